@@ -1,0 +1,1 @@
+"""A Fractal/GCM component framework: components, membranes, interfaces and an XML language."""

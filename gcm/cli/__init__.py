@@ -1,0 +1,1 @@
+"""The `gcm` command: check, show, draw and run assemblies."""

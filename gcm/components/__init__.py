@@ -1,0 +1,1 @@
+"""Components: primitives, composites, wrappers and clustering components, and their factory."""

@@ -1,0 +1,1 @@
+"""Pictures of assemblies as SVG, drawn without any external program."""

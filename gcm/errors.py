@@ -1,0 +1,133 @@
+"""Every error the component model raises: what happened, where, in which state, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class GcmError(Exception):
+    """The root of all errors of the component model.
+
+    The parts are attributes, so that a program can read them; the message joins them, so that a
+    person can: what happened, then the component, interface and state it happened in, then the
+    cure.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        component: str = "",
+        interface: str = "",
+        state: str = "",
+        cure: str = "",
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.component = component
+        self.interface = interface
+        self.state = state
+        self.cure = cure
+
+    def __str__(self) -> str:
+        """Return the whole message on one line."""
+        place = ", ".join(
+            part
+            for part in (
+                f"component {self.component}" if self.component else "",
+                f"interface '{self.interface}'" if self.interface else "",
+                f"state {self.state}" if self.state else "",
+            )
+            if part
+        )
+        message = f"{self.what} [{place}]" if place else self.what
+        return f"{message}. {self.cure}" if self.cure else message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let the error cross process borders with all its parts."""
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(kind: type[GcmError], args: tuple[Any, ...], state: dict[str, Any]) -> GcmError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class IllegalTypeError(GcmError):
+    """An interface or component type that contradicts itself, with every fault listed."""
+
+
+class NoSuchInterfaceError(GcmError):
+    """A component has no interface of that name."""
+
+
+class NoSuchControllerError(NoSuchInterfaceError):
+    """A membrane has no controller of that name."""
+
+
+class NoSuchComponentError(GcmError):
+    """A composite has no sub-component of that name, or a path leads nowhere."""
+
+
+class NoSuchAttributeError(GcmError):
+    """A component has no attribute of that name, or the value does not fit it."""
+
+
+class IllegalBindingError(GcmError):
+    """A binding that the model forbids."""
+
+
+class IllegalContentError(GcmError):
+    """A change of a composite's content that the model forbids."""
+
+
+class IllegalLifeCycleError(GcmError):
+    """An action that the component's state does not allow."""
+
+
+class InstantiationError(GcmError):
+    """A component could not be made."""
+
+
+class DispatchError(GcmError):
+    """A multicast call whose arguments cannot be spread over the bound servers."""
+
+
+class MulticastError(DispatchError):
+    """Some servers of a multicast call failed; `failures` and `results` hold what each one did.
+
+    Both map the position of the server in binding order to its exception or its result.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        failures: Mapping[str, BaseException],
+        results: Mapping[str, Any],
+        component: str = "",
+        interface: str = "",
+        cure: str = "",
+    ) -> None:
+        super().__init__(what, component=component, interface=interface, cure=cure)
+        self.failures = dict(failures)
+        self.results = dict(results)
+
+
+class GathercastTimeoutError(GcmError):
+    """A gathercast round whose clients did not all call in time."""
+
+
+class AdlError(GcmError):
+    """A document with faults; `diagnostics` holds every one of them."""
+
+    def __init__(self, what: str, diagnostics: Sequence[Any] = (), *, cure: str = "") -> None:
+        super().__init__(what, cure=cure)
+        self.diagnostics = tuple(diagnostics)
+
+    def __str__(self) -> str:
+        """Return the summary and then each diagnostic on its own line."""
+        return "\n".join([super().__str__(), *(f"  {found}" for found in self.diagnostics)])

@@ -1,0 +1,1 @@
+"""Membranes: the controllers around the content of a component, one concern in each file."""

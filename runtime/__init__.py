@@ -1,0 +1,1 @@
+"""The hierarchical machine: several native-MPI clusters joined over GCM components."""

@@ -1,0 +1,1 @@
+"""Ways to start a process somewhere, on one contract: locally, over ssh, with mpiexec."""

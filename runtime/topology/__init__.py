@@ -1,0 +1,1 @@
+"""Sites, clusters, nodes and ranks as pure values: identifiers, rank tables, neighbourhood."""
