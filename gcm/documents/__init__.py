@@ -1,1 +1,16 @@
 """Hardened reading of XML documents into located nodes, and the diagnostics about them."""
+
+from gcm.documents.diagnostics import Diagnostic, Diagnostics, Severity, did_you_mean
+from gcm.documents.location import Location
+from gcm.documents.reader import Limits, Node, read_document
+
+__all__ = [
+    "Diagnostic",
+    "Diagnostics",
+    "Limits",
+    "Location",
+    "Node",
+    "Severity",
+    "did_you_mean",
+    "read_document",
+]
