@@ -1,0 +1,108 @@
+"""The machine as values: a grid of sites, of clusters, of nodes, each node with its ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from runtime.errors import GridError
+from runtime.topology.identifiers import Identifier
+
+
+class Reachability(StrEnum):
+    """From where the processes of a cluster can be reached."""
+
+    DIRECT = "direct"
+    """Any process of the grid can open a connection to any rank of the cluster."""
+    FRONT_END = "front-end"
+    """Only the front-end can be reached; all that comes or goes passes through it."""
+    OUTWARDS = "outwards"
+    """Nothing can be reached from outside, but the processes can open connections outwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine of a cluster and how many consecutive ranks it holds."""
+
+    name: str
+    host: str = "localhost"
+    ranks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Nodes joined by one native MPI; its ranks are numbered node after node."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    reachability: Reachability = Reachability.DIRECT
+
+    @property
+    def size(self) -> int:
+        """Return the number of ranks."""
+        return sum(node.ranks for node in self.nodes)
+
+    def node_of(self, rank: int) -> Node:
+        """Return the node that holds a rank; raises `GridError` when there is no such rank."""
+        first = 0
+        for node in self.nodes:
+            if first <= rank < first + node.ranks:
+                return node
+            first += node.ranks
+        raise GridError(
+            f"cluster '{self.name}' has no rank {rank}", cure=f"It has {self.size} ranks."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Clusters that are near each other."""
+
+    name: str
+    clusters: tuple[Cluster, ...]
+
+    @property
+    def size(self) -> int:
+        """Return the number of ranks."""
+        return sum(cluster.size for cluster in self.clusters)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The whole machine."""
+
+    sites: tuple[Site, ...]
+
+    @property
+    def size(self) -> int:
+        """Return the number of ranks."""
+        return sum(site.size for site in self.sites)
+
+    def cluster_at(self, site: int, cluster: int) -> Cluster:
+        """Return the cluster at two positions; raises `GridError` when there is none."""
+        if 0 <= site < len(self.sites) and 0 <= cluster < len(self.sites[site].clusters):
+            return self.sites[site].clusters[cluster]
+        raise GridError(f"the grid has no cluster {site}:{cluster}")
+
+    def cluster_of(self, identifier: Identifier) -> Cluster:
+        """Return the cluster of a process; raises `GridError` when there is no such process."""
+        cluster = self.cluster_at(identifier.site, identifier.cluster)
+        if identifier.rank >= cluster.size:
+            raise GridError(
+                f"the grid has no process {identifier}",
+                cure=f"Cluster '{cluster.name}' has {cluster.size} ranks.",
+            )
+        return cluster
+
+    def clusters(self) -> Iterator[tuple[int, int, Cluster]]:
+        """Yield every cluster with its two positions, in order."""
+        for site_number, site in enumerate(self.sites):
+            for cluster_number, cluster in enumerate(site.clusters):
+                yield site_number, cluster_number, cluster
+
+    def identifiers(self) -> Iterator[Identifier]:
+        """Yield every process of the grid, in the order of their grid ranks."""
+        for site, cluster, found in self.clusters():
+            for rank in range(found.size):
+                yield Identifier(site, cluster, rank)
