@@ -1,0 +1,88 @@
+# The commands of a developer. Each one works alone on a fresh clone: it makes .venv when it is
+# missing and installs what it needs. `make PYTHON=/path/to/python3.12 test` picks another Python.
+
+PYTHON ?= python3
+VENV ?= .venv
+
+# The main job of `make run`.
+RUN ?= gcm run examples/01_hello/hello.fractal
+TESTS ?= tests
+BUDGET ?= 900
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+# What decides whether an installation is still the right one.
+CAUSES := setup.cfg pyproject.toml
+CODE := $(wildcard gcm runtime tests tools benchmarks)
+EXAMPLES := $(patsubst %/,%,$(dir $(wildcard examples/*/*.py)))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: help run test lint format bench mutate clean
+MAKEFLAGS += --no-print-directory
+
+help:
+	@echo "make run      install into $(VENV) and run the first example"
+	@echo "make test     run all tests (one folder: make test TESTS=tests/unit/house)"
+	@echo "make lint     check style, format, types and import rules"
+	@echo "make format   rewrite the code in the checked format"
+	@echo "make bench    measure against other libraries and print the ratios"
+	@echo "make mutate   plant faults in gcm/ and report those no unit test notices (BUDGET=seconds)"
+	@echo "make clean    remove everything these commands made"
+	@echo "Python: $(PYTHON) (3.11 or newer; choose one with PYTHON=...)"
+
+run: $(VENV)/.run
+	@$(BIN)/$(RUN)
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m pytest --quiet $(TESTS)
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { $(BIN)/ruff format --check . ; exit 1; }
+	@$(BIN)/mypy --no-error-summary $(CODE)
+	@for folder in $(sort $(EXAMPLES)); do \
+		MYPYPATH=$$folder $(BIN)/mypy --no-error-summary $$folder || exit 1; done
+	@$(BIN)/lint-imports --no-logo > $(VENV)/imports.txt || { cat $(VENV)/imports.txt; exit 1; }
+	@$(BIN)/python -m tools.check_imports
+	@echo "style, format, types and import rules: no complaints"
+
+format: $(VENV)/.dev
+	@$(BIN)/ruff check --quiet --fix .
+	@$(BIN)/ruff format --quiet .
+
+bench: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks
+
+mutate: $(VENV)/.dev
+	@$(BIN)/python -m tools.mutate --budget-seconds $(BUDGET)
+
+clean:
+	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache \
+		.import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "No '$(PYTHON)' found. Install Python 3.11 or newer, or name one: make PYTHON=..." >&2; \
+		exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "'$(PYTHON)' is $$("$(PYTHON)" --version 2>&1), but 3.11 or newer is needed." \
+			"Name one: make PYTHON=/path/to/python3.11" >&2; \
+		exit 1; }
+	@"$(PYTHON)" -m venv "$(VENV)" || { \
+		rm -rf "$(VENV)"; \
+		echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu: apt install python3-venv" >&2; \
+		exit 1; }
+
+# Stamps: the second time costs nothing.
+$(VENV)/.run: $(CAUSES) | $(BIN)/python
+	@echo "Installing gcm into $(VENV) (once) ..."
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(CAUSES) | $(BIN)/python
+	@echo "Installing gcm, its extras and the developer's tools into $(VENV) (once) ..."
+	@$(PIP) --editable ".[mpi,dev]"
+	@touch $@ $(VENV)/.run

@@ -1,0 +1,193 @@
+"""What holds for every test: nothing may be left behind, and a skipped test says what it misses."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+GRACE_SECONDS = 2.0
+"""How long threads and processes that a test already told to end may take to do so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Belongings:
+    """What this process has at one moment; /proc is Linux only, elsewhere threads alone count."""
+
+    threads: frozenset[threading.Thread]
+    children: frozenset[int]
+    files: frozenset[tuple[int, str]]
+
+    @classmethod
+    def now(cls) -> Belongings:
+        return cls(frozenset(threading.enumerate()), _children(), _open_files())
+
+    def minus(self, before: Belongings) -> Belongings:
+        return Belongings(
+            self.threads - before.threads,
+            self.children - before.children,
+            self.files - before.files,
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.threads or self.children or self.files)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                *(f"  {_describe_thread(thread)}" for thread in self.threads),
+                *(f"  process {pid}: {_command_of(pid)}" for pid in sorted(self.children)),
+                *(f"  file descriptor {fd}: {_describe_file(fd, to)}" for fd, to in self.files),
+            ]
+        )
+
+
+def _children() -> frozenset[int]:
+    found: set[int] = set()
+    with contextlib.suppress(FileNotFoundError):
+        for task in os.listdir("/proc/self/task"):
+            # The thread may have ended since; its children then belong to another one.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found.update(map(int, _read(f"/proc/self/task/{task}/children").split()))
+    return frozenset(found)
+
+
+def _open_files() -> frozenset[tuple[int, str]]:
+    found: set[tuple[int, str]] = set()
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir("/proc/self/fd"):
+            # The descriptor that listed the folder is closed again by now.
+            with contextlib.suppress(FileNotFoundError):
+                found.add((int(name), os.readlink(f"/proc/self/fd/{name}")))
+    return frozenset(found)
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, 65536)
+    finally:
+        os.close(descriptor)
+
+
+def _describe_thread(thread: threading.Thread) -> str:
+    kind = "daemon thread" if thread.daemon else "thread"
+    frame = sys._current_frames().get(thread.ident or 0)
+    place = f", now at {frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
+    return f"{kind} '{thread.name}'{place}"
+
+
+def _command_of(pid: int) -> str:
+    try:
+        command = _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace")
+    except OSError as error:
+        return f"unknown command ({error.strerror})"
+    return command.strip() or "has ended, but nobody waited for it"
+
+
+def _describe_file(descriptor: int, target: str) -> str:
+    if not target.startswith("socket:"):
+        return target
+    try:
+        with socket.socket(fileno=os.dup(descriptor)) as copy:
+            return f"{target} {copy.family.name} at {copy.getsockname()!r}"
+    except OSError as error:
+        return f"{target} ({error.strerror})"
+
+
+def _what_stays(before: Belongings) -> Belongings:
+    """Return what came since `before` and does not go away by itself within the grace time."""
+    left = Belongings.now().minus(before)
+    if not left:
+        return left
+    deadline = time.monotonic() + GRACE_SECONDS
+    for thread in left.threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    for pid in left.children:
+        _await_end(pid, deadline)
+    gc.collect()
+    return Belongings.now().minus(before)
+
+
+def _await_end(pid: int, deadline: float) -> None:
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
+    finally:
+        os.close(handle)
+
+
+def _end_processes(left: Belongings) -> None:
+    """Spare the following tests what an earlier one started."""
+    for pid in left.children:
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def _guard(whose: str) -> Iterator[None]:
+    before = Belongings.now()
+    yield
+    if left := _what_stays(before):
+        message = f"{whose} left behind:\n{left}"
+        _end_processes(left)
+        pytest.fail(message, pytrace=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_leaks_of_the_session() -> Iterator[None]:
+    """Catch what fixtures that outlive one test forget to clean up."""
+    yield from _guard("A fixture of a module or of the session")
+
+
+@pytest.fixture(autouse=True)
+def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that leaves a thread, a process, a socket or another open file behind."""
+    yield from _guard(request.node.name)
+
+
+def _lacks_root() -> str:
+    return "" if os.geteuid() == 0 else "needs root: run the tests as root to include it"
+
+
+def _lacks_sshd() -> str:
+    found = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+    return "" if found else "needs sshd: install an OpenSSH server to include it"
+
+
+def _lacks_mpi() -> str:
+    if find_spec("mpi4py") is None:
+        return "needs mpi4py: pip install 'gcm-grid[mpi]' to include it"
+    beside_python = Path(sys.executable).parent
+    if not shutil.which("mpiexec", path=f"{beside_python}:{os.environ.get('PATH', '')}"):
+        return "needs mpiexec: pip install 'gcm-grid[mpi]' to include it"
+    return ""
+
+
+LACKS: dict[str, Callable[[], str]] = {
+    "needs_root": _lacks_root,
+    "needs_sshd": _lacks_sshd,
+    "mpi": _lacks_mpi,
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, lacks in LACKS.items():
+        if item.get_closest_marker(marker) and (reason := lacks()):
+            pytest.skip(reason)
