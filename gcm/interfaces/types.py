@@ -1,0 +1,216 @@
+"""What an interface and a component promise: names, roles, contingency and cardinality."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from gcm.errors import IllegalTypeError
+
+
+class Role(StrEnum):
+    """Who calls whom through the interface, and on which face of the component it lies."""
+
+    CLIENT = "client"
+    SERVER = "server"
+    INTERNAL_CLIENT = "internal-client"
+    INTERNAL_SERVER = "internal-server"
+
+    @property
+    def is_client(self) -> bool:
+        """Whether calls leave through the interface."""
+        return self in (Role.CLIENT, Role.INTERNAL_CLIENT)
+
+    @property
+    def is_server(self) -> bool:
+        """Whether calls arrive at the interface."""
+        return self in (Role.SERVER, Role.INTERNAL_SERVER)
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether the interface lies on the inner face of a composite."""
+        return self in (Role.INTERNAL_CLIENT, Role.INTERNAL_SERVER)
+
+
+class Contingency(StrEnum):
+    """Whether a component can work without the interface."""
+
+    MANDATORY = "mandatory"
+    OPTIONAL = "optional"
+
+
+class Cardinality(StrEnum):
+    """How many interfaces of the type there are, and how many partners one call meets."""
+
+    SINGLETON = "singleton"
+    COLLECTION = "collection"
+    MULTICAST = "multicast"
+    GATHERCAST = "gathercast"
+
+
+# A composite's server interface may be multicast and its client interface gathercast, because
+# the inner face does the collective work there.
+_FORBIDDEN = {
+    (Role.INTERNAL_SERVER, Cardinality.MULTICAST): (
+        "an internal server interface receives calls and cannot be multicast"
+    ),
+    (Role.INTERNAL_CLIENT, Cardinality.GATHERCAST): (
+        "an internal client interface sends calls and cannot be gathercast"
+    ),
+}
+
+# The inner face keeps these collective cardinalities, because there the work is done; the others
+# are the work of the outer face, and the inner face is then a singleton.
+_COLLECTIVE_INSIDE = {
+    (Role.SERVER, Cardinality.MULTICAST),
+    (Role.CLIENT, Cardinality.GATHERCAST),
+}
+
+_INNER_ROLES = {Role.SERVER: Role.INTERNAL_CLIENT, Role.CLIENT: Role.INTERNAL_SERVER}
+
+
+def is_interface_name(text: str) -> bool:
+    """Tell whether the text can name an interface: an identifier, with '-' and '.' inside."""
+    first, *others = re.split(r"[-.]", text)
+    return first.isidentifier() and all(part and f"_{part}".isidentifier() for part in others)
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceType:
+    """The type of one interface.
+
+    Raises IllegalTypeError, with every fault listed, for a name that is none, a signature that is
+    no class, and a cardinality that the role cannot have.
+
+    >>> InterfaceType("greeter", Greeter, Role.CLIENT)  # doctest: +SKIP
+    """
+
+    name: str
+    signature: type[Any]
+    role: Role = Role.SERVER
+    contingency: Contingency = Contingency.MANDATORY
+    cardinality: Cardinality = Cardinality.SINGLETON
+
+    def __post_init__(self) -> None:
+        """Refuse a type that contradicts itself."""
+        signature: Any = self.signature
+        faults = []
+        if not is_interface_name(self.name):
+            faults.append(
+                f"'{self.name}' is not an interface name: use an identifier, '-' and '.' inside"
+            )
+        if not isinstance(signature, type):
+            faults.append(f"its signature {signature!r} is not a class")
+        forbidden = _FORBIDDEN.get((self.role, self.cardinality))
+        if forbidden:
+            faults.append(forbidden)
+        _refuse(f"the type of interface '{self.name}' is illegal", faults)
+
+    @property
+    def is_client(self) -> bool:
+        """Whether calls leave through the interface."""
+        return self.role.is_client
+
+    @property
+    def is_server(self) -> bool:
+        """Whether calls arrive at the interface."""
+        return self.role.is_server
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether the interface lies on the inner face of a composite."""
+        return self.role.is_internal
+
+    @property
+    def is_mandatory(self) -> bool:
+        """Whether the component cannot start without it."""
+        return self.contingency is Contingency.MANDATORY
+
+    @property
+    def is_collection(self) -> bool:
+        """Whether the type stands for any number of interfaces that share its prefix."""
+        return self.cardinality is Cardinality.COLLECTION
+
+    @property
+    def is_multicast(self) -> bool:
+        """Whether one call goes to several servers."""
+        return self.cardinality is Cardinality.MULTICAST
+
+    @property
+    def is_gathercast(self) -> bool:
+        """Whether the calls of several clients become one."""
+        return self.cardinality is Cardinality.GATHERCAST
+
+    def with_name(self, name: str) -> InterfaceType:
+        """Return the same type under another name, such as that of a collection's member."""
+        return replace(self, name=name)
+
+    def inner(self) -> InterfaceType:
+        """Return the type of the inner face of this external interface of a composite.
+
+        A server interface is a client inside, and the reverse. Multicast is kept inside a server
+        and gathercast inside a client interface, where the inner face does that work; where the
+        outer face does it, the inner face is a singleton. Raises IllegalTypeError for an internal
+        type.
+        """
+        if self.is_internal:
+            raise IllegalTypeError(
+                f"interface '{self.name}' is already internal and has no inner face",
+                interface=self.name,
+            )
+        cardinality = self.cardinality
+        if not (self.is_collection or (self.role, cardinality) in _COLLECTIVE_INSIDE):
+            cardinality = Cardinality.SINGLETON
+        return replace(self, role=_INNER_ROLES[self.role], cardinality=cardinality)
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentType:
+    """The interface types of a component, in the order of their declaration.
+
+    Raises IllegalTypeError, with every fault listed, for names used twice and for names that begin
+    with the name of a collection.
+    """
+
+    interfaces: tuple[InterfaceType, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse names that a lookup could not tell apart."""
+        names = [interface.name for interface in self.interfaces]
+        faults = [
+            f"{count} interfaces are named '{name}'"
+            for name, count in Counter(names).items()
+            if count > 1
+        ]
+        collections = [interface.name for interface in self.interfaces if interface.is_collection]
+        faults += [
+            f"the name '{name}' begins with the name of the collection '{prefix}'"
+            for prefix in dict.fromkeys(collections)
+            for name in dict.fromkeys(names)
+            if name != prefix and name.startswith(prefix)
+        ]
+        _refuse("the component type is illegal", faults)
+
+    def find(self, name: str) -> InterfaceType | None:
+        """Return the type that declares the interface of that name, or None.
+
+        A collection's type is found by the name of a member, its own name and a suffix that is not
+        empty; the bare name of a collection names no interface.
+        """
+        for interface in self.interfaces:
+            if interface.is_collection:
+                if name.startswith(interface.name) and name != interface.name:
+                    return interface if is_interface_name(name) else None
+            elif interface.name == name:
+                return interface
+        return None
+
+
+def _refuse(what: str, faults: Iterable[str]) -> None:
+    listed = "; ".join(faults)
+    if listed:
+        raise IllegalTypeError(f"{what}: {listed}")
