@@ -1,0 +1,90 @@
+"""Every reason why a server, or a content class, cannot take the calls that a client may make."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from gcm.interfaces.comparison import Comparison, Mismatch
+from gcm.interfaces.signature import Operation, make_operation, read_operation, signature_of
+from gcm.interfaces.types import Cardinality
+
+__all__ = ["Mismatch", "content_mismatches", "mismatches"]
+
+
+def mismatches(
+    client: type[Any], server: type[Any], cardinality: Cardinality = Cardinality.SINGLETON
+) -> list[Mismatch]:
+    """List every reason why a client interface cannot be bound to a server interface.
+
+    The server may be a subtype: more operations, more optional parameters, wider parameters,
+    narrower results. With MULTICAST the client's side is the collective one, with lists where its
+    parameters are distributed and for its results; with GATHERCAST the server's side is, with
+    `list[T]` for each parameter T of the client and `list[R]` for the result R. Raises
+    SignatureError for a class that is no signature.
+
+    >>> [str(found) for found in mismatches(Greeter, Clock)]  # doctest: +SKIP
+    """
+    if client is server and cardinality in (Cardinality.SINGLETON, Cardinality.COLLECTION):
+        return []
+    offered = signature_of(server).operations
+    found: list[Mismatch] = []
+    for name, operation in signature_of(client).operations.items():
+        if name in offered:
+            names = (client.__qualname__, server.__qualname__)
+            found += Comparison(operation, offered[name], names, cardinality).mismatches()
+        else:
+            found.append(_missing(operation, server.__qualname__))
+    return found
+
+
+def content_mismatches(
+    content: type[Any], signature: type[Any], *, gathercast: bool = False
+) -> list[Mismatch]:
+    """List every reason why instances of `content` cannot serve an interface of that signature.
+
+    Methods without annotations, methods that take `*args` and `**kwargs`, and classes with a
+    `__getattr__` of their own are accepted for what they are. With `gathercast` the methods take
+    and return lists, one element for each client of the round. Raises SignatureError for a class
+    that is no signature.
+    """
+    cardinality = Cardinality.GATHERCAST if gathercast else Cardinality.SINGLETON
+    names = (signature.__qualname__, content.__qualname__)
+    found: list[Mismatch] = []
+    for name, operation in signature_of(signature).operations.items():
+        member = inspect.getattr_static(content, name, None)
+        if member is None:
+            if not hasattr(content, "__getattr__"):
+                found.append(_missing(operation, content.__qualname__))
+        elif isinstance(member, int | float | str | bytes | list | dict | tuple | set):
+            found.append(_no_method(operation, content.__qualname__, member))
+        else:
+            method = _method(name, member, content)
+            if method is not None:
+                found += Comparison(operation, method, names, cardinality).mismatches()
+    return found
+
+
+def _method(name: str, member: Any, content: type[Any]) -> Operation | None:
+    """Return the operation a class member is, or None for one that tells nothing about itself."""
+    unheeded: list[str] = []  # what content says wrongly about itself is its own business
+    if inspect.isfunction(member):
+        return read_operation(name, member, content, unheeded)
+    if isinstance(member, staticmethod | classmethod):
+        function: Callable[..., Any] = getattr(content, name)
+        python = inspect.signature(function)
+        return make_operation(name, function, content, python, unheeded)
+    return None
+
+
+def _missing(operation: Operation, owner: str) -> Mismatch:
+    return Mismatch(
+        operation.name, "", str(operation), "", f"{owner} has no operation '{operation.name}'"
+    )
+
+
+def _no_method(operation: Operation, owner: str, member: object) -> Mismatch:
+    kind = type(member).__qualname__
+    sentence = f"'{operation.name}' of {owner} is a {kind}, not a method"
+    return Mismatch(operation.name, "", str(operation), kind, sentence)
