@@ -1,8 +1,9 @@
 """Hardened reading of XML documents into located nodes, and the diagnostics about them."""
 
-from gcm.documents.diagnostics import Diagnostic, Diagnostics, Severity, did_you_mean
+from gcm.documents.diagnostics import Diagnostic, Diagnostics, Severity
 from gcm.documents.location import Location
 from gcm.documents.reader import Limits, Node, read_document
+from gcm.suggestion import did_you_mean
 
 __all__ = [
     "Diagnostic",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -105,11 +104,3 @@ class Diagnostics:
     def __len__(self) -> int:
         """Return the number of findings, warnings included."""
         return len(self._found)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `did you mean 'x'?` for the known name nearest to a wrong one, or the empty string."""
-    candidates = list(dict.fromkeys(known))
-    by_lower = {candidate.lower(): candidate for candidate in candidates}
-    near = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
-    return f"did you mean '{by_lower[near[0]]}'?" if near else ""

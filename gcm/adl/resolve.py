@@ -1,0 +1,251 @@
+"""From definitions that refer to each other to one tree of components without references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gcm.adl.arguments import (
+    ArgumentSyntaxError,
+    Call,
+    Parameter,
+    bind_arguments,
+    parse_calls,
+    parse_parameters,
+    substitute_node,
+)
+from gcm.adl.grammar import MAX_DEPTH
+from gcm.adl.merge import merge, merge_all
+from gcm.adl.model import EMPTY_BODY, Body, ComponentNode, ControllerNode
+from gcm.adl.parse import definition_of, read_definition
+from gcm.adl.references import is_path, relative_to_parents
+from gcm.adl.repeats import report_repeats
+from gcm.adl.sources import Loader, Source
+from gcm.documents import Diagnostics, Location, Node, did_you_mean
+
+Arguments = tuple[tuple[str, str], ...]
+_Key = tuple[str, Arguments]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A definition that was read: its nodes, and the arguments that it declares."""
+
+    node: Node
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def name(self) -> str:
+        """The name that the definition gives itself."""
+        return self.node.attributes["name"]
+
+
+class Resolver:
+    """Resolves the definitions of one assembly, each (definition, arguments) only once.
+
+    All faults go to the diagnostics; what cannot be found is left out of the result.
+    """
+
+    def __init__(self, loader: Loader, diagnostics: Diagnostics) -> None:
+        self._loader = loader
+        self._diagnostics = diagnostics
+        self._documents: dict[str, Document | None] = {}
+        self._merged: dict[_Key, Body] = {}
+        self._expanded: dict[tuple[_Key, ...], Body] = {}
+        self._extending: list[_Key] = []
+        self._nesting: list[tuple[_Key, ...]] = []
+        self._missing: set[tuple[str, Location]] = set()
+        self._depth = 0
+
+    def document(self, source: Source) -> Document | None:
+        """Read a definition, or return it as it was read before."""
+        if source.file not in self._documents:
+            self._documents[source.file] = self._read(source)
+        return self._documents[source.file]
+
+    def root(self, source: Source, arguments: Mapping[str, str]) -> ComponentNode | None:
+        """Return the tree of the assembly that a document describes."""
+        document = self.document(source)
+        if document is None:
+            return None
+        call = Call(document.name, (), tuple(arguments.items()))
+        key = self._key(source, document, call, document.node.location)
+        body = self._expand((key,), EMPTY_BODY, document.node.location)
+        name = document.name.rpartition(".")[2]
+        return ComponentNode(name, "", body, document.node.location)
+
+    def _read(self, source: Source) -> Document | None:
+        data = source.file if source.data is None else source.data
+        node = read_definition(data, name=source.file, diagnostics=self._diagnostics)
+        if node is None:
+            return None
+        report_repeats(node, self._diagnostics)
+        try:
+            parameters = parse_parameters(node.attributes.get("arguments", ""))
+        except ArgumentSyntaxError as error:
+            self._report("malformed-arguments", str(error), node.location, 'write "a,b=5"')
+            parameters = ()
+        return Document(node, parameters)
+
+    # ------------------------------------------------------------------ references to definitions
+
+    def _keys(self, text: str, location: Location) -> tuple[_Key, ...]:
+        """Find the definitions that `extends` or `definition` lists."""
+        try:
+            calls = parse_calls(text) if text else ()
+        except ArgumentSyntaxError as error:
+            hint = "write Def(1,'q') or Def(a=>1)"
+            self._report("malformed-reference", str(error), location, hint)
+            return ()
+        keys = (self._find(call, location) for call in calls)
+        return tuple(key for key in keys if key is not None)
+
+    def _find(self, call: Call, location: Location) -> _Key | None:
+        source = self._loader.find(call.name, location.file)
+        if source is None:
+            if (call.name, location) not in self._missing:
+                self._missing.add((call.name, location))
+                hint = did_you_mean(call.name, self._loader.known(location.file))
+                hint = hint or "give its folder as a root, or correct the name"
+                message = f"there is no definition '{call.name}'"
+                self._report("missing-definition", message, location, hint)
+            return None
+        document = self.document(source)
+        if document is None:
+            return None
+        self._check_name(call.name, document)
+        return self._key(source, document, call, location)
+
+    def _check_name(self, name: str, document: Document) -> None:
+        if not same_definition(name, document.name):
+            self._report_once(
+                "definition-name",
+                f"the definition is named '{document.name}' but was loaded as '{name}'",
+                document.node.location,
+                f'write name="{name}", or rename the file',
+            )
+
+    def _key(self, source: Source, document: Document, call: Call, location: Location) -> _Key:
+        values, faults = bind_arguments(document.parameters, call)
+        for fault in faults:
+            self._report_once(fault.code, fault.message, location, fault.hint)
+        return source.file, tuple(values.items())
+
+    # ------------------------------------------------------------------------------ extends
+
+    def _merge(self, key: _Key) -> Body:
+        """Return a definition with all that it extends, its components not yet resolved."""
+        if key not in self._merged:
+            document = self._documents[key[0]]
+            assert document is not None, "a key is made for documents that were read"
+            if key in self._extending:
+                chain = [*self._extending[self._extending.index(key) :], key]
+                self._cycle("extends", "extends-cycle", chain, document.node.location)
+                return EMPTY_BODY
+            if len(self._extending) >= MAX_DEPTH:
+                self._too_deep(document.node.location, "definitions extend each other")
+                return EMPTY_BODY
+            self._extending.append(key)
+            self._merged[key] = self._merge_new(document, dict(key[1]))
+            self._extending.pop()
+        return self._merged[key]
+
+    def _merge_new(self, document: Document, values: dict[str, str]) -> Body:
+        node, unknown = substitute_node(document.node, values)
+        for element, name in unknown:
+            self._report_once(
+                "unknown-argument",
+                f"<{element.tag}> uses '${{{name}}}', which is no argument of '{document.name}'",
+                element.location,
+                did_you_mean(name, values) or "declare it in the definition's 'arguments'",
+            )
+        definition = definition_of(node)
+        body = relative_to_parents(definition.body)
+        bases = self._keys(definition.extends, definition.location)
+        return merge_all([*(self._merge(base) for base in bases), body])
+
+    # ------------------------------------------------------------------------------ components
+
+    def _expand(self, keys: tuple[_Key, ...], own: Body, location: Location) -> Body:
+        """Merge definitions and a component's own body, then resolve the components in it."""
+        alone = own is EMPTY_BODY or own == EMPTY_BODY
+        if alone and keys in self._expanded:
+            return self._expanded[keys]
+        if self._depth >= MAX_DEPTH:
+            self._too_deep(location, "components are nested")
+            return EMPTY_BODY
+        if keys and keys in self._nesting:
+            chain = [key for nested in self._nesting for key in nested[:1]]
+            start = self._nesting.index(keys)
+            self._cycle("contains", "definition-cycle", [*chain[start:], keys[0]], location)
+            return EMPTY_BODY
+        merged = merge_all([*(self._merge(key) for key in keys), own])
+        self._nesting += [keys] if keys else []
+        self._depth += 1
+        body = self._resolve_components(merged)
+        self._depth -= 1
+        if keys:
+            self._nesting.pop()
+        if alone:
+            self._expanded[keys] = body
+        return body
+
+    def _resolve_components(self, body: Body) -> Body:
+        controller: ControllerNode | None = body.controller
+        if controller is not None and controller.components:
+            inside = self._each(controller.components)
+            controller = replace(controller, components=inside)
+        if not body.components and controller is body.controller:
+            return body
+        return replace(body, components=self._each(body.components), controller=controller)
+
+    def _each(self, components: Sequence[ComponentNode]) -> tuple[ComponentNode, ...]:
+        return tuple([self._component(component) for component in components])
+
+    def _component(self, component: ComponentNode) -> ComponentNode:
+        if is_path(component.definition):
+            if component.body != EMPTY_BODY:
+                self._report_once(
+                    "shared-with-body",
+                    f"component '{component.name}' is a shared one and cannot be changed here",
+                    component.location,
+                    f"change it where it is defined, at {component.definition}",
+                )
+            return component
+        keys = self._keys(component.definition, component.location)
+        body = self._expand(keys, component.body, component.location)
+        return replace(component, definition="", body=body)
+
+    # ------------------------------------------------------------------------------ reports
+
+    def _cycle(self, verb: str, code: str, chain: list[_Key], location: Location) -> None:
+        names = [self._documents[file].name for file, _ in chain]  # type: ignore[union-attr]  # read
+        self._report_once(
+            code,
+            f" {verb} ".join(names),
+            location,
+            "take one of these references out",
+        )
+
+    def _too_deep(self, location: Location, what: str) -> None:
+        message = f"{what} more than {MAX_DEPTH} deep"
+        self._report_once("too-deep", message, location, "make the structure flatter")
+
+    def _report_once(self, code: str, message: str, location: Location, hint: str) -> None:
+        # A definition is used many times, its faults are told once.
+        if (code + message, location) not in self._missing:
+            self._missing.add((code + message, location))
+            self._report(code, message, location, hint)
+
+    def _report(self, code: str, message: str, location: Location, hint: str) -> None:
+        self._diagnostics.report(code, message, location, hint=hint)
+
+
+def same_definition(asked: str, found: str) -> bool:
+    """Tell whether a definition named `found` may be loaded as `asked`.
+
+    Two full dotted names must be equal; where one of them is short, the last parts must be.
+    """
+    if "." in asked and "." in found:
+        return asked == found
+    return asked.rpartition(".")[2] == found.rpartition(".")[2]
