@@ -213,9 +213,10 @@ class Comparison:
         if self._client.returns_nothing:
             return
         if reduction is None:
-            if not fits(GenericAlias(list, (found,)), wanted):
-                hint = " (without a reduction the client gets the list of the results)"
-                self._report_result(wanted, found, hint)
+            results = GenericAlias(list, (found,))
+            if not fits(results, wanted):
+                hint = " (without a reduction the client gets the list of all results)"
+                self._report_result(wanted, results, hint)
         elif reduction.keeps_type and not fits(found, wanted):
             self._report_result(wanted, found, f" (reduced by {reduction})")
 
@@ -224,15 +225,15 @@ class Comparison:
             return
         element = type(None) if self._server.returns_nothing else element_of(found)
         if element is None or not (element is found or fits(element, wanted)):
-            hint = " (it has to return a list with one result per client)"
-            self._report_result(wanted, found, hint)
+            hint = " (one result per client)"
+            self._report_result(GenericAlias(list, (wanted,)), found, hint)
 
     def _report_result(self, wanted: Any, found: Any, hint: str) -> None:
         self._report(
             "",
             describe(wanted),
             describe(found),
-            f"{self._taker} returns {describe(found)}, but {self._giver} promises "
+            f"{self._taker} returns {describe(found)}, but {self._giver} needs "
             f"{describe(wanted)}{hint}",
         )
 

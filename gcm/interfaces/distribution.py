@@ -1,201 +1,232 @@
-"""How one argument of a multicast call is spread over the bound servers, and how one says so.
-
-A mode can be given at three levels; the parameter beats the operation, which beats the interface:
-
-    @distribute(round_robin)
-    class Workers(Protocol):
-        def run(self, jobs: list[str]) -> list[int]: ...                      # round_robin
-
-        @distribute(one_to_one)
-        def step(self, parts: list[Part], time: Annotated[float, broadcast]) -> None: ...
-
-        @distribute(parts=one_to_one)
-        def load(self, parts: list[Part], path: str) -> None: ...
-"""
+"""What one multicast call becomes: the calls of the servers, and one result out of theirs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from inspect import _ParameterKind
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gcm.errors import DispatchError, IllegalTypeError
-from gcm.interfaces.blocks import block_bounds
-from gcm.interfaces.marks import get_mark, put_mark
+from gcm.errors import DispatchError
+from gcm.interfaces.signature import Operation, Parameter, signature_of
+from gcm.interfaces.spreading import (
+    Distribution,
+    Mode,
+    Placement,
+    Spread,
+    broadcast,
+    distribute,
+    distribute_by,
+    one_to_one,
+    random,
+    round_robin,
+    unicast,
+)
 
 if TYPE_CHECKING:
     from random import Random
 
-Marked = TypeVar("Marked")
-Chooser = Callable[[Any, int], Iterable[tuple[int, Any]]]
+__all__ = [
+    "Call",
+    "Distribution",
+    "Mode",
+    "OperationDispatch",
+    "broadcast",
+    "dispatch_of",
+    "distribute",
+    "distribute_by",
+    "one_to_one",
+    "random",
+    "round_robin",
+    "unicast",
+]
+
+_CACHED_DISPATCHES = 4096
 
 
-class Mode(StrEnum):
-    """The ways of spreading an argument."""
+class Call(NamedTuple):
+    """One call that a multicast call makes: the position of the server, and its arguments."""
 
-    BROADCAST = "broadcast"
-    ONE_TO_ONE = "one_to_one"
-    ROUND_ROBIN = "round_robin"
-    RANDOM = "random"
-    UNICAST = "unicast"
-    CUSTOM = "custom"
+    server: int
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
-class Placement(NamedTuple):
-    """The parts of one argument and, for each, the position of the server that takes it."""
+class _Part(NamedTuple):
+    """One argument that is spread: its position or keyword (None: the call as a whole does)."""
 
-    targets: Sequence[int]
-    parts: Sequence[Any]
-
-
-@dataclass(slots=True)
-class Spread:
-    """What the spreading of one call is based on: how many servers, whose turn, which dice."""
-
-    servers: int
-    rng: Random
-    turn: int
-    _drawn: dict[int, list[int]] = field(default_factory=dict)
-
-    def draw(self, count: int) -> list[int]:
-        """Return `count` servers drawn at random, the same ones for each parameter of the call."""
-        if count not in self._drawn:
-            self._drawn[count] = [self.rng.randrange(self.servers) for _ in range(count)]
-        return self._drawn[count]
+    key: int | str | None
+    label: str
+    placement: Placement
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """One way of spreading an argument; use the ready values and `distribute_by` of this module."""
+class OperationDispatch:
+    """How the calls of one operation are spread; made once per operation, then used for each call.
 
-    mode: Mode
-    chooser: Chooser | None = None
+    A parameter that the caller leaves out stays out, so that each server uses its own default.
+    """
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether each server that is called takes the argument as it is."""
-        return self.mode in (Mode.BROADCAST, Mode.UNICAST)
+    __slots__ = (
+        "_by_keyword",
+        "_by_position",
+        "_named",
+        "_operation",
+        "_other_keywords",
+        "_rest",
+        "_unicast",
+        "is_broadcast",
+    )
 
-    @property
-    def is_element_wise(self) -> bool:
-        """Whether each call takes one element of a sequence, or one block of an array."""
-        return self.mode in (Mode.ONE_TO_ONE, Mode.ROUND_ROBIN, Mode.RANDOM)
+    is_broadcast: bool
+    """Whether every call goes to every server with the arguments as they are."""
 
-    def place(self, value: Any, spread: Spread, label: str) -> Placement:
-        """Spread an argument that is not taken whole.
+    def __init__(self, operation: Operation) -> None:
+        kinds = _ParameterKind
+        parameters = operation.parameters
+        self._operation = operation
+        self._by_position = [
+            one
+            for one in parameters
+            if one.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+        ]
+        self._by_keyword = {
+            one.name: one
+            for one in parameters
+            if one.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)
+        }
+        self._rest = next((one for one in parameters if one.kind is kinds.VAR_POSITIONAL), None)
+        self._other_keywords = next(
+            (one for one in parameters if one.kind is kinds.VAR_KEYWORD), None
+        )
+        self._unicast = _unicast_label(operation)
+        self.is_broadcast = not self._unicast and all(
+            one.distribution.is_whole for one in parameters
+        )
 
-        `label` names the argument in errors. Raises DispatchError for a value that cannot be
-        spread in this way.
+    def calls(
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        servers: int,
+        *,
+        rng: Random,
+        turn: int,
+    ) -> list[Call]:
+        """Return the calls of the servers, in the order in which their results are to be listed.
+
+        `turn` counts the calls and chooses the server of a unicast. Raises DispatchError, before
+        anything is sent, for arguments that cannot be spread, that differ in size, or that go to
+        different servers, and where there are no servers.
         """
-        if self.chooser is not None:
-            return _chosen(self.chooser, value, spread.servers, label)
-        parts = _parts(value, spread.servers, label)
-        if self.mode is Mode.RANDOM:
-            return Placement(spread.draw(len(parts)), parts)
-        if self.mode is Mode.ONE_TO_ONE and len(parts) != spread.servers:
+        if servers < 1:
             raise DispatchError(
-                f"{label} has {len(parts)} elements for {spread.servers} servers",
-                cure="one_to_one needs one element per bound server; round_robin takes any number",
+                f"a multicast call of '{self._operation.name}' has no server to go to",
+                cure="Bind the interface to at least one server",
             )
-        return Placement([index % spread.servers for index in range(len(parts))], parts)
+        spread = Spread(servers, rng, turn)
+        parts = [] if self.is_broadcast else self._parts(args, kwargs, spread)
+        if self._unicast:
+            parts.append(_Part(None, self._unicast, Placement([turn % servers], [None])))
+        if not parts:
+            return [Call(server, args, dict(kwargs)) for server in range(servers)]
+        targets = self._agreed_targets(parts)
+        return [
+            self._call(server, args, kwargs, parts, index) for index, server in enumerate(targets)
+        ]
 
-    def __str__(self) -> str:
-        """Return the name of the mode."""
-        return self.mode.value
+    def reduce(self, results: Sequence[Any]) -> Any:
+        """Return what the caller gets for the results of the calls, which are in call order.
 
+        None for an operation that returns None, the outcome of its reduction, or else a list.
+        Raises DispatchError when the results cannot be reduced.
+        """
+        if self._operation.returns_nothing:
+            return None
+        if self._operation.reduction is None:
+            return list(results)
+        return self._operation.reduction(results)
 
-broadcast: Final = Distribution(Mode.BROADCAST)
-"""Every server gets the argument as it is (the default)."""
-
-one_to_one: Final = Distribution(Mode.ONE_TO_ONE)
-"""Server i gets element i; the length must be the number of servers. An array gives each server
-one contiguous block of its first axis, the first `length % servers` blocks one row longer."""
-
-round_robin: Final = Distribution(Mode.ROUND_ROBIN)
-"""Element i goes to server i modulo N, one call per element. An array is split as by one_to_one:
-one block per server."""
-
-random: Final = Distribution(Mode.RANDOM)
-"""Each element goes to a server drawn at random. An array is split into as many blocks as there
-are servers, and each block goes to a server drawn at random."""
-
-unicast: Final = Distribution(Mode.UNICAST)
-"""Exactly one server gets the call, each in its turn."""
-
-
-def distribute_by(chooser: Chooser) -> Distribution:
-    """Spread an argument by a function of one's own.
-
-    `chooser(value, servers)` gives pairs of the position of a server and what that server gets,
-    one pair per call.
-    """
-    return Distribution(Mode.CUSTOM, chooser)
-
-
-@dataclass(frozen=True, slots=True)
-class DistributionMark:
-    """What `@distribute` said: a mode for all parameters and modes for some by name."""
-
-    common: Distribution | None
-    named: Mapping[str, Distribution]
-
-
-def distribute(
-    common: Distribution | None = None, /, **named: Distribution
-) -> Callable[[Marked], Marked]:
-    """Say how the parameters of an operation, or of all operations of an interface, are spread.
-
-    Above an operation: a mode for all its parameters, modes by the name of parameters, or both.
-    Above an interface class: one mode. Raises IllegalTypeError when put on anything else.
-    """
-
-    def decorate(target: Marked) -> Marked:
-        if named and isinstance(target, type):
-            raise IllegalTypeError(
-                f"@distribute on the interface class {target.__qualname__} names parameters "
-                f"({', '.join(named)})",
-                cure="Give an interface one mode, and put modes by name above its operations",
+    def _parts(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], spread: Spread
+    ) -> list[_Part]:
+        given: list[tuple[int | str, Parameter | None, Any]] = [
+            (
+                position,
+                self._by_position[position] if position < len(self._by_position) else self._rest,
+                value,
             )
-        put_mark(target, "distribution", DistributionMark(common, named), "distribute")
-        return target
+            for position, value in enumerate(args)
+        ]
+        given += [
+            (name, self._by_keyword.get(name, self._other_keywords), value)
+            for name, value in kwargs.items()
+        ]
+        parts = []
+        for key, parameter, value in given:
+            if parameter is not None and not parameter.distribution.is_whole:
+                label = self._label(key, parameter)
+                parts.append(_Part(key, label, parameter.distribution.place(value, spread, label)))
+        return parts
 
-    return decorate
+    def _label(self, key: int | str, parameter: Parameter) -> str:
+        name = parameter.name
+        if parameter is self._rest and isinstance(key, int):
+            name = f"{name}[{key - len(self._by_position)}]"
+        elif parameter is self._other_keywords:
+            name = str(key)
+        return f"parameter '{name}' ({parameter.distribution}) of '{self._operation.name}'"
+
+    def _agreed_targets(self, parts: Sequence[_Part]) -> Sequence[int]:
+        sizes = [len(part.placement.targets) for part in parts]
+        if len(set(sizes)) > 1:
+            listed = ", ".join(
+                f"{part.label}: {size}" for part, size in zip(parts, sizes, strict=True)
+            )
+            raise DispatchError(
+                f"the arguments of '{self._operation.name}' make different numbers of calls: "
+                f"{listed}",
+                cure="Spread arguments of one size, or broadcast some of them",
+            )
+        targets = parts[0].placement.targets
+        if any(list(part.placement.targets) != list(targets) for part in parts):
+            listed = ", ".join(f"{part.label}: {list(part.placement.targets)}" for part in parts)
+            raise DispatchError(
+                f"the arguments of '{self._operation.name}' go to different servers: {listed}",
+                cure="Spread them all in the same way",
+            )
+        return targets
+
+    def _call(
+        self,
+        server: int,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        parts: Sequence[_Part],
+        index: int,
+    ) -> Call:
+        own_args, own_kwargs = list(args), dict(kwargs)
+        for key, _, placement in parts:
+            if isinstance(key, int):
+                own_args[key] = placement.parts[index]
+            elif key is not None:
+                own_kwargs[key] = placement.parts[index]
+        return Call(server, tuple(own_args), own_kwargs)
 
 
-def distribution_mark(target: object) -> DistributionMark:
-    """Return what `@distribute` said of a function or class."""
-    mark = get_mark(target, "distribution")
-    return mark if isinstance(mark, DistributionMark) else DistributionMark(None, {})
+@lru_cache(maxsize=_CACHED_DISPATCHES)
+def dispatch_of(interface: type[Any], operation: str) -> OperationDispatch:
+    """Return how the calls of an operation of an interface class are spread, made once.
+
+    Raises SignatureError for a class that is no signature, and KeyError for an operation that it
+    does not have.
+    """
+    return OperationDispatch(signature_of(interface).operations[operation])
 
 
-def _parts(value: Any, servers: int, label: str) -> Sequence[Any]:
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple):
-        if not shape:
-            raise DispatchError(f"{label} is an array without an axis and cannot be split")
-        return [value[low:high] for low, high in block_bounds(shape[0], servers)]
-    spreadable = hasattr(value, "__len__") and hasattr(value, "__getitem__")
-    if not spreadable or isinstance(value, str | bytes | bytearray | Mapping | Set):
-        raise DispatchError(
-            f"{label} is a {type(value).__qualname__} and cannot be split into elements",
-            cure="Give a list, a tuple or an array, or broadcast the argument",
-        )
-    return [value[index] for index in range(len(value))]
-
-
-def _chosen(chooser: Chooser, value: Any, servers: int, label: str) -> Placement:
-    name = getattr(chooser, "__qualname__", repr(chooser))
-    try:
-        pairs = [(target, part) for target, part in chooser(value, servers)]
-    except Exception as error:
-        raise DispatchError(
-            f"the distribution function {name} failed for {label}: {type(error).__name__}: {error}"
-        ) from error
-    strange = [target for target, _ in pairs if target not in range(servers)]
-    if strange:
-        raise DispatchError(
-            f"the distribution function {name} sends {label} to the servers {strange}",
-            cure=f"Positions of servers are 0 to {servers - 1}",
-        )
-    return Placement([target for target, _ in pairs], [part for _, part in pairs])
+def _unicast_label(operation: Operation) -> str:
+    """Name what makes the calls of the operation unicasts, or return an empty text."""
+    names = [one.name for one in operation.parameters if one.distribution.mode is Mode.UNICAST]
+    if names:
+        return f"parameter '{names[0]}' (unicast) of '{operation.name}'"
+    unicast_operation = operation.distribution.mode is Mode.UNICAST
+    return f"operation '{operation.name}' (unicast)" if unicast_operation else ""

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from gcm.errors import IllegalTypeError
-from gcm.interfaces.distribution import Distribution, broadcast, distribution_mark
 from gcm.interfaces.hints import Hints, resolve_hints, split_annotated
 from gcm.interfaces.reduction import Reduction, reduction_mark
+from gcm.interfaces.spreading import Distribution, broadcast, distribution_mark
 
 Extra = TypeVar("Extra")
 
