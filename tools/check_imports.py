@@ -18,23 +18,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-WORLD = frozenset(
-    "asyncio multiprocessing random select selectors signal socket ssl subprocess threading time"
-    " _thread".split()
-)
+WORLD = {
+    "_thread",
+    "asyncio",
+    "multiprocessing",
+    "random",
+    "select",
+    "selectors",
+    "signal",
+    "socket",
+    "ssl",
+    "subprocess",
+    "threading",
+    "time",
+}
 
 # Each pure package with its shells: the modules in it that may meet the world. A module is pure
 # unless it is named here, and so is the face of a package without shells.
-PURE_PACKAGES: dict[str, frozenset[str]] = {
-    "gcm.documents": frozenset(),
-    "gcm.drawing": frozenset(),
-    "gcm.interfaces": frozenset("future gathercast interface multicast stub".split()),
-    "gcm.adl": frozenset("assemble builder export load".split()),
-    "runtime.topology": frozenset(),
-    "runtime.routing": frozenset(),
-    "runtime.matching": frozenset(),
-    "runtime.collectives": frozenset(),
-    "runtime.deployment": frozenset(),
+PURE_PACKAGES: dict[str, set[str]] = {
+    "gcm.documents": set(),
+    "gcm.drawing": set(),
+    "gcm.interfaces": {"future", "gathercast", "interface", "multicast", "stub"},
+    "gcm.adl": {"assemble", "builder", "export", "load"},
+    "runtime.topology": set(),
+    "runtime.routing": set(),
+    "runtime.matching": set(),
+    "runtime.collectives": set(),
+    "runtime.deployment": set(),
 }
 
 
@@ -111,7 +121,7 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _objection(importer: str, imported: str, known: frozenset[str]) -> str:
-    if imported.split(".")[0] in WORLD or imported.startswith("concurrent.futures"):
+    if imported.split(".", maxsplit=1)[0] in WORLD or imported.startswith("concurrent.futures"):
         return "a pure module is handed time, randomness and input by its caller"
     if imported not in known:
         return ""

@@ -1,0 +1,268 @@
+"""Run the unit tests against planted faults and list those that no test notices.
+
+    python -m tools.mutate                                all of gcm/, 15 minutes at most
+    python -m tools.mutate --path gcm/adl --sample 200    200 faults of one package
+
+Each mutant is tried in a copy of the tree: first the tests of its own package, then all other
+unit tests. A mutant that makes the tests fail, hang or use up the memory is noticed ("killed").
+The faults are tried in a random order that the seed decides, so that a run cut short by its
+budget is a fair sample.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import queue
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import count
+from pathlib import Path
+
+from tools.mutants import Mutant, find_mutants
+
+NO_TESTS_FOUND = 5
+# The seconds a mutant gets: so many, and so many times what the tests take without it.
+PATIENCE = (10.0, 4.0)
+MEMORY_LIMIT = 6 * 2**30
+NOT_COPIED = (".*", "__pycache__", "*.egg-info", "build", "dist")
+
+
+class Verdict(StrEnum):
+    """What the tests said of a mutant."""
+
+    KILLED = "killed"
+    HUNG = "hung"
+    SURVIVED = "survived"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A mutant and what the tests said of it."""
+
+    mutant: Mutant
+    verdict: Verdict
+
+
+class BrokenTestsError(Exception):
+    """The tests fail without any mutant, so they could tell nothing."""
+
+
+class Workshop:
+    """One copy of the tree, in which one mutant after the other is tried."""
+
+    def __init__(self, root: Path, folder: Path, tests: str) -> None:
+        shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        self.folder = folder
+        self.tests = tests
+        self.patience = 600.0
+        # Cached bytecode is recognised by size and time: give each version a time of its own.
+        self._times = count(1)
+
+    def measure(self) -> float:
+        """Return the seconds that the tests take as they are; raises BrokenTestsError."""
+        start = time.monotonic()
+        if self._pytest([self.tests]) is not Verdict.SURVIVED:
+            raise BrokenTestsError(
+                f"The tests in {self.tests} fail, hang or are missing without any mutant. "
+                f"Make `python -m pytest {self.tests}` pass first."
+            )
+        return time.monotonic() - start
+
+    def try_out(self, mutant: Mutant) -> Verdict:
+        """Plant the mutant, run the tests, and take it out again."""
+        path = self.folder / mutant.file
+        source = path.read_bytes()
+        self._write(path, mutant.apply(source))
+        try:
+            near = self._tests_near(mutant.file)
+            verdict = self._pytest(near) if near else Verdict.SURVIVED
+            if verdict is Verdict.SURVIVED and near != [self.tests]:
+                apart = [f"--ignore={folder}" for folder in near]
+                verdict = self._pytest([self.tests, *apart])
+            return verdict
+        finally:
+            self._write(path, source)
+
+    def _write(self, path: Path, source: bytes) -> None:
+        path.write_bytes(source)
+        moment = next(self._times)
+        os.utime(path, (moment, moment))
+
+    def _tests_near(self, file: str) -> list[str]:
+        """Return the test folder or file that mirrors a source file: gcm/adl/x.py -> adl."""
+        inner = Path(*Path(file).parts[1:])
+        if len(inner.parts) > 1:
+            mirror = Path(self.tests, inner.parent)
+        else:
+            mirror = Path(self.tests, f"test_{inner.stem}.py")
+        return [str(mirror)] if (self.folder / mirror).exists() else []
+
+    def _pytest(self, arguments: Sequence[str]) -> Verdict:
+        options = ["-x", "-q", "-p", "no:cacheprovider"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", *options, *arguments],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(self.folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+            code = process.wait(self.patience)
+        except subprocess.TimeoutExpired:
+            return Verdict.HUNG
+        finally:
+            # Whatever the tests started, and pytest itself if it hangs or we are interrupted.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return Verdict.SURVIVED if code in {0, NO_TESTS_FOUND} else Verdict.KILLED
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to mutate, where the tests are, and how much of it to try."""
+
+    root: Path
+    paths: tuple[str, ...] = ("gcm",)
+    tests: str = "tests/unit"
+    sample: int | None = None
+    seed: int = 1
+    budget_seconds: float = 900.0
+    jobs: int = os.cpu_count() or 1
+
+
+def choose(options: Options) -> list[Mutant]:
+    """Return the mutants to try, in the order the seed decides."""
+    files = sorted(
+        file
+        for path in map(options.root.joinpath, options.paths)
+        for file in ([path] if path.is_file() else path.rglob("*.py"))
+    )
+    mutants = [
+        mutant
+        for file in files
+        for mutant in find_mutants(file.read_bytes(), file.relative_to(options.root).as_posix())
+    ]
+    random.Random(options.seed).shuffle(mutants)
+    return mutants[: options.sample]
+
+
+def run(options: Options) -> tuple[list[Tried], int]:
+    """Try the mutants until they or the budget end; return the results and how many there were.
+
+    Raises BrokenTestsError when the tests fail as they are.
+    """
+    deadline = time.monotonic() + options.budget_seconds
+    mutants = choose(options)
+    waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
+    for mutant in mutants:
+        waiting.put(mutant)
+    tried: list[Tried] = []
+    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+        workshops = [
+            Workshop(options.root, Path(folder, str(number)), options.tests)
+            for number in range(options.jobs)
+        ]
+        patience = PATIENCE[0] + PATIENCE[1] * workshops[0].measure()
+        stop = threading.Event()
+
+        def work(workshop: Workshop) -> None:
+            workshop.patience = patience
+            while time.monotonic() < deadline and not stop.is_set():
+                try:
+                    mutant = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                tried.append(Tried(mutant, workshop.try_out(mutant)))
+
+        threads = [threading.Thread(target=work, args=(workshop,)) for workshop in workshops]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            # After Ctrl-C: the copies may go only when nobody works in them any more.
+            stop.set()
+            for thread in threads:
+                thread.join()
+    return tried, len(mutants)
+
+
+def report(tried: Sequence[Tried], total: int) -> str:
+    """Return the score of each module and the list of survivors."""
+    modules: dict[str, list[Verdict]] = defaultdict(list)
+    for one in tried:
+        modules[one.mutant.file].append(one.verdict)
+    width = max([len("all"), *map(len, modules)])
+    lines = [f"{'module':<{width}}  mutants  noticed"]
+    for file, verdicts in [*sorted(modules.items()), ("all", [one.verdict for one in tried])]:
+        lines.append(f"{file:<{width}}  {len(verdicts):7}  {_score(verdicts)}")
+    survivors = [one.mutant for one in tried if one.verdict is Verdict.SURVIVED]
+    survivors.sort(key=lambda mutant: (mutant.file, mutant.start, mutant.replacement))
+    lines += ["", f"{len(tried)} of {total} mutants tried, {len(survivors)} survived:"]
+    lines += [f"  {mutant}" for mutant in survivors]
+    return "\n".join(lines)
+
+
+def _score(verdicts: Sequence[Verdict]) -> str:
+    noticed = sum(verdict is not Verdict.SURVIVED for verdict in verdicts)
+    return f"{100 * noticed / len(verdicts):5.1f} %" if verdicts else "    -"
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """Return the options that the command line asks for."""
+    default = Options(Path.cwd())
+    parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--path", action="append", help="file or folder to mutate, default gcm")
+    parser.add_argument("--tests", default=default.tests, help="folder that mirrors the package")
+    parser.add_argument("--sample", type=int, help="try at most this many mutants")
+    parser.add_argument("--seed", type=int, default=default.seed, help="decides the order")
+    parser.add_argument("--budget-seconds", type=float, default=default.budget_seconds)
+    parser.add_argument("--jobs", type=int, default=default.jobs, help="tries at the same time")
+    parser.add_argument("--root", type=Path, default=default.root, help="the checkout")
+    given = parser.parse_args(arguments)
+    for path in [*(given.path or default.paths), given.tests]:
+        if not (given.root / path).exists():
+            parser.error(f"there is no {path} in {given.root}")
+    return Options(
+        root=given.root.resolve(),
+        paths=tuple(given.path or default.paths),
+        tests=given.tests,
+        sample=given.sample,
+        seed=given.seed,
+        budget_seconds=given.budget_seconds,
+        jobs=given.jobs,
+    )
+
+
+def main() -> int:
+    """Run what the command line asks for; survivors are a report, not a failure."""
+    try:
+        print(report(*run(parse(sys.argv[1:]))))
+    except BrokenTestsError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
