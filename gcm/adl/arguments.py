@@ -142,6 +142,15 @@ def escape(text: str) -> str:
     return _DOLLARS.sub(lambda found: f"${found.group()}", text)
 
 
+def split_values(text: str) -> list[str]:
+    """Read a comma list of values, each with or without quotes.
+
+    Raises:
+        ArgumentSyntaxError: quotes or brackets do not match.
+    """
+    return [_value(part) for part in _split(text)] if text.strip() else []
+
+
 def quoted(text: str) -> str:
     """Return the text in quotes, so that it is read as one value."""
     return "'" + text.replace("'", "''") + "'"

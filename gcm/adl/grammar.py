@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from gcm.documents import Diagnostics, Limits, Node, did_you_mean
 
-MAX_DEPTH = 100
+MAX_DEPTH = 64
 """How deep elements of one document, and components of one assembly, may be nested."""
 
 DOCUMENT_LIMITS = Limits(max_depth=MAX_DEPTH)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gcm.adl.grammar import DOCUMENT_LIMITS, conform
 from gcm.adl.model import (
+    EMPTY_BODY,
     AttributeNode,
     AttributesNode,
     BindingNode,
@@ -59,6 +60,8 @@ def _component(node: Node) -> ComponentNode:
 
 
 def _body(node: Node) -> Body:
+    if not node.children:
+        return EMPTY_BODY
     by_tag: dict[str, list[Node]] = {}
     for child in node.children:
         by_tag.setdefault(child.tag, []).append(child)

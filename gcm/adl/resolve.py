@@ -15,7 +15,7 @@ from gcm.adl.arguments import (
     substitute_node,
 )
 from gcm.adl.grammar import MAX_DEPTH
-from gcm.adl.merge import merge, merge_all
+from gcm.adl.merge import merge_all
 from gcm.adl.model import EMPTY_BODY, Body, ComponentNode, ControllerNode
 from gcm.adl.parse import definition_of, read_definition
 from gcm.adl.references import is_path, relative_to_parents
@@ -54,7 +54,7 @@ class Resolver:
         self._expanded: dict[tuple[_Key, ...], Body] = {}
         self._extending: list[_Key] = []
         self._nesting: list[tuple[_Key, ...]] = []
-        self._missing: set[tuple[str, Location]] = set()
+        self._reported: set[tuple[str, Location]] = set()
         self._depth = 0
 
     def document(self, source: Source) -> Document | None:
@@ -103,12 +103,10 @@ class Resolver:
     def _find(self, call: Call, location: Location) -> _Key | None:
         source = self._loader.find(call.name, location.file)
         if source is None:
-            if (call.name, location) not in self._missing:
-                self._missing.add((call.name, location))
-                hint = did_you_mean(call.name, self._loader.known(location.file))
-                hint = hint or "give its folder as a root, or correct the name"
-                message = f"there is no definition '{call.name}'"
-                self._report("missing-definition", message, location, hint)
+            hint = did_you_mean(call.name, self._loader.known(location.file))
+            hint = hint or "give its folder as a root, or correct the name"
+            message = f"there is no definition '{call.name}'"
+            self._report_once("missing-definition", message, location, hint)
             return None
         document = self.document(source)
         if document is None:
@@ -142,7 +140,7 @@ class Resolver:
                 chain = [*self._extending[self._extending.index(key) :], key]
                 self._cycle("extends", "extends-cycle", chain, document.node.location)
                 return EMPTY_BODY
-            if len(self._extending) >= MAX_DEPTH:
+            if len(self._extending) + self._depth >= MAX_DEPTH:
                 self._too_deep(document.node.location, "definitions extend each other")
                 return EMPTY_BODY
             self._extending.append(key)
@@ -168,7 +166,7 @@ class Resolver:
 
     def _expand(self, keys: tuple[_Key, ...], own: Body, location: Location) -> Body:
         """Merge definitions and a component's own body, then resolve the components in it."""
-        alone = own is EMPTY_BODY or own == EMPTY_BODY
+        alone = own is EMPTY_BODY
         if alone and keys in self._expanded:
             return self._expanded[keys]
         if self._depth >= MAX_DEPTH:
@@ -204,7 +202,7 @@ class Resolver:
 
     def _component(self, component: ComponentNode) -> ComponentNode:
         if is_path(component.definition):
-            if component.body != EMPTY_BODY:
+            if component.body is not EMPTY_BODY:
                 self._report_once(
                     "shared-with-body",
                     f"component '{component.name}' is a shared one and cannot be changed here",
@@ -219,13 +217,10 @@ class Resolver:
     # ------------------------------------------------------------------------------ reports
 
     def _cycle(self, verb: str, code: str, chain: list[_Key], location: Location) -> None:
-        names = [self._documents[file].name for file, _ in chain]  # type: ignore[union-attr]  # read
-        self._report_once(
-            code,
-            f" {verb} ".join(names),
-            location,
-            "take one of these references out",
-        )
+        documents = (self._documents[file] for file, _ in chain)
+        names = [document.name for document in documents if document is not None]
+        hint = "take one of these references out"
+        self._report_once(code, f" {verb} ".join(names), location, hint)
 
     def _too_deep(self, location: Location, what: str) -> None:
         message = f"{what} more than {MAX_DEPTH} deep"
@@ -233,8 +228,8 @@ class Resolver:
 
     def _report_once(self, code: str, message: str, location: Location, hint: str) -> None:
         # A definition is used many times, its faults are told once.
-        if (code + message, location) not in self._missing:
-            self._missing.add((code + message, location))
+        if (code + message, location) not in self._reported:
+            self._reported.add((code + message, location))
             self._report(code, message, location, hint)
 
     def _report(self, code: str, message: str, location: Location, hint: str) -> None:

@@ -1,0 +1,151 @@
+"""Finds the Python classes that documents name; the one place of the ADL that imports user code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+
+from gcm.suggestion import did_you_mean
+
+LoadClass = Callable[[str], object]
+"""Returns the object of a dotted name, or raises ClassFault."""
+
+
+class ClassFault(Exception):
+    """Why a dotted name leads to no object; `detail` is the user's own traceback, if any."""
+
+    def __init__(self, code: str, message: str, hint: str = "", detail: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.detail = detail
+
+
+class ImportingLoader:
+    """Imports `package.module.Class` or `package.module:Class`, nested classes included.
+
+    The folders are searched first, and are on the search path only while something is imported.
+    """
+
+    def __init__(self, folders: Sequence[str | os.PathLike[str]] = ()) -> None:
+        self._folders = [os.path.abspath(folder) for folder in folders]
+        self._known: dict[str, object] = {}
+        importlib.invalidate_caches()
+
+    def __call__(self, dotted: str) -> object:
+        """Return the object of that name.
+
+        Raises:
+            ClassFault: the name is malformed, there is no such module or object, or the module
+                cannot be imported.
+        """
+        if dotted not in self._known:
+            try:
+                self._known[dotted] = self._find(dotted)
+            except ClassFault as fault:
+                self._known[dotted] = fault
+        found = self._known[dotted]
+        if isinstance(found, ClassFault):
+            raise found
+        return found
+
+    def _find(self, dotted: str) -> object:
+        module_name, colon, inside = dotted.partition(":")
+        modules = module_name.split(".")
+        names = inside.split(".") if colon else []
+        well_formed = all(part.isidentifier() for part in (*modules, *names))
+        if not well_formed or len(modules) + len(names) < 2 or dotted.endswith(".py"):
+            raise ClassFault(
+                "malformed-class-name",
+                f"'{dotted}' does not name a class in a module",
+                "write module.Class, without a path and without .py",
+            )
+        found: object = self._import(modules[0], dotted)
+        for position, part in enumerate(modules[1:], 2):
+            inner = getattr(found, part, None)
+            if inner is None and isinstance(found, ModuleType) and hasattr(found, "__path__"):
+                inner = self._import(".".join(modules[:position]), dotted)
+            found = _member(found, part) if inner is None else inner
+        for part in names:
+            found = _member(found, part)
+        return found
+
+    def _import(self, name: str, dotted: str) -> ModuleType:
+        try:
+            with _search_path(self._folders):
+                return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise _failed(name, error) from error
+            raise ClassFault(
+                "missing-module",
+                f"there is no module '{name}' for '{dotted}'",
+                did_you_mean(name, self._modules())
+                or "correct the name, or put the module beside the document",
+            ) from None
+        except (Exception, SystemExit) as error:
+            raise _failed(name, error) from error
+
+    def _modules(self) -> list[str]:
+        folders = (folder for folder in self._folders if os.path.isdir(folder))
+        names = (name for folder in folders for name in os.listdir(folder))
+        return [name.removesuffix(".py") for name in names]
+
+
+def _member(owner: object, name: str) -> object:
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        kind = "module" if isinstance(owner, ModuleType) else "class"
+        shown = getattr(owner, "__name__", str(owner))
+        public = [known for known in dir(owner) if not known.startswith("_")]
+        raise ClassFault(
+            "missing-class",
+            f"the {kind} '{shown}' has no '{name}'",
+            did_you_mean(name, public) or f"look for its name in the {kind}",
+        ) from None
+
+
+def _failed(name: str, error: BaseException) -> ClassFault:
+    return ClassFault(
+        "import-error",
+        f"the module '{name}' cannot be imported: {type(error).__name__}: {error}",
+        "mend the module; its traceback is in the detail",
+        _users_traceback(error),
+    )
+
+
+def _users_traceback(error: BaseException) -> str:
+    """Format a traceback without the frames of the import machinery and of this file."""
+    told = traceback.TracebackException.from_exception(error)
+    pending: list[traceback.TracebackException | None] = [told]
+    while pending:
+        one = pending.pop()
+        if one is not None:
+            one.stack[:] = [frame for frame in one.stack if not _is_machinery(frame.filename)]
+            pending += [one.__cause__, one.__context__]
+    return "".join(told.format()).rstrip()
+
+
+def _is_machinery(filename: str) -> bool:
+    return filename.startswith("<frozen importlib") or filename in (
+        __file__,
+        importlib.__file__,
+    )
+
+
+@contextmanager
+def _search_path(folders: Sequence[str]) -> Iterator[None]:
+    sys.path[:0] = folders
+    try:
+        yield
+    finally:
+        for folder in folders:
+            if folder in sys.path:
+                sys.path.remove(folder)

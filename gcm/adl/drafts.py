@@ -1,0 +1,95 @@
+"""Components while they are checked: what is known of each so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gcm.adl.model import Body, ComponentNode, ControllerNode, InterfaceNode
+from gcm.adl.plan import BindingPlan, InterceptorPlan, MembraneKind, VirtualNodePlan
+from gcm.documents import Location
+from gcm.interfaces.types import ComponentType, InterfaceType
+
+
+@dataclass(slots=True)
+class Traits:
+    """What follows from a component's body alone, so that equal components share it.
+
+    `broken` holds the names of interfaces that were reported already; with `incomplete` there may
+    be interfaces that nobody could read. Both keep one fault from being reported twice.
+    """
+
+    type: ComponentType = ComponentType()
+    kind: MembraneKind = MembraneKind.COMPOSITE
+    description: object = None
+    content: type | None = None
+    attributes: tuple[tuple[str, object], ...] = ()
+    interceptors: tuple[InterceptorPlan, ...] = ()
+    virtual_node: VirtualNodePlan | None = None
+    broken: frozenset[str] = frozenset()
+    incomplete: bool = False
+
+    def find(self, name: str) -> InterfaceType | None:
+        """Return the type of an interface; a collection is also found by its own name."""
+        return self.type.find(name) or next(
+            (one for one in self.type.interfaces if one.name == name), None
+        )
+
+
+@dataclass(slots=True)
+class Draft:
+    """One component, or one reference to a shared component, in the tree.
+
+    `bound` and `linked` are the client interfaces bound so far, outside and inside.
+    """
+
+    name: str
+    path: str
+    node: ComponentNode
+    traits: Traits
+    parent: Draft | None = None
+    children: dict[str, Draft] = field(default_factory=dict)
+    membrane: Draft | None = None
+    target: Draft | None = None
+    bindings: list[BindingPlan] = field(default_factory=list)
+    bound: set[str] = field(default_factory=set)
+    linked: set[str] = field(default_factory=set)
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether the component is made elsewhere and only shared here."""
+        return bool(self.node.definition)
+
+    @property
+    def is_composite(self) -> bool:
+        """Whether the content is sub-components."""
+        return self.traits.kind is MembraneKind.COMPOSITE
+
+    def location_of(self, interface: str) -> Location:
+        """Return where an interface is declared, or else where the component is."""
+        declared: dict[str, InterfaceNode] = {one.name: one for one in self.interface_nodes}
+        return declared[interface].location if interface in declared else self.node.location
+
+    @property
+    def interface_nodes(self) -> tuple[InterfaceNode, ...]:
+        """The interfaces that the document declares."""
+        return self.node.body.interfaces
+
+    def walk(self) -> Iterator[Draft]:
+        """Go through this component and all below it, membranes included, parents first."""
+        pending = [self]
+        while pending:
+            draft = pending.pop()
+            yield draft
+            inside = [draft.membrane] if draft.membrane else []
+            pending += reversed([*inside, *draft.children.values()])
+
+
+def membrane_node(controller: ControllerNode) -> ComponentNode:
+    """Return the assembly inside a membrane as if it were a composite."""
+    body = Body(
+        interfaces=controller.interfaces,
+        components=controller.components,
+        bindings=controller.bindings,
+    )
+    return ComponentNode("controller", "", body, controller.location)

@@ -1,0 +1,30 @@
+"""Findings about components; a definition used many times is told about once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gcm.documents import Diagnostics, Location
+
+
+@dataclass(slots=True)
+class Findings:
+    """Reports to the diagnostics, but the same finding at the same place only the first time."""
+
+    diagnostics: Diagnostics
+    _told: set[tuple[str, str, Location]] = field(default_factory=set)
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        location: Location,
+        path: str,
+        hint: str = "",
+        detail: str = "",
+    ) -> None:
+        """Report a finding about the component at `path`."""
+        key = (code, message, location)
+        if key not in self._told:
+            self._told.add(key)
+            self.diagnostics.report(code, message, location, path=path, hint=hint, detail=detail)

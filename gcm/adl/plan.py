@@ -1,0 +1,111 @@
+"""The plan of an assembly: all that is needed to make it, with every check behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gcm.documents import Location
+from gcm.interfaces.types import ComponentType
+
+
+class MembraneKind(StrEnum):
+    """The membranes that `<controller desc>` can name; any other is a dotted Python name."""
+
+    PRIMITIVE = "primitive"
+    COMPOSITE = "composite"
+    ACTIVE = "active"
+    PARAMETRIC = "parametric"
+
+
+class NodeCardinality(StrEnum):
+    """Whether a virtual node stands for one place or for several."""
+
+    SINGLE = "single"
+    MULTIPLE = "multiple"
+
+
+End = tuple[str, str]
+"""One end of a binding: the component's name, or `this`, and the interface's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class BindingPlan:
+    """A binding within one composite; the server may be a remote reference such as `pyro:...`."""
+
+    client: End
+    server: End | str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class InterceptorPlan:
+    """An interceptor of one interface: a non-functional component by name, or a Python object."""
+
+    interface: str
+    component: str = ""
+    factory: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class MembranePlan:
+    """The membrane: its kind or its own description, and the assembly inside it."""
+
+    kind: MembraneKind
+    description: object = None
+    type: ComponentType = ComponentType()
+    components: tuple[ComponentPlan, ...] = ()
+    bindings: tuple[BindingPlan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualNodePlan:
+    """Where a component wants to be deployed."""
+
+    name: str
+    cardinality: NodeCardinality = NodeCardinality.SINGLE
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedNodePlan:
+    """A virtual node made of those of sub-components, as (component, virtual node)."""
+
+    name: str
+    composed_from: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPlan:
+    """A sub-component that is made elsewhere, at `target`, and added here too as `name`."""
+
+    name: str
+    target: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentPlan:
+    """One component; `content` is `None` for a composite."""
+
+    name: str
+    path: str
+    type: ComponentType
+    membrane: MembranePlan
+    content: type | None
+    attributes: tuple[tuple[str, object], ...]
+    interceptors: tuple[InterceptorPlan, ...]
+    components: tuple[ComponentPlan, ...]
+    shared: tuple[SharedPlan, ...]
+    bindings: tuple[BindingPlan, ...]
+    logger: str
+    virtual_node: VirtualNodePlan | None
+    exported_nodes: tuple[ExportedNodePlan, ...]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyPlan:
+    """A whole assembly: its root, and the number of components made for it."""
+
+    root: ComponentPlan
+    count: int
