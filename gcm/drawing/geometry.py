@@ -1,0 +1,72 @@
+"""Where everything of a picture is: boxes, ports and wires, each relative to the box around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gcm.drawing import metrics
+from gcm.drawing.routing import Point
+from gcm.drawing.scene import Box, Link, Port
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPort:
+    """A port and the point of the border it sits on."""
+
+    port: Port
+    at: Point
+    label: str
+
+    @property
+    def outer(self) -> Point:
+        """Return where a wire outside the box touches the port."""
+        return self._beside(-metrics.STEM if self.port.on_left else metrics.STEM)
+
+    @property
+    def inner(self) -> Point:
+        """Return where a wire inside the composite touches the port."""
+        return self._beside(metrics.STEM if self.port.on_left else -metrics.STEM)
+
+    def _beside(self, distance: int) -> Point:
+        return Point(self.at.x + distance, self.at.y)
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A drawn binding: its corners from client to server; wires of one net share a colour."""
+
+    link: Link
+    net: int
+    points: tuple[Point, ...]
+
+    def lowered(self, distance: int) -> Wire:
+        """Return the same wire further down."""
+        return replace(self, points=tuple(Point(x, y + distance) for x, y in self.points))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedBox:
+    """A box with its size, and its corner inside the box around it."""
+
+    box: Box
+    x: int
+    y: int
+    width: int
+    height: int
+    label: str
+    note: str
+    ports: tuple[PlacedPort, ...] = ()
+    children: tuple[PlacedBox, ...] = ()
+    wires: tuple[Wire, ...] = ()
+
+    def moved(self, x: int, y: int) -> PlacedBox:
+        """Return the same box at another place."""
+        return replace(self, x=x, y=y)
+
+    def widened(self, width: int) -> PlacedBox:
+        """Return the same leaf with another width; its right ports move with the border."""
+        ports = tuple(
+            placed if placed.port.on_left else replace(placed, at=Point(width, placed.at.y))
+            for placed in self.ports
+        )
+        return replace(self, width=width, ports=ports)

@@ -1,0 +1,117 @@
+"""Lays out the inside of one composite: children in columns, ports on the borders, wires between.
+
+The steps are one module each: layers, columns, order, heights, tracks, places from left to right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gcm.drawing import metrics
+from gcm.drawing.across import Across, spread
+from gcm.drawing.columns import Size, grid
+from gcm.drawing.geometry import PlacedBox, PlacedPort, Wire
+from gcm.drawing.metrics import shortened, text_width
+from gcm.drawing.plan import Plan, plan
+from gcm.drawing.routing import Point, corners, simplified, tracks_of
+from gcm.drawing.scene import THIS, Box, Port
+
+
+@dataclass(frozen=True, slots=True)
+class Interior:
+    """The inside of a composite below its header, with the ports on its two borders."""
+
+    width: int
+    height: int
+    ports: tuple[PlacedPort, ...]
+    children: tuple[PlacedBox, ...]
+    wires: tuple[Wire, ...]
+
+
+def lay_out(
+    box: Box, ports: Sequence[Port], children: Sequence[PlacedBox], *, least_width: int
+) -> Interior:
+    """Return the inside of `box`, given its visible ports and its already sized children."""
+    made = plan(box, ports, children)
+    tracks = [tracks_of(made.board, strands) for strands in made.board.channels]
+    left, right = _label_zone(ports, on_left=True), _label_zone(ports, on_left=False)
+    widths = made.column_widths()
+    spots, block = grid(
+        [Size(child.width, child.height) for child in made.loose], least_width=sum(widths)
+    )
+    across = spread(
+        widths,
+        [max(found.values(), default=-1) + 1 for found in tracks],
+        left_zone=left,
+        right_zone=right,
+        least_width=max(least_width, left + block.width + right + 2 * metrics.CHANNEL_MARGIN),
+    )
+    # Without wires, the ports' names and the loose children stand side by side.
+    block_top = made.height + 2 * metrics.BOX_MARGIN if made.wired and made.loose else 0
+    block_left = (left + across.width - right - block.width) // 2
+    at = {
+        child.box.name: Point(block_left + x, block_top + y)
+        for child, (x, y) in zip(made.loose, spots, strict=True)
+    }
+    for item, (child, cell) in enumerate(zip(made.wired, made.cells, strict=True)):
+        middle = across.columns[cell.column]
+        at[child.box.name] = Point(middle - child.width // 2, made.board.items[item].top)
+    placed = tuple(child.moved(*_down(at[child.box.name])) for child in children)
+    borders = tuple(_border_port(port, made, across.width) for port in ports)
+    height = max(made.height, block_top + block.height) + 2 * metrics.PADDING
+    wires = _wires(made, across, tracks, placed, borders)
+    return Interior(across.width, height, borders, placed, wires)
+
+
+def _down(point: Point) -> Point:
+    return Point(point.x, point.y + metrics.PADDING)
+
+
+def _label_zone(ports: Sequence[Port], *, on_left: bool) -> int:
+    """Return the width that the names of the ports on one border need inside it."""
+    widths = [
+        text_width(shortened(port.name, metrics.LABEL_SIZE), metrics.LABEL_SIZE)
+        for port in ports
+        if port.on_left == on_left
+    ]
+    return max(widths, default=0) + metrics.INNER_INDENT if widths else 0
+
+
+def _border_port(port: Port, made: Plan, width: int) -> PlacedPort:
+    y = made.board.y(made.border[port.name]) + metrics.PADDING
+    at = Point(0 if port.on_left else width, y)
+    return PlacedPort(port, at, shortened(port.name, metrics.LABEL_SIZE))
+
+
+def _wires(
+    made: Plan,
+    across: Across,
+    tracks: Sequence[Mapping[int, int]],
+    children: Sequence[PlacedBox],
+    borders: Sequence[PlacedPort],
+) -> tuple[Wire, ...]:
+    touch = {(THIS, placed.port.name): placed.inner for placed in borders}
+    for child in children:
+        for placed in child.ports:
+            touch[child.box.name, placed.port.name] = Point(
+                child.x + placed.outer.x, child.y + placed.outer.y
+            )
+
+    def end(component: str, interface: str) -> Point:
+        return touch[component, made.meanings[component, interface].name]
+
+    return tuple(
+        Wire(
+            route.link,
+            route.net,
+            simplified(
+                [
+                    end(*route.link.client),
+                    *map(_down, corners(route, made.board, tracks, across.tracks)),
+                    end(*route.link.server),
+                ]
+            ),
+        )
+        for route in made.board.routes
+    )

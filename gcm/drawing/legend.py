@@ -1,0 +1,81 @@
+"""The key below a picture: only the shapes and kinds that the picture uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gcm.drawing import metrics
+from gcm.drawing.geometry import PlacedBox
+from gcm.drawing.metrics import text_width
+from gcm.drawing.scene import Port
+
+SAMPLE = 26
+GAP = 18
+ROW = 20
+
+_PORT_KEYS = (
+    (Port("", "server"), "server interface"),
+    (Port("", "client"), "client interface"),
+    (Port("", "client", "multicast"), "multicast"),
+    (Port("", "server", "gathercast"), "gathercast"),
+    (Port("", "client", "collection"), "collection"),
+    (Port("", "client", optional=True), "optional"),
+    (Port("", "server", control=True), "control interface"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One entry: its text and a sample, which is a port or the style class of a box."""
+
+    text: str
+    sample: Port | str
+    x: int
+    y: int
+
+
+def legend(root: PlacedBox, *, width: int) -> tuple[list[Key], int]:
+    """Return the entries in rows of about `width`, and the height of all rows."""
+    keys: list[Key] = []
+    x = y = 0
+    for text, sample in _entries(list(_all(root))):
+        needs = SAMPLE + text_width(text, metrics.LABEL_SIZE) + GAP
+        if x and x + needs > width:
+            x, y = 0, y + ROW
+        keys.append(Key(text, sample, x, y))
+        x += needs
+    return keys, y + ROW if keys else 0
+
+
+def _all(root: PlacedBox) -> Iterator[PlacedBox]:
+    waiting = [root]
+    while waiting:
+        placed = waiting.pop()
+        yield placed
+        waiting += placed.children
+
+
+def _entries(boxes: Iterable[PlacedBox]) -> Iterator[tuple[str, Port | str]]:
+    boxes = list(boxes)
+    ports = {_plain(placed.port) for placed_box in boxes for placed in placed_box.ports}
+    for sample, text in _PORT_KEYS:
+        if any(_shows(port, sample) for port in ports):
+            yield text, sample
+    kinds = {placed.box.kind for placed in boxes}
+    yield from ((kind, kind) for kind in ("active", "wrapper", "clustering") if kind in kinds)
+    if any(placed.box.shared for placed in boxes):
+        yield "shared component", "primitive shared"
+
+
+def _plain(port: Port) -> Port:
+    role = "server" if port.on_left else "client"
+    return Port("", role, port.cardinality, port.optional, port.is_control)
+
+
+def _shows(port: Port, sample: Port) -> bool:
+    if sample.control or sample.optional:
+        return port.control if sample.control else port.optional
+    if sample.cardinality != "singleton":
+        return port.cardinality == sample.cardinality
+    return port.role == sample.role and not port.control

@@ -1,0 +1,132 @@
+"""Decides for the inside of one composite what is in which column, and at which height."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gcm.drawing import metrics
+from gcm.drawing.alignment import align
+from gcm.drawing.board import Board, End, Item, Pin, connect
+from gcm.drawing.columns import Cell, Size, arrange
+from gcm.drawing.geometry import PlacedBox
+from gcm.drawing.layering import layers_of
+from gcm.drawing.ordering import order
+from gcm.drawing.scene import THIS, Box, Link, Port, PortFinder
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The columns of a composite: item n of the board is the n-th wired child.
+
+    `loose` are the children that no link touches, `border` are the pins of the composite's own
+    ports by their names, `meanings` the ports that the ends of the links mean.
+    """
+
+    wired: tuple[PlacedBox, ...]
+    loose: tuple[PlacedBox, ...]
+    cells: tuple[Cell, ...]
+    board: Board
+    border: dict[str, Pin]
+    meanings: dict[tuple[str, str], Port]
+    height: int
+
+    def column_widths(self) -> list[int]:
+        """Return the width of each inner column."""
+        widths = [0] * (len(self.board.columns) - 2)
+        for child, cell in zip(self.wired, self.cells, strict=True):
+            widths[cell.column] = max(widths[cell.column], child.width)
+        return widths
+
+
+def plan(box: Box, ports: Sequence[Port], children: Sequence[PlacedBox]) -> Plan:
+    """Return the plan of a composite with these visible ports and already sized children."""
+    meanings = _meanings(box, ports, children)
+    links = [link for link in box.links if link.client in meanings and link.server in meanings]
+    names = {component for link in links for component, _ in (link.client, link.server)}
+    wired = tuple(child for child in children if child.box.name in names)
+    cells = tuple(_cells(wired, links))
+    board = Board()
+    board.columns = [[] for _ in range(max((cell.column + 1 for cell in cells), default=0) + 2)]
+    for child, cell in zip(wired, cells, strict=True):
+        board.columns[cell.column + 1].append(len(board.items))
+        board.items.append(Item(child.height, metrics.BOX_MARGIN, 1, cell.band))
+    border = _add_border(board, ports)
+    connect(board, links, _ends(meanings, wired, cells, board, border))
+    order(board)
+    return Plan(
+        wired,
+        tuple(child for child in children if child.box.name not in names),
+        cells,
+        board,
+        border,
+        meanings,
+        align(board),
+    )
+
+
+def _meanings(
+    box: Box, ports: Sequence[Port], children: Sequence[PlacedBox]
+) -> dict[tuple[str, str], Port]:
+    """Return the visible port that each end of a link means."""
+    finders = {
+        child.box.name: PortFinder(placed.port for placed in child.ports) for child in children
+    }
+    finders[THIS] = PortFinder(ports)
+    ends = dict.fromkeys(end for link in box.links for end in (link.client, link.server))
+    found = {end: finders[end[0]].find(end[1]) for end in ends}
+    return {end: port for end, port in found.items() if port is not None}
+
+
+def _cells(wired: Sequence[PlacedBox], links: Sequence[Link]) -> list[Cell]:
+    number = {child.box.name: item for item, child in enumerate(wired)}
+    edges = []
+    first = set()
+    last = set()
+    for link in links:
+        start, end = number.get(link.client[0]), number.get(link.server[0])
+        if start is not None and end is not None:
+            edges.append((start, end))
+        elif end is not None:
+            first.add(end)
+        elif start is not None:
+            last.add(start)
+    layers = layers_of(len(wired), edges, first=first, last=last)
+    return arrange(layers, [Size(child.width, child.height) for child in wired])
+
+
+def _add_border(board: Board, ports: Sequence[Port]) -> dict[str, Pin]:
+    """Add the composite's own ports as items of the first and the last column."""
+    pins = {}
+    bands = [item.band for item in board.items] or [0.0]
+    for port in ports:
+        pins[port.name] = Pin(len(board.items), metrics.LABEL_ROOM)
+        board.columns[0 if port.on_left else -1].append(len(board.items))
+        band = min(bands) if port.on_left else max(bands)
+        board.items.append(Item(metrics.BORDER_ROW, 0, 1, band))
+    return pins
+
+
+def _ends(
+    meanings: dict[tuple[str, str], Port],
+    wired: Sequence[PlacedBox],
+    cells: Sequence[Cell],
+    board: Board,
+    border: dict[str, Pin],
+) -> dict[tuple[str, str], End]:
+    pins: dict[tuple[str, str], tuple[Pin, int]] = {
+        (THIS, name): (pin, 0 if pin.item in board.columns[0] else len(board.columns) - 1)
+        for name, pin in border.items()
+    }
+    for item, (child, cell) in enumerate(zip(wired, cells, strict=True)):
+        pins.update(
+            ((child.box.name, placed.port.name), (Pin(item, placed.at.y), cell.column + 1))
+            for placed in child.ports
+        )
+    ends = {}
+    for (component, interface), port in meanings.items():
+        pin, column = pins[component, port.name]
+        # A port of the composite opens to the inside, one of a child to the outside.
+        opens_left = port.on_left != (component == THIS)
+        ends[component, interface] = End(pin, column - 1 if opens_left else column)
+    return ends

@@ -1,0 +1,136 @@
+"""Runs the wires: a vertical track per net in each channel, and the corners of each link's way."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gcm.drawing.board import Board, Pin, Route, Strand
+
+CLEARANCE = 8
+"""How far two wires on the same track stay apart."""
+OVERLAP_COST = 50
+"""How many crossings are better than two wires that run over each other."""
+
+
+class Point(NamedTuple):
+    """A place in the picture, from the top left corner of the box it belongs to."""
+
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One net inside one channel: the heights it connects on both sides, each sorted."""
+
+    net: int
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+    @property
+    def top(self) -> int:
+        """Return the least height."""
+        return min(self.left[:1] + self.right[:1])
+
+    @property
+    def bottom(self) -> int:
+        """Return the greatest height."""
+        return max(self.left[-1:] + self.right[-1:])
+
+
+def tracks_of(board: Board, strands: Iterable[Strand]) -> dict[int, int]:
+    """Return the track, counted from the left, of each net that moves up or down in a channel."""
+    spans = [_span(board, strand) for strand in strands]
+    moving = [span for span in spans if span.top < span.bottom]
+    turns = [span for span in moving if not (span.left and span.right)]
+    through = _fewest_crossings([span for span in moving if span.left and span.right])
+    # A wire that turns back hugs the side that it comes from.
+    ordered = [span for span in turns if span.left] + through
+    ordered += [span for span in turns if span.right]
+    return _pack(ordered)
+
+
+def corners(
+    route: Route,
+    board: Board,
+    tracks: Sequence[Mapping[int, int]],
+    track_x: Sequence[Sequence[int]],
+) -> list[Point]:
+    """Return where a link turns on its way, from track to track, without its two ends."""
+    points: list[Point] = []
+    for channel, here, there in zip(route.channels, route.pins, route.pins[1:], strict=False):
+        track = tracks[channel].get(route.net)
+        if track is not None:
+            x = track_x[channel][track]
+            points += [Point(x, board.y(here)), Point(x, board.y(there))]
+    return points
+
+
+def simplified(points: Iterable[Point]) -> tuple[Point, ...]:
+    """Return the same line without repeated points and without points on a straight."""
+    kept: list[Point] = []
+    for point in points:
+        if kept and kept[-1] == point:
+            continue
+        while len(kept) > 1 and _straight(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    return tuple(kept)
+
+
+def _straight(first: Point, second: Point, third: Point) -> bool:
+    return first.x == second.x == third.x or first.y == second.y == third.y
+
+
+def _span(board: Board, strand: Strand) -> Span:
+    def heights(pins: tuple[Pin, ...]) -> tuple[int, ...]:
+        return tuple(sorted(board.y(pin) for pin in pins))
+
+    return Span(strand.net, heights(strand.left), heights(strand.right))
+
+
+def _cost(first: Span, second: Span) -> int:
+    """Return how bad it is that the first net's track is left of the second's."""
+    crossed = _between(first.right, second.top, second.bottom)
+    crossed += _between(second.left, first.top, first.bottom)
+    return crossed + OVERLAP_COST * len(set(first.right) & set(second.left))
+
+
+def _between(heights: tuple[int, ...], top: int, bottom: int) -> int:
+    return bisect_right(heights, bottom) - bisect_left(heights, top)
+
+
+def _fewest_crossings(spans: list[Span]) -> list[Span]:
+    """Order nets by swapping neighbours for as long as that saves crossings."""
+    # Wires that go down nest from right to left, wires that go up from left to right.
+    spans = sorted(
+        spans,
+        key=lambda span: span.left[0] if span.left[0] > span.right[0] else -span.left[0],
+    )
+    for _ in range(min(len(spans), 12)):
+        swapped = False
+        for here in range(len(spans) - 1):
+            first, second = spans[here], spans[here + 1]
+            if _cost(second, first) < _cost(first, second):
+                spans[here], spans[here + 1] = second, first
+                swapped = True
+        if not swapped:
+            break
+    return spans
+
+
+def _pack(spans: list[Span]) -> dict[int, int]:
+    """Give each net the leftmost track right of all earlier nets that it would touch."""
+    tracks: dict[int, int] = {}
+    used: list[tuple[int, int, int]] = []
+    for span in spans:
+        track = 0
+        for top, bottom, taken in used:
+            if taken >= track and top - CLEARANCE < span.bottom and span.top < bottom + CLEARANCE:
+                track = taken + 1
+        used.append((span.top, span.bottom, track))
+        tracks[span.net] = track
+    return tracks
