@@ -69,7 +69,8 @@ def breaches(root: Path) -> list[Breach]:
     found = []
     for name, path in modules.items():
         if _is_pure(name):
-            for line, imported in _imports(name, path, frozenset(modules)):
+            # Once, however many names one line imports.
+            for line, imported in dict.fromkeys(_imports(name, path, frozenset(modules))):
                 if reason := _objection(name, imported, frozenset(modules)):
                     found.append(Breach(path.relative_to(root), line, name, imported, reason))
     return found

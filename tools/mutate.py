@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import queue
 import random
-import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -32,6 +31,7 @@ from itertools import count
 from pathlib import Path
 
 from tools.mutants import Mutant, find_mutants
+from tools.warm_pytest import HUNG
 
 NO_TESTS_FOUND = 5
 # The seconds a mutant gets: so many, and so many times what the tests take without it.
@@ -70,6 +70,16 @@ class Workshop:
         self.patience = 600.0
         # Cached bytecode is recognised by size and time: give each version a time of its own.
         self._times = count(1)
+        self._server = subprocess.Popen(
+            [sys.executable, "-P", str(Path(__file__).with_name("warm_pytest.py"))],
+            cwd=folder,
+            # One thread, because the process forks.
+            env={**os.environ, "PYTHONPATH": str(folder), "OPENBLAS_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def measure(self) -> float:
         """Return the seconds that the tests take as they are; raises BrokenTestsError."""
@@ -111,28 +121,26 @@ class Workshop:
         return [str(mirror)] if (self.folder / mirror).exists() else []
 
     def _pytest(self, arguments: Sequence[str]) -> Verdict:
-        options = ["-x", "-q", "-p", "no:cacheprovider"]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, *arguments],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            with contextlib.suppress(ProcessLookupError):
-                resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-            code = process.wait(self.patience)
-        except subprocess.TimeoutExpired:
+        request = {
+            # The libraries are imported already, too late for pytest to rewrite assertions in them.
+            "arguments": ["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", *arguments],
+            "patience": self.patience,
+            "memory": MEMORY_LIMIT,
+        }
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps(request) + "\n")
+        self._server.stdin.flush()
+        answer = self._server.stdout.readline().strip()
+        if answer == HUNG:
             return Verdict.HUNG
-        finally:
-            # Whatever the tests started, and pytest itself if it hangs or we are interrupted.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        return Verdict.SURVIVED if code in {0, NO_TESTS_FOUND} else Verdict.KILLED
+        return Verdict.SURVIVED if int(answer) in {0, NO_TESTS_FOUND} else Verdict.KILLED
+
+    def close(self) -> None:
+        """End the process that runs the tests."""
+        with self._server:
+            assert self._server.stdin is not None
+            self._server.stdin.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +183,12 @@ def run(options: Options) -> tuple[list[Tried], int]:
     for mutant in mutants:
         waiting.put(mutant)
     tried: list[Tried] = []
-    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
-        workshops = [
-            Workshop(options.root, Path(folder, str(number)), options.tests)
-            for number in range(options.jobs)
-        ]
+    with contextlib.ExitStack() as at_end:
+        folder = at_end.enter_context(tempfile.TemporaryDirectory(prefix="mutate-"))
+        workshops = []
+        for number in range(options.jobs):
+            workshop = Workshop(options.root, Path(folder, str(number)), options.tests)
+            workshops.append(at_end.enter_context(contextlib.closing(workshop)))
         patience = PATIENCE[0] + PATIENCE[1] * workshops[0].measure()
         stop = threading.Event()
 

@@ -100,7 +100,7 @@ def run_suite(folder: Path, source: str) -> str:
     (folder / "conftest.py").write_text(guard.replace("_SECONDS = 2.0", "_SECONDS = 0.3"))
     shutil.copy(ROOT / "setup.cfg", folder)
     (folder / "test_sample.py").write_text(source)
-    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "test_sample.py"]
+    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:hypothesispytest", "test_sample.py"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
