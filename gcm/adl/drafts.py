@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gcm.adl.model import Body, ComponentNode, ControllerNode, InterfaceNode
-from gcm.adl.plan import BindingPlan, InterceptorPlan, MembraneKind, VirtualNodePlan
+from gcm.adl.plan import (
+    NO_INTERFACES,
+    BindingPlan,
+    InterceptorPlan,
+    MembraneKind,
+    VirtualNodePlan,
+)
 from gcm.documents import Location
 from gcm.interfaces.types import ComponentType, InterfaceType
 
@@ -19,7 +25,7 @@ class Traits:
     be interfaces that nobody could read. Both keep one fault from being reported twice.
     """
 
-    type: ComponentType = ComponentType()
+    component_type: ComponentType = NO_INTERFACES
     kind: MembraneKind = MembraneKind.COMPOSITE
     description: object = None
     content: type | None = None
@@ -31,12 +37,12 @@ class Traits:
 
     def find(self, name: str) -> InterfaceType | None:
         """Return the type of an interface; a collection is also found by its own name."""
-        return self.type.find(name) or next(
-            (one for one in self.type.interfaces if one.name == name), None
+        return self.component_type.find(name) or next(
+            (one for one in self.component_type.interfaces if one.name == name), None
         )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Draft:
     """One component, or one reference to a shared component, in the tree.
 

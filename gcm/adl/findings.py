@@ -20,6 +20,7 @@ class Findings:
         message: str,
         location: Location,
         path: str,
+        *,
         hint: str = "",
         detail: str = "",
     ) -> None:

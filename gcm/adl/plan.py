@@ -8,6 +8,8 @@ from enum import StrEnum
 from gcm.documents import Location
 from gcm.interfaces.types import ComponentType
 
+NO_INTERFACES = ComponentType()
+
 
 class MembraneKind(StrEnum):
     """The membranes that `<controller desc>` can name; any other is a dotted Python name."""
@@ -53,7 +55,7 @@ class MembranePlan:
 
     kind: MembraneKind
     description: object = None
-    type: ComponentType = ComponentType()
+    component_type: ComponentType = NO_INTERFACES
     components: tuple[ComponentPlan, ...] = ()
     bindings: tuple[BindingPlan, ...] = ()
 
@@ -89,7 +91,7 @@ class ComponentPlan:
 
     name: str
     path: str
-    type: ComponentType
+    component_type: ComponentType
     membrane: MembranePlan
     content: type | None
     attributes: tuple[tuple[str, object], ...]

@@ -1,0 +1,222 @@
+"""Checks the bindings of a composite: both ends, their roles, signatures and number."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from gcm.adl.drafts import Draft
+from gcm.adl.findings import Findings
+from gcm.adl.model import BindingNode
+from gcm.adl.plan import BindingPlan, End
+from gcm.documents import Location, did_you_mean
+from gcm.errors import IllegalTypeError
+from gcm.interfaces.compatibility import mismatches
+from gcm.interfaces.types import Cardinality, InterfaceType
+
+_THIS = "this"
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_CONTROL_SUFFIX = "-controller"
+_MANY = (Cardinality.MULTICAST, Cardinality.COLLECTION)
+
+
+@dataclass(frozen=True, slots=True)
+class _Face:
+    """An interface as it is seen from inside the composite that holds the binding.
+
+    `calls` is the cardinality of the calls that leave through it.
+    """
+
+    owner: Draft
+    is_this: bool
+    interface: InterfaceType
+    calls: Cardinality = Cardinality.SINGLETON
+
+
+@dataclass(slots=True)
+class BindingCheck:
+    """Checks composites one after the other, and remembers what it compared."""
+
+    findings: Findings
+    _compared: dict[tuple[type[Any], type[Any], Cardinality], tuple[str, ...]] = field(
+        default_factory=dict
+    )
+
+    def check(self, composite: Draft) -> None:
+        """Report the faults in a composite's bindings; those without are added to the draft."""
+        taken: dict[tuple[str, str], BindingNode] = {}
+        for node in composite.node.body.bindings:
+            client = self._end(composite, node.client, "client", node.location)
+            if _REMOTE.match(node.server):
+                if client is not None and self._may_bind(composite, client, node, taken):
+                    self._add(composite, client, node, node.server)
+                continue
+            server_end = _parts(node.server)
+            server = (
+                None
+                if self._is_control(composite, server_end)
+                else self._end(composite, node.server, "server", node.location)
+            )
+            if client is None or not self._may_bind(composite, client, node, taken):
+                continue
+            if server is not None:
+                self._compare(composite, client, server, node)
+            self._add(composite, client, node, server_end)
+
+    # --------------------------------------------------------------------------------- ends
+
+    def _end(self, composite: Draft, text: str, role: str, location: Location) -> _Face | None:
+        name, interface_name = _parts(text)
+        if not name or not interface_name:
+            self._report(
+                "malformed-binding",
+                f"'{text}' is no {role} end of a binding",
+                location,
+                composite,
+                'write "component.interface" or "this.interface"',
+            )
+            return None
+        owner = composite if name == _THIS else composite.children.get(name)
+        if owner is None:
+            known = (*composite.children, _THIS)
+            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+            message = f"the {role} end '{text}' names no component '{name}'"
+            self._report("unknown-component", message, location, composite, hint)
+            return None
+        return self._face(composite, owner, interface_name, role, location)
+
+    def _face(
+        self, composite: Draft, owner: Draft, name: str, role: str, location: Location
+    ) -> _Face | None:
+        found = owner.traits.find(name)
+        is_this = owner is composite
+        if found is None:
+            self._unknown_interface(composite, owner, name, role, location)
+            return None
+        seen = found.inner() if is_this and not found.is_internal else found
+        shown = f"'{_THIS if is_this else owner.name}.{name}'"
+        if found.is_internal and not is_this:
+            hint = "bind an external interface"
+            message = f"{shown} lies inside '{owner.name}'"
+            self._report("internal-interface", message, location, composite, hint)
+            return None
+        if seen.is_client != (role == "client"):
+            kind = "client" if seen.is_client else "server"
+            side = " seen from inside" if is_this else ""
+            hint = "exchange the two ends, or name another interface"
+            message = f"{shown} is a {kind} interface{side}, not a {role}"
+            self._report("wrong-role", message, location, composite, hint)
+            return None
+        calls = seen.cardinality if seen.is_multicast else Cardinality.SINGLETON
+        gathers_here = found.is_gathercast and (found.is_server if is_this else found.is_client)
+        return _Face(owner, is_this, seen, Cardinality.GATHERCAST if gathers_here else calls)
+
+    def _unknown_interface(
+        self, composite: Draft, owner: Draft, name: str, role: str, location: Location
+    ) -> None:
+        traits = owner.traits
+        unresolved = owner.is_reference and owner.target is None
+        if traits.incomplete or unresolved or name in traits.broken:
+            return  # what is missing there was reported already
+        known = [one.name for one in traits.component_type.interfaces]
+        hint = did_you_mean(name, known) or f"it has: {', '.join(known) or 'none'}"
+        shown = "the composite" if owner is composite else f"component '{owner.name}'"
+        message = f"{shown} has no interface '{name}' to be the {role} end"
+        self._report("unknown-interface", message, location, composite, hint)
+
+    def _is_control(self, composite: Draft, end: End) -> bool:
+        """Tell whether a server end is a control interface, which has no declared type."""
+        name, interface = end
+        owner = composite if name == _THIS else composite.children.get(name)
+        return (
+            owner is not None
+            and interface.endswith(_CONTROL_SUFFIX)
+            and owner.traits.find(interface) is None
+        )
+
+    # ------------------------------------------------------------------------------ the binding
+
+    def _may_bind(
+        self,
+        composite: Draft,
+        client: _Face,
+        node: BindingNode,
+        taken: dict[tuple[str, str], BindingNode],
+    ) -> bool:
+        """Report a second binding of an interface that takes one only."""
+        many = client.interface.cardinality in _MANY and (
+            client.interface.is_multicast or _parts(node.client)[1] == client.interface.name
+        )
+        key = (node.client, node.server if many else "")
+        first = taken.setdefault(key, node)
+        if first is node:
+            return True
+        also = f" to '{node.server}'" if many else ""
+        self._report(
+            "duplicate-binding",
+            f"'{node.client}' is bound{also} twice",
+            node.location,
+            composite,
+            f"the first binding is in {first.location}; remove one",
+        )
+        return False
+
+    def _compare(self, composite: Draft, client: _Face, server: _Face, node: BindingNode) -> None:
+        if client.interface.is_mandatory and not server.interface.is_mandatory:
+            self._report(
+                "optional-server",
+                f"mandatory '{node.client}' is bound to optional '{node.server}'",
+                node.location,
+                composite,
+                "make the server end mandatory, or the client end optional",
+            )
+        found = self._mismatches(
+            client.interface.signature, server.interface.signature, client.calls
+        )
+        if found:
+            self._report(
+                "incompatible-binding",
+                f"'{node.client}' cannot be bound to '{node.server}': {'; '.join(found)}",
+                node.location,
+                composite,
+                "make the server's signature the client's, or a subtype of it",
+            )
+
+    def _mismatches(
+        self, client: type[Any], server: type[Any], calls: Cardinality
+    ) -> tuple[str, ...]:
+        key = client, server, calls
+        if key not in self._compared:
+            try:
+                self._compared[key] = tuple(map(str, mismatches(client, server, calls)))
+            except IllegalTypeError as error:
+                self._compared[key] = (error.what,)
+        return self._compared[key]
+
+    def _add(self, composite: Draft, client: _Face, node: BindingNode, server: End | str) -> None:
+        owner = client.owner.target or client.owner
+        bound = owner.linked if client.is_this else owner.bound
+        name, interface = _parts(node.client)
+        if client.interface.is_collection and interface == client.interface.name:
+            interface = _next_member(interface, bound)
+        bound.add(interface)
+        composite.bindings.append(BindingPlan((name, interface), server, node.location))
+
+    def _report(
+        self, code: str, message: str, location: Location, composite: Draft, hint: str
+    ) -> None:
+        self.findings.report(code, message, location, composite.path, hint=hint)
+
+
+def _parts(text: str) -> End:
+    name, _, interface = text.strip().partition(".")
+    return name, interface
+
+
+def _next_member(collection: str, bound: set[str]) -> str:
+    """Name a member of a collection whose binding gives the collection's own name only."""
+    number = 1
+    while f"{collection}{number}" in bound:
+        number += 1
+    return f"{collection}{number}"

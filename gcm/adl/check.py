@@ -1,0 +1,146 @@
+"""Checks a resolved tree of components against the rules of the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gcm.adl.bindings import BindingCheck
+from gcm.adl.classes import LoadClass
+from gcm.adl.drafts import Draft, Traits, membrane_node
+from gcm.adl.findings import Findings
+from gcm.adl.model import ComponentNode
+from gcm.adl.shared import resolve_shared
+from gcm.adl.traits import TraitsReader
+from gcm.documents import Diagnostics, did_you_mean
+from gcm.interfaces.types import InterfaceType
+
+_RESERVED = "this"
+
+
+def check(root: ComponentNode, load_class: LoadClass, diagnostics: Diagnostics) -> Draft:
+    """Report every breach of a rule, and return what is known of each component.
+
+    The drafts are complete only if no error was reported.
+    """
+    findings = Findings(diagnostics)
+    tree = _Builder(findings, TraitsReader(findings, load_class)).build(root, None)
+    resolve_shared(tree, findings)
+    bindings = BindingCheck(findings)
+    for draft in tree.walk():
+        if draft.is_composite:
+            bindings.check(draft)
+        elif draft.node.body.bindings:
+            findings.report(
+                "bindings-in-primitive",
+                f"primitive '{draft.name}' has no sub-components to bind",
+                draft.node.body.bindings[0].location,
+                draft.path,
+                hint="write the binding in the composite around it",
+            )
+    for draft in tree.walk():
+        _check_bound(draft, tree, findings)
+        _check_exported(draft, findings)
+    return tree
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Makes the tree of drafts."""
+
+    findings: Findings
+    traits: TraitsReader
+
+    def build(self, node: ComponentNode, parent: Draft | None) -> Draft:
+        path = f"{parent.path if parent else ''}/{node.name}"
+        self._check_name(node, path)
+        if node.definition:
+            return Draft(node.name, path, node, Traits(), parent)
+        draft = Draft(node.name, path, node, self.traits.read(node, path), parent)
+        self._fill(draft)
+        controller = node.body.controller
+        if controller is not None and (controller.interfaces or controller.components):
+            inside = membrane_node(controller)
+            where = f"{path}/{inside.name}"
+            traits = self.traits.read_membrane(inside, where)
+            draft.membrane = Draft(inside.name, where, inside, traits, draft)
+            self._fill(draft.membrane)
+        return draft
+
+    def _fill(self, draft: Draft) -> None:
+        for child in draft.node.body.components:
+            draft.children[child.name] = self.build(child, draft)
+
+    def _check_name(self, node: ComponentNode, path: str) -> None:
+        if node.name == _RESERVED or not node.name.strip() or set(node.name) & set("./:"):
+            self.findings.report(
+                "bad-component-name",
+                f"'{node.name}' cannot name a component",
+                node.location,
+                path,
+                hint="use a name without '.', '/' and ':', other than 'this'",
+            )
+
+
+def _check_bound(draft: Draft, root: Draft, findings: Findings) -> None:
+    """Report mandatory client interfaces that nothing is bound to, outside and inside."""
+    if draft.is_reference or draft.traits.incomplete:
+        return
+    is_membrane = draft.parent is not None and draft.parent.membrane is draft
+    for interface in draft.traits.component_type.interfaces:
+        if not interface.is_mandatory or is_membrane:
+            continue
+        outside = interface.is_client and not interface.is_internal
+        if outside and draft is not root and not _has(draft.bound, interface):
+            _unbound(draft, interface, "no binding", "add <binding client=", findings)
+        if draft.is_composite and _inner_client(interface) and not _has(draft.linked, interface):
+            _unbound(draft, interface, "no binding inside", "add <binding client=", findings)
+
+
+def _unbound(
+    draft: Draft, interface: InterfaceType, lacks: str, hint: str, findings: Findings
+) -> None:
+    owner = "this" if "inside" in lacks else draft.name
+    findings.report(
+        "unbound-interface",
+        f"mandatory interface '{interface.name}' has {lacks}",
+        draft.location_of(interface.name),
+        draft.path,
+        hint=f'{hint}"{owner}.{interface.name}" .../>, or make it optional',
+    )
+
+
+def _inner_client(interface: InterfaceType) -> bool:
+    return interface.is_server != interface.is_internal
+
+
+def _has(bound: set[str], interface: InterfaceType) -> bool:
+    if interface.is_collection:
+        return any(name.startswith(interface.name) for name in bound)
+    return interface.name in bound
+
+
+def _check_exported(draft: Draft, findings: Findings) -> None:
+    """Report exported virtual nodes that are composed of something that is not there."""
+    for exported in draft.node.body.exported_virtual_nodes:
+        for part in exported.composed_from:
+            owner = draft if part.component == _RESERVED else draft.children.get(part.component)
+            if owner is None:
+                message = f"there is no sub-component '{part.component}'"
+                hint = did_you_mean(part.component, (*draft.children, _RESERVED))
+                findings.report("unknown-component", message, part.location, draft.path, hint=hint)
+                continue
+            known = _virtual_nodes(owner.target or owner, part.component == _RESERVED)
+            if part.name not in known:
+                findings.report(
+                    "unknown-virtual-node",
+                    f"component '{part.component}' has no virtual node '{part.name}'",
+                    part.location,
+                    draft.path,
+                    hint=did_you_mean(part.name, known) or f"it has: {', '.join(known) or 'none'}",
+                )
+
+
+def _virtual_nodes(draft: Draft, own: bool) -> list[str]:
+    body = draft.node.body
+    names = [body.virtual_node.name] if body.virtual_node else []
+    return names if own else [*names, *(one.name for one in body.exported_virtual_nodes)]

@@ -1,0 +1,132 @@
+"""Interface types from the document and from the content class together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from gcm.adl.classes import ClassFault, LoadClass
+from gcm.adl.findings import Findings
+from gcm.adl.model import InterfaceNode
+from gcm.components.declarations import declared_interfaces
+from gcm.documents import Location, did_you_mean
+from gcm.errors import IllegalTypeError
+from gcm.interfaces.signature import signature_of
+from gcm.interfaces.types import Cardinality, ComponentType, Contingency, InterfaceType, Role
+
+E = TypeVar("E", bound=StrEnum)
+
+
+@dataclass(slots=True)
+class TypeReader:
+    """Makes the interface types of one component; faults go to `findings`.
+
+    `broken` collects the names of interfaces that could not be made.
+    """
+
+    findings: Findings
+    load_class: LoadClass
+    path: str
+    broken: set[str]
+
+    def read(
+        self, nodes: Sequence[InterfaceNode], content: type[Any] | None, location: Location
+    ) -> ComponentType:
+        """Return the type of a component: what the document says, completed by the content."""
+        declared = self._declared(content, location)
+        types = [self._interface(node, declared.get(node.name)) for node in nodes]
+        named = {node.name for node in nodes}
+        found = [one for one in types if one is not None]
+        found += [one for name, one in declared.items() if name not in named]
+        try:
+            return ComponentType(tuple(found))
+        except IllegalTypeError as error:
+            self.findings.report("illegal-type", error.what, location, self.path, hint=error.cure)
+            self.broken |= {one.name for one in found}
+            return ComponentType()
+
+    def _declared(
+        self, content: type[Any] | None, location: Location
+    ) -> Mapping[str, InterfaceType]:
+        if content is None:
+            return {}
+        try:
+            return {one.name: one for one in declared_interfaces(content)}
+        except Exception as error:  # annotations are code of the user's and may raise anything
+            hint = error.cure if isinstance(error, IllegalTypeError) else ""
+            what = error.what if isinstance(error, IllegalTypeError) else str(error)
+            message = f"what the class '{content.__qualname__}' declares cannot be read: {what}"
+            self.findings.report("illegal-declaration", message, location, self.path, hint=hint)
+            return {}
+
+    def _interface(self, node: InterfaceNode, base: InterfaceType | None) -> InterfaceType | None:
+        role = self._word(node, "role", Role, base.role if base else None)
+        contingency = self._word(
+            node, "contingency", Contingency, base.contingency if base else Contingency.MANDATORY
+        )
+        cardinality = self._word(
+            node, "cardinality", Cardinality, base.cardinality if base else Cardinality.SINGLETON
+        )
+        signature = self._signature(node, base)
+        if role is None or contingency is None or cardinality is None or signature is None:
+            self.broken.add(node.name)
+            return None
+        try:
+            return InterfaceType(node.name, signature, role, contingency, cardinality)
+        except IllegalTypeError as error:
+            self._report("illegal-type", error.what, node, error.cure)
+            self.broken.add(node.name)
+            return None
+
+    def _word(self, node: InterfaceNode, name: str, kind: type[E], default: E | None) -> E | None:
+        """Return the value of an attribute that has a closed set of values."""
+        written: str = getattr(node, name)
+        words = [str(one) for one in kind]
+        listed = f"write one of: {', '.join(words)}"
+        if written in words:
+            return kind(written)
+        if written:
+            message = f"'{written}' is no {name} of an interface"
+            self._report(f"unknown-{name}", message, node, did_you_mean(written, words) or listed)
+            return None
+        if default is None:
+            self._report(f"missing-{name}", f"interface '{node.name}' has no {name}", node, listed)
+        return default
+
+    def _signature(self, node: InterfaceNode, base: InterfaceType | None) -> type[Any] | None:
+        if not node.signature:
+            if base is None:
+                hint = 'write signature="module.Protocol", or declare it in the content class'
+                message = f"interface '{node.name}' has no signature"
+                self._report("missing-signature", message, node, hint)
+            return base.signature if base else None
+        try:
+            found = self.load_class(node.signature)
+        except ClassFault as fault:
+            self.findings.report(
+                fault.code,
+                fault.message,
+                node.location,
+                self.path,
+                hint=fault.hint,
+                detail=fault.detail,
+            )
+            return None
+        return self._checked(found, node)
+
+    def _checked(self, found: object, node: InterfaceNode) -> type[Any] | None:
+        if not isinstance(found, type):
+            message = f"the signature '{node.signature}' is not a class"
+            self._report("not-a-class", message, node, "name a typing.Protocol or an ABC")
+            return None
+        try:
+            signature_of(found)
+        except IllegalTypeError as error:
+            self._report("illegal-signature", error.what, node, error.cure)
+            return None
+        return found
+
+    def _report(self, code: str, message: str, node: InterfaceNode, hint: str) -> None:
+        self.findings.report(code, message, node.location, self.path, hint=hint)

@@ -1,0 +1,127 @@
+"""The front door of the ADL: from a file to a checked plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from gcm.adl.check import check
+from gcm.adl.classes import ImportingLoader, LoadClass
+from gcm.adl.drafts import Draft
+from gcm.adl.plan import AssemblyPlan
+from gcm.adl.planning import plan_of
+from gcm.adl.resolve import Document, Resolver, same_definition
+from gcm.adl.sources import FileLoader, Source, implied_root
+from gcm.documents import Diagnostics, Location, Severity
+
+PathLike = str | os.PathLike[str]
+_NO_ARGUMENTS: Mapping[str, str] = {}
+
+
+def plan_document(
+    path: PathLike,
+    *,
+    arguments: Mapping[str, str] = _NO_ARGUMENTS,
+    roots: Sequence[PathLike] = (),
+    diagnostics: Diagnostics,
+    load_class: LoadClass | None = None,
+) -> AssemblyPlan | None:
+    """Read, resolve and check a document and all that it refers to.
+
+    `arguments` are the values of its declared arguments; `roots` are folders in which further
+    definitions and Python modules are searched. Every fault is reported to `diagnostics`; with an
+    error there is no plan. `load_class` replaces the import of Python classes.
+
+    >>> found = Diagnostics()
+    >>> plan = plan_document("hello.fractal", diagnostics=found)  # doctest: +SKIP
+    """
+    before = len(diagnostics.errors)
+    opened = _open(path, roots, diagnostics)
+    if opened is None:
+        return None
+    resolver, source, _document, folders = opened
+    draft = _check(resolver, source, arguments, load_class or ImportingLoader(folders), diagnostics)
+    clean = len(diagnostics.errors) == before
+    return plan_of(draft) if clean and draft is not None else None
+
+
+def check_files(paths: Iterable[PathLike], *, roots: Sequence[PathLike] = ()) -> Diagnostics:
+    """Check files, each on its own, and return everything that was found.
+
+    A file that cannot be assembled alone, because it declares only interfaces or needs values for
+    its arguments, is no error: as far as it goes it is checked, and a warning tells the rest.
+    """
+    diagnostics = Diagnostics()
+    told = set()
+    for path in paths:
+        for found in _check_file(path, roots):
+            if found not in told:
+                told.add(found)
+                diagnostics.add(found)
+    return diagnostics
+
+
+def _check_file(path: PathLike, roots: Sequence[PathLike]) -> Diagnostics:
+    diagnostics = Diagnostics()
+    opened = _open(path, roots, diagnostics)
+    if opened is None:
+        return diagnostics
+    resolver, source, document, folders = opened
+    reason = _why_incomplete(document)
+    if not reason:
+        _check(resolver, source, {}, ImportingLoader(folders), diagnostics)
+    else:
+        diagnostics.report(
+            "not-checked-alone",
+            f"definition '{document.name}' cannot be assembled alone: {reason}",
+            document.node.location,
+            hint="check a definition that uses it",
+            severity=Severity.WARNING,
+        )
+    return diagnostics
+
+
+def _why_incomplete(document: Document) -> str:
+    needed = [one.name for one in document.parameters if one.default is None]
+    if needed:
+        return f"it needs values for {', '.join(needed)}"
+    tags = {child.tag for child in document.node.children}
+    if tags <= {"interface", "comment"} and not document.node.attributes.get("extends"):
+        return "it declares interfaces only"
+    return ""
+
+
+def _open(
+    path: PathLike, roots: Sequence[PathLike], diagnostics: Diagnostics
+) -> tuple[Resolver, Source, Document, list[Path]] | None:
+    """Read the first document; with it the folders are known in which the rest is searched."""
+    source = Source(os.fspath(path))
+    first = Resolver(FileLoader(), Diagnostics()).document(source)
+    folder = Path(path).parent
+    implied = implied_root(Path(path), first.name) if first else folder
+    folders = list(dict.fromkeys([folder, implied, *map(Path, roots)]))
+    resolver = Resolver(FileLoader(folders[1:]), diagnostics)
+    document = resolver.document(source)
+    if document is None:
+        return None
+    stem = Path(path).stem
+    if not same_definition(stem, document.name):
+        diagnostics.report(
+            "definition-name",
+            f"the definition is named '{document.name}' but the file '{Path(path).name}'",
+            Location(source.file, document.node.location.line),
+            hint=f'write name="{stem}", or rename the file',
+        )
+    return resolver, source, document, folders
+
+
+def _check(
+    resolver: Resolver,
+    source: Source,
+    arguments: Mapping[str, str],
+    load_class: LoadClass,
+    diagnostics: Diagnostics,
+) -> Draft | None:
+    root = resolver.root(source, arguments)
+    return None if root is None else check(root, load_class, diagnostics)

@@ -1,0 +1,73 @@
+"""Makes the plan of an assembly from drafts in which no fault was found."""
+
+from __future__ import annotations
+
+from gcm.adl.drafts import Draft
+from gcm.adl.plan import (
+    AssemblyPlan,
+    ComponentPlan,
+    ExportedNodePlan,
+    MembranePlan,
+    SharedPlan,
+)
+
+
+def plan_of(root: Draft) -> AssemblyPlan:
+    """Return the plan; the drafts must have passed all checks."""
+    count = sum(1 for draft in root.walk() if not draft.is_reference and not _is_membrane(draft))
+    return AssemblyPlan(_component(root), count)
+
+
+def _is_membrane(draft: Draft) -> bool:
+    return draft.parent is not None and draft.parent.membrane is draft
+
+
+def _component(draft: Draft) -> ComponentPlan:
+    traits = draft.traits
+    body = draft.node.body
+    return ComponentPlan(
+        name=draft.name,
+        path=draft.path,
+        component_type=traits.component_type,
+        membrane=_membrane(draft),
+        content=traits.content,
+        attributes=traits.attributes,
+        interceptors=traits.interceptors,
+        components=_components(draft),
+        shared=tuple([_shared(one) for one in draft.children.values() if one.is_reference]),
+        bindings=tuple(draft.bindings),
+        logger=body.logger.name if body.logger else "",
+        virtual_node=traits.virtual_node,
+        exported_nodes=tuple(
+            [
+                ExportedNodePlan(
+                    one.name, tuple([(part.component, part.name) for part in one.composed_from])
+                )
+                for one in body.exported_virtual_nodes
+            ]
+        ),
+        location=draft.node.location,
+    )
+
+
+def _components(draft: Draft) -> tuple[ComponentPlan, ...]:
+    return tuple([_component(one) for one in draft.children.values() if not one.is_reference])
+
+
+def _membrane(draft: Draft) -> MembranePlan:
+    inside = draft.membrane
+    kind, description = draft.traits.kind, draft.traits.description
+    if inside is None:
+        return MembranePlan(kind, description)
+    return MembranePlan(
+        kind,
+        description,
+        inside.traits.component_type,
+        _components(inside),
+        tuple(inside.bindings),
+    )
+
+
+def _shared(draft: Draft) -> SharedPlan:
+    assert draft.target is not None, "a reference without a target was reported"
+    return SharedPlan(draft.name, draft.target.path, draft.node.location)

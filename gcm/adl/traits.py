@@ -1,0 +1,215 @@
+"""What follows from a component's body alone: its classes, types, attributes and membrane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gcm.adl.attributes import read_attributes
+from gcm.adl.classes import ClassFault, LoadClass
+from gcm.adl.drafts import Traits
+from gcm.adl.findings import Findings
+from gcm.adl.interface_types import TypeReader
+from gcm.adl.model import Body, ComponentNode
+from gcm.adl.plan import InterceptorPlan, MembraneKind, NodeCardinality, VirtualNodePlan
+from gcm.documents import Location, did_you_mean
+from gcm.errors import IllegalTypeError
+from gcm.interfaces.compatibility import content_mismatches
+from gcm.interfaces.types import ComponentType
+
+
+@dataclass(slots=True)
+class TraitsReader:
+    """Reads traits, once for each body, however many components have it."""
+
+    findings: Findings
+    load_class: LoadClass
+    _known: dict[int, tuple[Body, Traits]] = field(default_factory=dict)
+
+    def read(self, node: ComponentNode, path: str) -> Traits:
+        """Return the traits of a component that is not a reference to a shared one."""
+        # The body is kept with its traits, so that its id stays its own.
+        if id(node.body) not in self._known:
+            self._known[id(node.body)] = node.body, _Reading(self, node, path).read()
+        return self._known[id(node.body)][1]
+
+    def read_membrane(self, node: ComponentNode, path: str) -> Traits:
+        """Return the traits of the assembly inside a membrane."""
+        broken: set[str] = set()
+        reader = TypeReader(self.findings, self.load_class, path, broken)
+        component_type = reader.read(node.body.interfaces, None, node.location)
+        return Traits(component_type, broken=frozenset(broken))
+
+
+class _Reading:
+    """The reading of one body."""
+
+    def __init__(self, reader: TraitsReader, node: ComponentNode, path: str) -> None:
+        self._findings = reader.findings
+        self._load_class = reader.load_class
+        self._node = node
+        self._body = node.body
+        self._path = path
+        self._incomplete = False
+
+    def read(self) -> Traits:
+        kind, description = self._membrane()
+        content = self._content(kind)
+        broken: set[str] = set()
+        types = TypeReader(self._findings, self._load_class, self._path, broken)
+        where = self._body.content.location if self._body.content else self._node.location
+        component_type = types.read(self._body.interfaces, content, where)
+        if kind is not MembraneKind.COMPOSITE:
+            self._check_primitive(component_type, content)
+        return Traits(
+            component_type,
+            kind,
+            description,
+            content,
+            read_attributes(
+                self._body.attributes, content, self._load_class, self._findings, self._path
+            )
+            if not self._incomplete
+            else (),
+            self._interceptors(),
+            self._virtual_node(),
+            frozenset(broken),
+            self._incomplete,
+        )
+
+    # ---------------------------------------------------------------------------- membrane, content
+
+    def _membrane(self) -> tuple[MembraneKind, object]:
+        composite = self._body.content is None and bool(self._body.components)
+        implied = MembraneKind.COMPOSITE if composite else MembraneKind.PRIMITIVE
+        controller = self._body.controller
+        desc = controller.desc if controller else ""
+        if controller is None or not desc:
+            return implied, None
+        if desc in list(MembraneKind):
+            return MembraneKind(desc), None
+        if "." in desc or ":" in desc:
+            return implied, self._load(desc, controller.location)
+        words = [str(kind) for kind in MembraneKind]
+        hint = did_you_mean(desc, words) or f"write {', '.join(words)} or a dotted Python name"
+        self._report(
+            "unknown-controller", f"there is no membrane '{desc}'", controller.location, hint
+        )
+        return implied, None
+
+    def _content(self, kind: MembraneKind) -> type[Any] | None:
+        content = self._body.content
+        if kind is MembraneKind.COMPOSITE:
+            if content is not None:
+                hint = "remove <content>, or give the component a primitive membrane"
+                message = f"composite '{self._node.name}' cannot have the content of a primitive"
+                self._report("content-in-composite", message, content.location, hint)
+            return None
+        if self._body.components:
+            hint = "move the sub-components into a composite, or remove the <content>"
+            message = f"primitive '{self._node.name}' cannot have sub-components"
+            self._report("components-in-primitive", message, self._node.location, hint)
+        if content is None:
+            if not self._body.components:
+                hint = 'add <content class="module.Class"/> or sub-components'
+                message = f"component '{self._node.name}' has no content"
+                self._report("missing-content", message, self._node.location, hint)
+            self._incomplete = True
+            return None
+        found = self._load(content.class_name, content.location)
+        if found is not None and not isinstance(found, type):
+            message = f"the content '{content.class_name}' is not a class"
+            self._report("not-a-class", message, content.location, "name a class")
+        self._incomplete = not isinstance(found, type)
+        return found if isinstance(found, type) else None
+
+    # ------------------------------------------------------------------------------- interfaces
+
+    def _check_primitive(self, component_type: ComponentType, content: type[Any] | None) -> None:
+        places = {one.name: one.location for one in self._body.interfaces}
+        where = self._body.content.location if self._body.content else self._node.location
+        for interface in component_type.interfaces:
+            place = places.get(interface.name, where)
+            name = f"interface '{interface.name}'"
+            if interface.is_internal:
+                hint = "only a composite has an inner face; write client or server"
+                message = f"{name} of a primitive cannot be {interface.role}"
+                self._report("composite-only", message, place, hint)
+            elif interface.is_server and interface.is_multicast:
+                hint = "make it multicast at the client, or put a composite around the component"
+                message = f"server {name} of a primitive cannot be multicast"
+                self._report("composite-only", message, place, hint)
+            elif interface.is_client and interface.is_gathercast:
+                hint = "make it gathercast at the server, or put a composite around the component"
+                message = f"client {name} of a primitive cannot be gathercast"
+                self._report("composite-only", message, place, hint)
+            elif interface.is_server and content is not None:
+                self._check_content(
+                    content, interface.name, interface.signature, interface.is_gathercast
+                )
+
+    def _check_content(
+        self, content: type[Any], name: str, signature: type[Any], gathercast: bool
+    ) -> None:
+        where = self._body.content.location if self._body.content else self._node.location
+        try:
+            found = [
+                str(one) for one in content_mismatches(content, signature, gathercast=gathercast)
+            ]
+        except IllegalTypeError as error:
+            found = [error.what]
+        if found:
+            message = (
+                f"the class '{content.__qualname__}' cannot serve interface '{name}'"
+                f" ({signature.__qualname__}): {'; '.join(found)}"
+            )
+            self._report("content-mismatch", message, where, "write or mend these methods")
+
+    def _interceptors(self) -> tuple[InterceptorPlan, ...]:
+        controller = self._body.controller
+        inside = {one.name for one in controller.components} if controller else set()
+        found = []
+        for interface in self._body.interfaces:
+            for written in filter(None, map(str.strip, interface.interceptors.split(","))):
+                if written in inside:
+                    found.append(InterceptorPlan(interface.name, component=written))
+                elif "." in written or ":" in written:
+                    factory = self._load(written, interface.location)
+                    found.append(InterceptorPlan(interface.name, factory=factory))
+                else:
+                    hint = did_you_mean(written, inside)
+                    hint = hint or "write a dotted Python name or a component of the membrane"
+                    message = f"there is no interceptor '{written}'"
+                    self._report("unknown-interceptor", message, interface.location, hint)
+        return tuple(found)
+
+    def _virtual_node(self) -> VirtualNodePlan | None:
+        node = self._body.virtual_node
+        if node is None:
+            return None
+        words = [str(one) for one in NodeCardinality]
+        if node.cardinality and node.cardinality not in words:
+            hint = did_you_mean(node.cardinality, words) or f"write {' or '.join(words)}"
+            message = f"'{node.cardinality}' is no cardinality of a virtual node"
+            self._report("unknown-cardinality", message, node.location, hint)
+            return None
+        return VirtualNodePlan(node.name, NodeCardinality(node.cardinality or words[0]))
+
+    # ---------------------------------------------------------------------------------- helpers
+
+    def _load(self, dotted: str, location: Location) -> object:
+        try:
+            return self._load_class(dotted)
+        except ClassFault as fault:
+            self._findings.report(
+                fault.code,
+                fault.message,
+                location,
+                self._path,
+                hint=fault.hint,
+                detail=fault.detail,
+            )
+            return None
+
+    def _report(self, code: str, message: str, location: Location, hint: str) -> None:
+        self._findings.report(code, message, location, self._path, hint=hint)
