@@ -13,12 +13,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import queue
 import random
-import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -26,26 +23,13 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from itertools import count
 from pathlib import Path
 
 from tools.mutants import Mutant, find_mutants
-from tools.warm_pytest import HUNG
+from tools.workshop import BrokenTestsError, Verdict, Workshop
 
-NO_TESTS_FOUND = 5
 # The seconds a mutant gets: so many, and so many times what the tests take without it.
 PATIENCE = (10.0, 4.0)
-MEMORY_LIMIT = 6 * 2**30
-NOT_COPIED = (".*", "__pycache__", "*.egg-info", "build", "dist")
-
-
-class Verdict(StrEnum):
-    """What the tests said of a mutant."""
-
-    KILLED = "killed"
-    HUNG = "hung"
-    SURVIVED = "survived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,93 +38,6 @@ class Tried:
 
     mutant: Mutant
     verdict: Verdict
-
-
-class BrokenTestsError(Exception):
-    """The tests fail without any mutant, so they could tell nothing."""
-
-
-class Workshop:
-    """One copy of the tree, in which one mutant after the other is tried."""
-
-    def __init__(self, root: Path, folder: Path, tests: str) -> None:
-        shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        self.folder = folder
-        self.tests = tests
-        self.patience = 600.0
-        # Cached bytecode is recognised by size and time: give each version a time of its own.
-        self._times = count(1)
-        self._server = subprocess.Popen(
-            [sys.executable, "-P", str(Path(__file__).with_name("warm_pytest.py"))],
-            cwd=folder,
-            # One thread, because the process forks.
-            env={**os.environ, "PYTHONPATH": str(folder), "OPENBLAS_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def measure(self) -> float:
-        """Return the seconds that the tests take as they are; raises BrokenTestsError."""
-        start = time.monotonic()
-        if self._pytest([self.tests]) is not Verdict.SURVIVED:
-            raise BrokenTestsError(
-                f"The tests in {self.tests} fail, hang or are missing without any mutant. "
-                f"Make `python -m pytest {self.tests}` pass first."
-            )
-        return time.monotonic() - start
-
-    def try_out(self, mutant: Mutant) -> Verdict:
-        """Plant the mutant, run the tests, and take it out again."""
-        path = self.folder / mutant.file
-        source = path.read_bytes()
-        self._write(path, mutant.apply(source))
-        try:
-            near = self._tests_near(mutant.file)
-            verdict = self._pytest(near) if near else Verdict.SURVIVED
-            if verdict is Verdict.SURVIVED and near != [self.tests]:
-                apart = [f"--ignore={folder}" for folder in near]
-                verdict = self._pytest([self.tests, *apart])
-            return verdict
-        finally:
-            self._write(path, source)
-
-    def _write(self, path: Path, source: bytes) -> None:
-        path.write_bytes(source)
-        moment = next(self._times)
-        os.utime(path, (moment, moment))
-
-    def _tests_near(self, file: str) -> list[str]:
-        """Return the test folder or file that mirrors a source file: gcm/adl/x.py -> adl."""
-        inner = Path(*Path(file).parts[1:])
-        if len(inner.parts) > 1:
-            mirror = Path(self.tests, inner.parent)
-        else:
-            mirror = Path(self.tests, f"test_{inner.stem}.py")
-        return [str(mirror)] if (self.folder / mirror).exists() else []
-
-    def _pytest(self, arguments: Sequence[str]) -> Verdict:
-        request = {
-            # The libraries are imported already, too late for pytest to rewrite assertions in them.
-            "arguments": ["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", *arguments],
-            "patience": self.patience,
-            "memory": MEMORY_LIMIT,
-        }
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps(request) + "\n")
-        self._server.stdin.flush()
-        answer = self._server.stdout.readline().strip()
-        if answer == HUNG:
-            return Verdict.HUNG
-        return Verdict.SURVIVED if int(answer) in {0, NO_TESTS_FOUND} else Verdict.KILLED
-
-    def close(self) -> None:
-        """End the process that runs the tests."""
-        with self._server:
-            assert self._server.stdin is not None
-            self._server.stdin.close()
 
 
 @dataclass(frozen=True, slots=True)

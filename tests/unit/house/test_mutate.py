@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.mutants import Mutant, find_mutants
-from tools.mutate import BrokenTestsError, Options, Tried, Verdict, choose, parse, report, run
+from tools.mutate import Options, Tried, choose, parse, report, run
+from tools.workshop import BrokenTestsError, Verdict
 
 ROOT = Path(__file__).parents[3]
 
@@ -153,7 +154,20 @@ def test_a_mutant_that_hangs_is_noticed(sample: Path, monkeypatch: pytest.Monkey
 def test_broken_tests_are_refused(sample: Path) -> None:
     (sample / "tests/unit/test_broken.py").write_text("def test_broken():\n    assert False\n")
     with pytest.raises(BrokenTestsError, match="fail, hang or are missing without any mutant"):
-        run(Options(sample, paths=("gcm/ages",)))
+        run(Options(sample, paths=("gcm/flag.py",), jobs=1))
+
+
+def test_missing_tests_are_refused(sample: Path) -> None:
+    (sample / "tests/unit/none").mkdir()
+    with pytest.raises(BrokenTestsError, match=r"python -m pytest .* tests/unit/none"):
+        run(Options(sample, paths=("gcm/flag.py",), tests="tests/unit/none", jobs=1))
+
+
+def test_the_tests_of_the_tools_are_not_asked(sample: Path) -> None:
+    (sample / "tests/unit/house").mkdir()
+    (sample / "tests/unit/house/test_never.py").write_text("raise RuntimeError\n")
+    ((tried,), _) = run(Options(sample, paths=("gcm/flag.py",), jobs=1))
+    assert tried.verdict is Verdict.KILLED
 
 
 def test_a_spent_budget_ends_the_run(sample: Path) -> None:

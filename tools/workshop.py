@@ -1,0 +1,123 @@
+"""A copy of the tree in which the mutation runner plants one fault after the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import count
+from pathlib import Path
+
+from tools.mutants import Mutant
+from tools.warm_pytest import HUNG
+
+NO_TESTS_FOUND = 5
+# The tests of these tools themselves: slow, and they look at no behaviour of the package.
+NOT_ASKED = "house"
+MEMORY_LIMIT = 6 * 2**30
+NOT_COPIED = (".*", "__pycache__", "*.egg-info", "build", "dist")
+
+
+class Verdict(StrEnum):
+    """What the tests said of a mutant."""
+
+    KILLED = "killed"
+    HUNG = "hung"
+    SURVIVED = "survived"
+
+
+class BrokenTestsError(Exception):
+    """The tests fail without any mutant, so they could tell nothing."""
+
+
+class Workshop:
+    """One copy of the tree, in which one mutant after the other is tried."""
+
+    def __init__(self, root: Path, folder: Path, tests: str) -> None:
+        shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        self.folder = folder
+        self.tests = tests
+        self._ignore = f"--ignore={Path(tests, NOT_ASKED)}"
+        self.patience = 600.0
+        # Cached bytecode is recognised by size and time: give each version a time of its own.
+        self._times = count(1)
+        self._server = subprocess.Popen(
+            [sys.executable, "-P", str(Path(__file__).with_name("warm_pytest.py"))],
+            cwd=folder,
+            # One thread, because the process forks.
+            env={**os.environ, "PYTHONPATH": str(folder), "OPENBLAS_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def measure(self) -> float:
+        """Return the seconds that the tests take as they are; raises BrokenTestsError."""
+        start = time.monotonic()
+        if self._ask([self.tests]) != "0":
+            raise BrokenTestsError(
+                f"The tests fail, hang or are missing without any mutant. Make this pass first: "
+                f"python -m pytest {self._ignore} {self.tests}"
+            )
+        return time.monotonic() - start
+
+    def try_out(self, mutant: Mutant) -> Verdict:
+        """Plant the mutant, run the tests, and take it out again."""
+        path = self.folder / mutant.file
+        source = path.read_bytes()
+        self._write(path, mutant.apply(source))
+        try:
+            near = self._tests_near(mutant.file)
+            verdict = self._pytest(near) if near else Verdict.SURVIVED
+            if verdict is Verdict.SURVIVED and near != [self.tests]:
+                apart = [f"--ignore={folder}" for folder in near]
+                verdict = self._pytest([self.tests, *apart])
+            return verdict
+        finally:
+            self._write(path, source)
+
+    def _write(self, path: Path, source: bytes) -> None:
+        path.write_bytes(source)
+        moment = next(self._times)
+        os.utime(path, (moment, moment))
+
+    def _tests_near(self, file: str) -> list[str]:
+        """Return the test folder or file that mirrors a source file: gcm/adl/x.py -> adl."""
+        inner = Path(*Path(file).parts[1:])
+        if len(inner.parts) > 1:
+            mirror = Path(self.tests, inner.parent)
+        else:
+            mirror = Path(self.tests, f"test_{inner.stem}.py")
+        return [str(mirror)] if (self.folder / mirror).exists() else []
+
+    def _pytest(self, arguments: Sequence[str]) -> Verdict:
+        answer = self._ask(arguments)
+        if answer == HUNG:
+            return Verdict.HUNG
+        return Verdict.SURVIVED if int(answer) in {0, NO_TESTS_FOUND} else Verdict.KILLED
+
+    def _ask(self, arguments: Sequence[str]) -> str:
+        # The libraries are imported already, too late for pytest to rewrite assertions in them.
+        options = ["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", self._ignore]
+        request = {
+            "arguments": [*options, *arguments],
+            "patience": self.patience,
+            "memory": MEMORY_LIMIT,
+        }
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps(request) + "\n")
+        self._server.stdin.flush()
+        return self._server.stdout.readline().strip()
+
+    def close(self) -> None:
+        """End the process that runs the tests."""
+        with self._server:
+            assert self._server.stdin is not None
+            self._server.stdin.close()
