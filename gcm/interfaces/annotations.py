@@ -3,8 +3,8 @@
 A false alarm would stop a correct assembly, a miss only shows later, so that doubt accepts:
 `Any`, missing annotations, type variables, constructs that cannot be compared (`ParamSpec`,
 `TypeGuard`, ...) and text that could not be resolved meeting a resolved type fit everything. Two
-unresolved texts are compared as text. Generics are compared argument by argument and taken for
-covariant; arrays are compared by class alone, without their shape and element type.
+unresolved texts are compared as text. Generics are compared argument by argument; containers are
+taken for covariant. Arrays are compared by class alone, without their shape and element type.
 """
 
 from __future__ import annotations
@@ -47,6 +47,16 @@ _ELEMENTAL = frozenset(
         abc.MutableSequence,
         abc.Set,
         abc.MutableSet,
+    )
+)
+
+_MAPPINGS = frozenset(
+    (
+        dict,
+        collections.OrderedDict,
+        collections.defaultdict,
+        abc.Mapping,
+        abc.MutableMapping,
     )
 )
 
@@ -164,7 +174,7 @@ def _class_fits(found: Any, expected: Any) -> bool:
 
 
 def _is_kind(found: type[Any], expected: type[Any]) -> bool:
-    if found in _PROMOTED.get(expected, ()):
+    if issubclass(found, _PROMOTED.get(expected, ())):
         return True
     if _is_protocol(expected) and expected not in found.__mro__:
         return all(hasattr(found, name) for name in _methods(expected))
@@ -191,14 +201,14 @@ def _arguments_fit(
         return True
     if giver is tuple:
         return _tuple_fits(given, taker, taken)
-    comparable = giver is taker or {giver, taker} <= _ELEMENTAL or _both_map(giver, taker)
-    if not comparable or len(given) != len(taken):
+    covariant = any({giver, taker} <= family for family in (_ELEMENTAL, _MAPPINGS, {type}))
+    if not (covariant or giver is taker) or len(given) != len(taken):
         return True
-    return all(fits(one, other) for one, other in zip(given, taken, strict=True))
-
-
-def _both_map(giver: type[Any], taker: type[Any]) -> bool:
-    return all(kind in (dict, abc.Mapping, abc.MutableMapping) for kind in (giver, taker))
+    # Arguments of other generics may be contravariant, so that either direction is accepted.
+    return all(
+        fits(one, other) or (not covariant and fits(other, one))
+        for one, other in zip(given, taken, strict=True)
+    )
 
 
 def _tuple_fits(given: tuple[Any, ...], taker: type[Any], taken: tuple[Any, ...]) -> bool:

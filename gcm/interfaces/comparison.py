@@ -177,7 +177,7 @@ class Comparison:
                 given.name,
                 "a list or an array",
                 describe(given.annotation),
-                f"{self._giver} spreads '{given.name}' by {given.distribution}, but a "
+                f"{self._giver} spreads '{given.name}' by {given.distribution}, but "
                 f"{describe(given.annotation)} has no elements to spread",
             )
         elif not fits(expected, slot.annotation):
@@ -223,8 +223,8 @@ class Comparison:
     def _gathercast_result(self, wanted: Any, found: Any) -> None:
         if self._client.returns_nothing:
             return
-        element = type(None) if self._server.returns_nothing else element_of(found)
-        if element is None or not (element is found or fits(element, wanted)):
+        given = found if self._server.returns_nothing else _indexed(found)
+        if given is None or not fits(given, wanted):
             hint = " (one result per client)"
             self._report_result(GenericAlias(list, (wanted,)), found, hint)
 
@@ -236,6 +236,12 @@ class Comparison:
             f"{self._taker} returns {describe(found)}, but {self._giver} needs "
             f"{describe(wanted)}{hint}",
         )
+
+
+def _indexed(annotation: Any) -> Any:
+    """Return the type of one element of a result, None for what has no elements."""
+    element = element_of(annotation)
+    return Any if element is annotation else element  # nobody knows what is inside an array
 
 
 def _written(parameter: Parameter) -> str:

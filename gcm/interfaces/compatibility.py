@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from gcm.interfaces.annotations import describe
 from gcm.interfaces.comparison import Comparison, Mismatch
 from gcm.interfaces.signature import Operation, make_operation, read_operation, signature_of
 from gcm.interfaces.types import Cardinality
@@ -32,10 +33,10 @@ def mismatches(
     found: list[Mismatch] = []
     for name, operation in signature_of(client).operations.items():
         if name in offered:
-            names = (client.__qualname__, server.__qualname__)
+            names = (describe(client), describe(server))
             found += Comparison(operation, offered[name], names, cardinality).mismatches()
         else:
-            found.append(_missing(operation, server.__qualname__))
+            found.append(_missing(operation, describe(server)))
     return found
 
 
@@ -50,15 +51,15 @@ def content_mismatches(
     that is no signature.
     """
     cardinality = Cardinality.GATHERCAST if gathercast else Cardinality.SINGLETON
-    names = (signature.__qualname__, content.__qualname__)
+    names = (describe(signature), describe(content))
     found: list[Mismatch] = []
     for name, operation in signature_of(signature).operations.items():
         member = inspect.getattr_static(content, name, None)
         if member is None:
             if not hasattr(content, "__getattr__"):
-                found.append(_missing(operation, content.__qualname__))
+                found.append(_missing(operation, describe(content)))
         elif isinstance(member, int | float | str | bytes | list | dict | tuple | set):
-            found.append(_no_method(operation, content.__qualname__, member))
+            found.append(_no_method(operation, describe(content), member))
         else:
             method = _method(name, member, content)
             if method is not None:

@@ -7,7 +7,7 @@ effects come out, and the owner carries them out.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -176,7 +176,8 @@ def scatter_results(operation: str, result: Any, count: int) -> Sequence[Any]:
         return [None] * count
     wanted = f"the gathered call of '{operation}' has to return a list with one result per caller"
     cure = "Return the results in the order of the argument lists, or None"
-    if isinstance(result, str | bytes) or not hasattr(result, "__getitem__"):
+    listed = hasattr(result, "__getitem__") and getattr(result, "shape", None) != ()
+    if not listed or isinstance(result, str | bytes | Mapping):
         raise GcmError(f"{wanted}, not a {type(result).__qualname__}", cure=cure)
     if len(result) != count:
         raise GcmError(f"{wanted}: {count} called, and it returned {len(result)}", cure=cure)

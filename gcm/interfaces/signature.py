@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
+from types import GenericAlias, MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from gcm.errors import IllegalTypeError
@@ -54,8 +54,9 @@ class Parameter:
 class Operation:
     """One operation of an interface.
 
-    `result` is like the annotation of a parameter. `distribution` and `reduction` are what the
-    operation or else its interface says; `reduction` is None where results come as a list.
+    `result` is like the annotation of a parameter, a coroutine for an `async` operation.
+    `distribution` and `reduction` are what the operation or else its interface says; `reduction`
+    is None where results come as a list.
     `python` is the signature without `self`, with default values and resolved annotations.
     """
 
@@ -168,6 +169,8 @@ def make_operation(
         for written in python.parameters.values()
     )
     result, extras = split_annotated(hints.of("return"))
+    if inspect.iscoroutinefunction(function):
+        result = GenericAlias(Coroutine, (Any, Any, result))
     own = _sole(Reduction, extras, f"the result of '{name}'", faults)
     _misplaced(Distribution, extras, f"the result of '{name}'", "parameters", faults)
     return Operation(
