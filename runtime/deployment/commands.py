@@ -1,0 +1,114 @@
+"""The command lines of a deployment: front-ends, ranks, nodes. The only place that spells them."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+
+from runtime.deployment.model import (
+    Application,
+    DeployedCluster,
+    Flavour,
+    Process,
+    ProcessKind,
+    ProgramKind,
+    SshHop,
+)
+from runtime.deployment.ssh_commands import over_ssh
+from runtime.topology.tree import Node
+
+FRONT_END_MODULE = "runtime.frontend"
+RANK_MODULE = "runtime.rank"
+NODE_MODULE = "runtime.node"
+
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+
+# An emulated cluster has more ranks than this machine has cores; only Open MPI needs to be told.
+_OVERSUBSCRIBE = {
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+
+
+def front_end_command(cluster: DeployedCluster, levels: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command that starts the front-end of a cluster, over all hops.
+
+    The run's secret and the front-end's part of the plan follow on its standard input.
+    """
+    command = [
+        cluster.front_end.python, "-m", FRONT_END_MODULE,
+        "--cluster", cluster.identifier,
+        "--levels", ",".join(levels),
+    ]  # fmt: skip
+    if cluster.front_end.port:
+        command += ["--port", str(cluster.front_end.port)]
+    return over_ssh(cluster.hops, command)
+
+
+def ranks_command(cluster: DeployedCluster, application: Application) -> tuple[str, ...]:
+    """Return the command with which the front-end starts all ranks of its cluster."""
+    environment = application.environment if cluster.mpi.flavour is Flavour.OPENMPI else {}
+    return (
+        cluster.mpi.command_path, "-n", str(cluster.ranks),
+        *_hosts(cluster),
+        # MPICH hands the environment to its ranks by itself
+        *(word for name in environment for word in ("-x", name)),
+        *cluster.mpi.options,
+        cluster.front_end.python, "-m", RANK_MODULE,
+        "--cluster", cluster.identifier,
+        "--application", application.name,
+        "--comm-world", application.comm_world,
+        f"--{application.kind}", program_on(cluster, application),
+        "--", *application.arguments,
+    )  # fmt: skip
+
+
+def ranks_environment(cluster: DeployedCluster, application: Application) -> Mapping[str, str]:
+    """Return the environment of the ranks."""
+    own = dict(application.environment)
+    return {**_OVERSUBSCRIBE, **own} if cluster.is_local else own
+
+
+def program_on(cluster: DeployedCluster, application: Application) -> str:
+    """Return the path of a program as its cluster sees it: staged into the run's folder, or not."""
+    if cluster.is_local or not application.staged:
+        return application.path
+    name = posixpath.basename(application.path)
+    return f"./{name}" if application.kind is ProgramKind.EXECUTABLE else name
+
+
+def node_command(cluster: DeployedCluster, node: Node) -> tuple[str, ...]:
+    """Return the command with which the front-end starts the process of a node's components."""
+    command = (
+        cluster.front_end.python, "-m", NODE_MODULE, "--node", f"{cluster.path}/{node.name}",
+    )  # fmt: skip
+    return command if _is_front_end(cluster, node.host) else over_ssh((SshHop(node.host),), command)
+
+
+def helper_command(process: Process, host: str = "") -> tuple[str, ...]:
+    """Return the command of a helper process, on `host` when it is one over ssh."""
+    command = (process.program, *process.arguments)
+    match process.kind:
+        case ProcessKind.LOCAL:
+            return command
+        case ProcessKind.MPI:
+            starter = process.command_path or "mpiexec"
+            return (starter, "-n", str(process.number), *process.options, *command)
+        case ProcessKind.SSH:
+            last = SshHop(host, command_path=process.command_path or "ssh", options=process.options)
+            return over_ssh((*process.hops, last), command, process.folder)
+
+
+def _hosts(cluster: DeployedCluster) -> tuple[str, ...]:
+    used: dict[str, int] = {}
+    for node in cluster.nodes:
+        if node.ranks:
+            used[node.host] = used.get(node.host, 0) + node.ranks
+    if all(_is_front_end(cluster, host) for host in used):
+        return ()
+    # this form means the same to MPICH and to Open MPI
+    return ("--host", ",".join(f"{host}:{ranks}" for host, ranks in used.items()))
+
+
+def _is_front_end(cluster: DeployedCluster, host: str) -> bool:
+    return host in _THIS_MACHINE or (bool(cluster.hops) and host == cluster.hops[-1].host)

@@ -1,0 +1,77 @@
+"""The vocabulary of the grammar table: kinds of values, attributes, elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+NAME_PATTERN = "[A-Za-z0-9_][A-Za-z0-9_.-]*"
+"""What a name looks like, as a regular expression that Python and XML Schema both understand."""
+
+NUMBER_PATTERN = "[0-9]{1,9}"
+"""What a number looks like."""
+
+
+class Kind(StrEnum):
+    """What the text of an attribute has to look like once its variables are replaced."""
+
+    TEXT = "text"
+    NAME = "name"
+    NUMBER = "number"
+    CHOICE = "choice"
+    WORDS = "words"
+    """A command line: words separated by blanks, quoted as in a shell."""
+    HOSTS = "hosts"
+    """Names with ranges, such as `node[01-16,20] master`."""
+    RAW = "raw"
+    """Text whose variables are not replaced where it stands but where it is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute of an element, with what it means and what it is without being written."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    required: bool = False
+    default: str = ""
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """How often an element may stand inside another; `most` None means without limit."""
+
+    name: str
+    least: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """One element: its meaning, attributes and children. The order of children is free."""
+
+    name: str
+    meaning: str
+    attributes: tuple[Attribute, ...] = ()
+    children: tuple[Child, ...] = ()
+
+    def attribute(self, name: str) -> Attribute | None:
+        """Return the attribute of that name, or None."""
+        return next((found for found in self.attributes if found.name == name), None)
+
+    def child(self, name: str) -> Child | None:
+        """Return the child of that name, or None."""
+        return next((found for found in self.children if found.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A whole language: its root and its elements by name."""
+
+    root: str
+    elements: Mapping[str, ElementType]

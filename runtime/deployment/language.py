@@ -1,0 +1,345 @@
+"""The descriptor language: the one table that the checks, the XSD and the reference come from."""
+
+from __future__ import annotations
+
+from runtime.deployment.grammar import Attribute, Child, ElementType, Grammar, Kind
+
+_CLUSTERS = "`site/cluster` paths with ranges; `site` alone means all its clusters"
+
+_DEPLOYMENT = ElementType(
+    "deployment",
+    "The root: what to run and the machine to run it on.",
+    (
+        Attribute(
+            "name", Kind.NAME, "How messages call this deployment; the file's name by default."
+        ),
+    ),
+    (
+        Child("variable"),
+        Child("application"),
+        Child("assembly", most=1),
+        Child("virtual-node"),
+        Child("process"),
+        Child("dependent-sequence"),
+        Child("file-transfer"),
+        Child("emulate", most=1),
+        Child("grid", most=1),
+    ),
+)
+
+_VARIABLE = ElementType(
+    "variable",
+    "A value used as `${name}` in any attribute. `--set name=value` wins over the environment, "
+    "which wins over `value`.",
+    (
+        Attribute("name", Kind.RAW, "The name between `${` and `}`.", required=True),
+        Attribute("value", Kind.RAW, "The default; without one the value must be given."),
+        Attribute("environment", Kind.RAW, "The environment variable that overrides the default."),
+    ),
+)
+
+_APPLICATION = ElementType(
+    "application",
+    "A program to run on every rank of its clusters: exactly one of `script`, `module` and "
+    "`executable`. Several applications are several codes in one deployment.",
+    (
+        Attribute("name", Kind.NAME, "The name of this code.", default="application"),
+        Attribute("script", Kind.TEXT, "A Python file, relative to the descriptor's folder."),
+        Attribute("module", Kind.TEXT, "A Python module, started as with `python -m`."),
+        Attribute(
+            "executable",
+            Kind.TEXT,
+            "A native program; with a `/` in it a file, without one looked up on each machine.",
+        ),
+        Attribute("arguments", Kind.WORDS, "Its command line, quoted as in a shell."),
+        Attribute(
+            "clusters",
+            Kind.HOSTS,
+            f"Where it runs: {_CLUSTERS}. A single application runs everywhere by default.",
+        ),
+        Attribute(
+            "comm-world",
+            Kind.CHOICE,
+            "What `COMM_WORLD` means to it: all its clusters, or the own one.",
+            default="cluster",
+            choices=("grid", "cluster"),
+        ),
+        Attribute(
+            "stage",
+            Kind.CHOICE,
+            "Whether its file is copied to machines that are not this one; with `no` the path is "
+            "one on those machines.",
+            default="yes",
+            choices=("yes", "no"),
+        ),
+    ),
+    (Child("argument"), Child("environment")),
+)
+
+_ASSEMBLY = ElementType(
+    "assembly",
+    "Components to place on nodes: an ADL file whose virtual nodes are mapped by `virtual-node`.",
+    (
+        Attribute("file", Kind.TEXT, "The ADL file, relative to the folder.", required=True),
+        Attribute("arguments", Kind.WORDS, "Arguments of its definition, as `name=value` words."),
+    ),
+)
+
+_VIRTUAL_NODE = ElementType(
+    "virtual-node",
+    "Maps a virtual node of the assembly to nodes of the grid.",
+    (
+        Attribute("name", Kind.NAME, "The name that the assembly uses.", required=True),
+        Attribute(
+            "nodes",
+            Kind.HOSTS,
+            "`site/cluster/node` paths with ranges; `site/cluster` means all its nodes.",
+            required=True,
+        ),
+        Attribute(
+            "cardinality",
+            Kind.CHOICE,
+            "Whether it stands for exactly one node or for any number.",
+            default="multiple",
+            choices=("single", "multiple"),
+        ),
+    ),
+)
+
+_PROCESS = ElementType(
+    "process",
+    "A helper beside the application, such as a data server or a preparation; it takes part in "
+    "dependent sequences.",
+    (
+        Attribute("id", Kind.NAME, "The name for references.", required=True),
+        Attribute(
+            "kind",
+            Kind.CHOICE,
+            "`local`: here, or at the front-end of `on`; `ssh`: on each of `hosts`; `mpi`: as "
+            "ranks of a native MPI program of its own in the cluster `on`.",
+            default="local",
+            choices=("local", "ssh", "mpi"),
+        ),
+        Attribute("program", Kind.TEXT, "The program to start.", required=True),
+        Attribute("arguments", Kind.WORDS, "Its command line, quoted as in a shell."),
+        Attribute("command-path", Kind.TEXT, "The `ssh` or `mpiexec` to start it with."),
+        Attribute("options", Kind.WORDS, "Further options of that `ssh` or `mpiexec`."),
+        Attribute("number", Kind.NUMBER, "How many; on each host for `ssh`.", default="1", least=1),
+        Attribute("hosts", Kind.HOSTS, "The machines of an `ssh` process, with ranges."),
+        Attribute("on", Kind.TEXT, "The `site/cluster` at whose front-end it is started."),
+        Attribute("folder", Kind.TEXT, "The folder it is started in."),
+        Attribute(
+            "ready",
+            Kind.CHOICE,
+            "When those that depend on it may start: once it runs, or once it ended well.",
+            default="started",
+            choices=("started", "finished"),
+        ),
+        Attribute(
+            "ready-line", Kind.TEXT, "It counts as started once a line of its output has this text."
+        ),
+    ),
+    (Child("argument"), Child("environment"), Child("ssh")),
+)
+
+_SEQUENCE = ElementType(
+    "dependent-sequence",
+    "Starts each member only once the one before it is up.",
+    (),
+    (Child("process-reference", least=2),),
+)
+
+_REFERENCE = ElementType(
+    "process-reference",
+    "A member of a dependent sequence.",
+    (
+        Attribute(
+            "refid",
+            Kind.TEXT,
+            "The `id` of a process, the name of an application, or `assembly`.",
+            required=True,
+        ),
+    ),
+)
+
+_TRANSFER = ElementType(
+    "file-transfer",
+    "Copies a file or folder to clusters before the start, or brings it home after the end.",
+    (
+        Attribute(
+            "direction", Kind.CHOICE, "To the clusters or from them.", True, "", ("in", "out")
+        ),
+        Attribute(
+            "source",
+            Kind.TEXT,
+            "`in`: relative to the descriptor's folder; `out`: inside the run's folder.",
+            required=True,
+        ),
+        Attribute(
+            "destination",
+            Kind.TEXT,
+            "`in`: inside the run's folder; `out`: inside the descriptor's folder. The source's "
+            "own name by default.",
+        ),
+        Attribute("clusters", Kind.HOSTS, f"Which: {_CLUSTERS}. All by default."),
+    ),
+)
+
+_EMULATE = ElementType(
+    "emulate",
+    "The short form of a grid: equal clusters, all emulated on this machine.",
+    (
+        Attribute("sites", Kind.NUMBER, "The number of sites.", default="1", least=1),
+        Attribute("clusters", Kind.NUMBER, "The clusters of each site.", default="1", least=1),
+        Attribute("ranks", Kind.NUMBER, "The ranks of each cluster.", default="2", least=1),
+        Attribute("nodes", Kind.NUMBER, "The nodes of each cluster.", default="1", least=1),
+    ),
+    (Child("mpi", most=1),),
+)
+
+_GRID = ElementType(
+    "grid",
+    "The machine: sites of clusters of nodes.",
+    (
+        Attribute(
+            "front-end",
+            Kind.TEXT,
+            "The `site` whose leading front-end hosts the grid component (L5); the first.",
+        ),
+    ),
+    (Child("mpi", most=1), Child("site", least=1)),
+)
+
+_SITE = ElementType(
+    "site",
+    "Clusters that are near each other.",
+    (
+        Attribute("name", Kind.NAME, "Its name; `site0`, `site1`... by default."),
+        Attribute(
+            "front-end",
+            Kind.TEXT,
+            "The `cluster` whose front-end hosts the site component (L4); the first.",
+        ),
+    ),
+    (Child("ssh"), Child("mpi", most=1), Child("cluster", least=1)),
+)
+
+_CLUSTER = ElementType(
+    "cluster",
+    "Nodes with one native MPI. Without `ssh` it is emulated on this machine.",
+    (
+        Attribute("name", Kind.NAME, "Its name; `cluster0`, `cluster1`... by default."),
+        Attribute(
+            "reachability",
+            Kind.CHOICE,
+            "Who can connect to its ranks: everybody, only its front-end, or nobody, so that it "
+            "can only connect outwards. `auto`: direct, but outwards behind two or more hops, and "
+            "on this machine beside clusters elsewhere, unless the front-end has an address.",
+            default="auto",
+            choices=("auto", "direct", "front-end", "outwards"),
+        ),
+    ),
+    (Child("ssh"), Child("mpi", most=1), Child("front-end", most=1), Child("nodes")),
+)
+
+_SSH = ElementType(
+    "ssh",
+    "One hop on the way to a machine. Hops are taken in the order they are written; those of a "
+    "site come before those of its clusters.",
+    (
+        Attribute("host", Kind.TEXT, "The machine.", required=True),
+        Attribute("port", Kind.NUMBER, "Its ssh port.", least=1, most=65535),
+        Attribute("user", Kind.TEXT, "The login there."),
+        Attribute("key", Kind.TEXT, "The private key file, on this machine."),
+        Attribute("known-hosts", Kind.TEXT, "The file of known host keys, on this machine."),
+        Attribute("options", Kind.WORDS, "Further options of `ssh` for this hop."),
+        Attribute("command-path", Kind.TEXT, "The `ssh` program.", default="ssh"),
+    ),
+)
+
+_FRONT_END = ElementType(
+    "front-end",
+    "The process that represents a cluster, on the machine that the hops lead to.",
+    (
+        Attribute(
+            "address",
+            Kind.TEXT,
+            "The name by which other machines reach it; the last hop's host by default.",
+        ),
+        Attribute("port", Kind.NUMBER, "A fixed port to listen on; any by default.", most=65535),
+        Attribute("python", Kind.TEXT, "The Python there; this one or `python3` by default."),
+        Attribute("folder", Kind.TEXT, "The run's folder there; a temporary one by default."),
+    ),
+)
+
+_MPI = ElementType(
+    "mpi",
+    "The native MPI of clusters. In `grid` and `site` it holds defaults for the clusters below.",
+    (
+        Attribute("command-path", Kind.TEXT, "The `mpiexec` to use.", default="mpiexec"),
+        Attribute(
+            "flavour",
+            Kind.CHOICE,
+            "Which MPI that is; `auto` asks it at the start.",
+            default="auto",
+            choices=("auto", "mpich", "openmpi"),
+        ),
+        Attribute("ranks", Kind.NUMBER, "How many ranks; all slots of its nodes.", least=1),
+        Attribute("options", Kind.WORDS, "Further options of `mpiexec`."),
+    ),
+)
+
+_NODES = ElementType(
+    "nodes",
+    "Machines of a cluster. Without any, the cluster is its front-end's machine.",
+    (
+        Attribute("hosts", Kind.HOSTS, "Host names with ranges: `node[01-16,20]`."),
+        Attribute(
+            "names",
+            Kind.HOSTS,
+            "Names for the nodes, with ranges, as many as hosts or for one shared host; the hosts' "
+            "own by default.",
+        ),
+        Attribute("slots", Kind.NUMBER, "How many ranks each can hold.", least=1),
+    ),
+)
+
+_ARGUMENT = ElementType(
+    "argument",
+    "One argument, taken as it is, after those of `arguments`.",
+    (Attribute("value", Kind.TEXT, "The argument.", required=True),),
+)
+
+_ENVIRONMENT = ElementType(
+    "environment",
+    "One environment variable of the program.",
+    (
+        Attribute("name", Kind.NAME, "Its name.", required=True),
+        Attribute("value", Kind.TEXT, "Its value; empty by default."),
+    ),
+)
+
+_ELEMENTS = (
+    _DEPLOYMENT,
+    _VARIABLE,
+    _APPLICATION,
+    _ARGUMENT,
+    _ENVIRONMENT,
+    _EMULATE,
+    _GRID,
+    _SITE,
+    _CLUSTER,
+    _SSH,
+    _FRONT_END,
+    _MPI,
+    _NODES,
+    _ASSEMBLY,
+    _VIRTUAL_NODE,
+    _PROCESS,
+    _SEQUENCE,
+    _REFERENCE,
+    _TRANSFER,
+)
+
+LANGUAGE = Grammar("deployment", {element.name: element for element in _ELEMENTS})
+"""The descriptor language."""

@@ -1,0 +1,257 @@
+"""The checked deployment as values: what a correct descriptor says, with defaults filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gcm.documents import Location
+from runtime.deployment.variables import Variable
+from runtime.topology.tree import Cluster, Grid, Node, Reachability, Site
+
+Position = tuple[int, int]
+"""A cluster, as the number of its site and its own number within the site."""
+
+LOCAL_ADDRESS = "127.0.0.1"
+
+ASSEMBLY = "assembly"
+"""How a dependent sequence refers to the components of the assembly."""
+
+
+class Flavour(StrEnum):
+    """Which native MPI a cluster has."""
+
+    AUTO = "auto"
+    MPICH = "mpich"
+    OPENMPI = "openmpi"
+
+
+class ProgramKind(StrEnum):
+    """What the path of an application names."""
+
+    SCRIPT = "script"
+    MODULE = "module"
+    EXECUTABLE = "executable"
+
+
+class ProcessKind(StrEnum):
+    """How a helper process is started."""
+
+    LOCAL = "local"
+    SSH = "ssh"
+    MPI = "mpi"
+
+
+class CommWorld(StrEnum):
+    """What COMM_WORLD means to an application."""
+
+    GRID = "grid"
+    CLUSTER = "cluster"
+
+
+class Direction(StrEnum):
+    """Whether files go to the clusters or come from them."""
+
+    IN = "in"
+    OUT = "out"
+
+
+@dataclass(frozen=True, slots=True)
+class SshHop:
+    """One machine on the way to another; empty fields are left to the ssh configuration."""
+
+    host: str
+    port: int | None = None
+    user: str = ""
+    key: str = ""
+    known_hosts: str = ""
+    options: tuple[str, ...] = ()
+    command_path: str = "ssh"
+
+    @property
+    def destination(self) -> str:
+        """Return `user@host`, or the host alone."""
+        return f"{self.user}@{self.host}" if self.user else self.host
+
+
+@dataclass(frozen=True, slots=True)
+class Mpi:
+    """The native MPI of a cluster."""
+
+    command_path: str = "mpiexec"
+    flavour: Flavour = Flavour.AUTO
+    ranks: int | None = None
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEnd:
+    """The process that represents a cluster; port 0 and an empty folder are chosen at the start."""
+
+    address: str
+    port: int = 0
+    python: str = "python3"
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedCluster:
+    """A cluster with the way to it and the code it runs; `application` is empty without one."""
+
+    name: str
+    position: Position
+    path: str
+    hops: tuple[SshHop, ...]
+    mpi: Mpi
+    front_end: FrontEnd
+    nodes: tuple[Node, ...]
+    reachability: Reachability
+    location: Location
+    application: str = ""
+
+    @property
+    def identifier(self) -> str:
+        """Return `site:cluster`."""
+        return f"{self.position[0]}:{self.position[1]}"
+
+    @property
+    def is_local(self) -> bool:
+        """Tell whether it is emulated on the launcher's machine."""
+        return not self.hops
+
+    @property
+    def ranks(self) -> int:
+        """Return the number of its ranks."""
+        return sum(node.ranks for node in self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedSite:
+    """A site; `leader` is the number of the cluster whose front-end hosts the site component."""
+
+    name: str
+    clusters: tuple[DeployedCluster, ...]
+    leader: int
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A code and the clusters it runs on.
+
+    `path` is the script or executable as the launcher's machine sees it, or the module's name.
+    """
+
+    name: str
+    kind: ProgramKind
+    path: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    clusters: tuple[Position, ...]
+    comm_world: CommWorld
+    staged: bool
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A helper process."""
+
+    name: str
+    kind: ProcessKind
+    program: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    command_path: str
+    options: tuple[str, ...]
+    number: int
+    hosts: tuple[str, ...]
+    hops: tuple[SshHop, ...]
+    on: Position | None
+    folder: str
+    ready_when_finished: bool
+    ready_line: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAddress:
+    """A node of the grid: its cluster and its number within the cluster."""
+
+    cluster: Position
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualNode:
+    """A virtual node and the nodes it is mapped to."""
+
+    name: str
+    nodes: tuple[NodeAddress, ...]
+    single: bool
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """An ADL file to place on nodes, and the arguments of its definition."""
+
+    file: str
+    arguments: Mapping[str, str]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Files to copy; the launcher's side is a full path, the cluster's one inside its folder."""
+
+    direction: Direction
+    source: str
+    destination: str
+    clusters: tuple[Position, ...]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A whole checked descriptor.
+
+    `dependencies` maps a process, an application or `assembly` to what has to be up before it.
+    """
+
+    name: str
+    folder: str
+    sites: tuple[DeployedSite, ...]
+    leader: int
+    applications: tuple[Application, ...]
+    processes: tuple[Process, ...]
+    dependencies: Mapping[str, tuple[str, ...]]
+    assembly: Assembly | None
+    virtual_nodes: tuple[VirtualNode, ...]
+    transfers: tuple[Transfer, ...]
+    variables: tuple[Variable, ...]
+
+    def clusters(self) -> Iterator[DeployedCluster]:
+        """Yield every cluster, in order."""
+        for site in self.sites:
+            yield from site.clusters
+
+    def cluster(self, position: Position) -> DeployedCluster:
+        """Return the cluster at a position."""
+        return self.sites[position[0]].clusters[position[1]]
+
+    def grid(self) -> Grid:
+        """Return the topology, without how it is deployed."""
+        return Grid(
+            tuple(
+                Site(
+                    site.name,
+                    tuple(
+                        Cluster(cluster.name, cluster.nodes, cluster.reachability)
+                        for cluster in site.clusters
+                    ),
+                )
+                for site in self.sites
+            )
+        )

@@ -1,0 +1,219 @@
+"""Reads what a descriptor runs: applications, the assembly with its virtual nodes, the files."""
+
+from __future__ import annotations
+
+import posixpath
+
+from gcm.documents import Location, Severity, did_you_mean
+from runtime.deployment.model import (
+    Application,
+    Assembly,
+    CommWorld,
+    Direction,
+    Position,
+    ProgramKind,
+    Transfer,
+    VirtualNode,
+)
+from runtime.deployment.places import Places
+from runtime.deployment.structure import Entry
+from runtime.deployment.surroundings import Reading, distinct
+
+
+def read_applications(root: Entry, places: Places, reading: Reading) -> tuple[Application, ...]:
+    """Return the applications, each with the clusters it runs on."""
+    entries = list(root.each("application"))
+    found = [_application(entry, len(entries) == 1, places, reading) for entry in entries]
+    distinct(reading, "application", ((one.name, one.location) for one in found))
+    return tuple(found)
+
+
+def read_environment(entry: Entry, reading: Reading) -> dict[str, str]:
+    """Return the variables of the <environment> elements of an entry."""
+    children = list(entry.each("environment"))
+    distinct(
+        reading,
+        "environment variable",
+        ((child.text("name"), child.location) for child in children if child.has("name")),
+    )
+    return {child.text("name"): child.text("value") for child in children}
+
+
+def read_arguments(entry: Entry) -> tuple[str, ...]:
+    """Return the words of `arguments`, then the <argument> elements."""
+    return (*entry.words("arguments"), *(child.text("value") for child in entry.each("argument")))
+
+
+def _application(entry: Entry, alone: bool, places: Places, reading: Reading) -> Application:
+    name = entry.text("name")
+    kind, path = _program(entry, name, reading)
+    if entry.has("clusters"):
+        clusters = places.clusters(entry.hosts("clusters"), entry.location)
+    else:
+        clusters = places.everywhere()
+        if not alone:
+            reading.fault(
+                "unmapped-application",
+                f"application '{name}' does not say where it runs",
+                entry.location,
+                hint='with several applications each needs clusters="site/cluster ..."',
+            )
+            clusters = ()
+    return Application(
+        name=name,
+        kind=kind,
+        path=path,
+        arguments=read_arguments(entry),
+        environment=read_environment(entry, reading),
+        clusters=clusters,
+        comm_world=CommWorld(entry.text("comm-world")),
+        staged=_is_staged(entry, kind),
+        location=entry.location,
+    )
+
+
+def _program(entry: Entry, name: str, reading: Reading) -> tuple[ProgramKind, str]:
+    written = [kind for kind in ProgramKind if entry.has(kind)]
+    if len(written) != 1:
+        what = " and ".join(written) if written else "none of them"
+        reading.fault(
+            "one-program",
+            f"application '{name}' needs exactly one of script, module and executable; "
+            f"it has {what}",
+            entry.location,
+        )
+        return ProgramKind.SCRIPT, ""
+    kind = written[0]
+    path = entry.text(kind)
+    if not path:
+        reading.fault("empty-attribute", f"{kind} of application '{name}' is empty", entry.location)
+    elif _is_staged(entry, kind):
+        path = reading.existing(path, f"the {kind} of application '{name}'", entry.location)
+    return kind, path
+
+
+def _is_staged(entry: Entry, kind: ProgramKind) -> bool:
+    if kind is ProgramKind.MODULE or entry.text("stage") == "no":
+        return False
+    return kind is ProgramKind.SCRIPT or "/" in entry.text(kind)
+
+
+def read_assembly(root: Entry, reading: Reading) -> Assembly | None:
+    """Return the assembly, if there is one."""
+    entry = root.only("assembly")
+    if entry is None:
+        return None
+    arguments: dict[str, str] = {}
+    for word in entry.words("arguments"):
+        name, equals, value = word.partition("=")
+        if not name or not equals:
+            reading.fault(
+                "bad-words",
+                f"'{word}' in arguments of <assembly> is not name=value",
+                entry.location,
+            )
+        arguments[name] = value
+    return Assembly(
+        reading.existing(entry.text("file"), "the assembly", entry.location),
+        arguments,
+        entry.location,
+    )
+
+
+def read_virtual_nodes(
+    root: Entry, assembly: Assembly | None, places: Places, reading: Reading
+) -> tuple[VirtualNode, ...]:
+    """Return the mapping of virtual nodes, compared with those that the assembly uses."""
+    found = [_virtual_node(entry, places, reading) for entry in root.each("virtual-node")]
+    distinct(
+        reading,
+        "a mapping of virtual node",
+        ((one.name, one.location) for one in found if one.name),
+        "virtual-node-mapped-twice",
+    )
+    if assembly is None:
+        for one in found:
+            _warn_unused(one, "there is no <assembly> that could use it", reading)
+        return tuple(found)
+    if reading.surroundings.virtual_nodes is None or not assembly.file:
+        return tuple(found)
+    used = reading.surroundings.virtual_nodes(assembly.file)
+    if used is not None:
+        _compare(assembly, list(dict.fromkeys(used)), found, reading)
+    return tuple(found)
+
+
+def _virtual_node(entry: Entry, places: Places, reading: Reading) -> VirtualNode:
+    name, single = entry.text("name"), entry.text("cardinality") == "single"
+    nodes = places.nodes(entry.hosts("nodes"), entry.location)
+    if single and len(nodes) > 1:
+        reading.fault(
+            "too-many-nodes",
+            f"virtual node '{name}' is single, but is mapped to {len(nodes)} nodes",
+            entry.location,
+            hint='name one node, or write cardinality="multiple"',
+        )
+    return VirtualNode(name, nodes, single, entry.location)
+
+
+def _compare(
+    assembly: Assembly, used: list[str], mapped: list[VirtualNode], reading: Reading
+) -> None:
+    names = [one.name for one in mapped]
+    for name in used:
+        if name not in names:
+            reading.fault(
+                "unmapped-virtual-node",
+                f"the assembly uses virtual node '{name}', which is mapped to no node",
+                assembly.location,
+                hint=did_you_mean(name, names)
+                or f'add <virtual-node name="{name}" nodes="site/cluster/node"/>',
+            )
+    for one in mapped:
+        if one.name not in used:
+            _warn_unused(
+                one, did_you_mean(one.name, used) or "the assembly does not use it", reading
+            )
+
+
+def _warn_unused(one: VirtualNode, hint: str, reading: Reading) -> None:
+    reading.diagnostics.report(
+        "unused-virtual-node",
+        f"virtual node '{one.name}' is mapped for nothing",
+        one.location,
+        hint=hint,
+        severity=Severity.WARNING,
+    )
+
+
+def read_transfers(root: Entry, places: Places, reading: Reading) -> tuple[Transfer, ...]:
+    """Return the file transfers; the cluster's side stays within the run's folder."""
+    return tuple(_transfer(entry, places, reading) for entry in root.each("file-transfer"))
+
+
+def _transfer(entry: Entry, places: Places, reading: Reading) -> Transfer:
+    direction = Direction(entry.text("direction") or Direction.IN)
+    source, location = entry.text("source"), entry.location
+    destination = entry.text("destination") or posixpath.basename(posixpath.normpath(source))
+    where = "the run's folder" if direction is Direction.IN else "the descriptor's folder"
+    _stay_inside(destination, "destination", where, location, reading)
+    clusters: tuple[Position, ...] = places.everywhere()
+    if entry.has("clusters"):
+        clusters = places.clusters(entry.hosts("clusters"), location)
+    if direction is Direction.IN:
+        source = reading.existing(source, "the source of the transfer", location)
+    else:
+        _stay_inside(source, "source", "the run's folder", location, reading)
+        destination = reading.path(destination)
+    return Transfer(direction, source, destination, clusters, location)
+
+
+def _stay_inside(path: str, what: str, where: str, location: Location, reading: Reading) -> None:
+    outside = path.startswith(("/", "~")) or posixpath.normpath(path).split("/")[0] == ".."
+    if outside:
+        reading.fault(
+            "transfer-escapes",
+            f'{what}="{path}" of <file-transfer> leads out of {where}',
+            location,
+            hint="use a relative path that stays inside",
+        )

@@ -1,0 +1,157 @@
+"""Reads one cluster out of a descriptor: the way to it, its front-end, its MPI, its nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gcm.documents import Location
+from runtime.deployment.model import (
+    LOCAL_ADDRESS,
+    DeployedCluster,
+    Flavour,
+    FrontEnd,
+    Mpi,
+    Position,
+    SshHop,
+)
+from runtime.deployment.placement import TooFewSlotsError, spread
+from runtime.deployment.structure import Entry
+from runtime.deployment.surroundings import Reading, distinct
+from runtime.topology.tree import Node, Reachability
+
+_HOPS_OF_A_HIDDEN_MACHINE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """What stands above a cluster; `mixed` tells whether any cluster is on another machine."""
+
+    grid: Entry
+    site: Entry
+    site_name: str
+    mixed: bool
+
+
+def read_cluster(
+    entry: Entry, position: Position, above: Above, reading: Reading
+) -> DeployedCluster:
+    """Return the cluster at a position, not yet with its application."""
+    name = entry.text("name") or f"cluster{position[1]}"
+    path = f"{above.site_name}/{name}"
+    hops = read_hops([*above.site.each("ssh"), *entry.each("ssh")], reading)
+    mpi = read_mpi([above.grid, above.site, entry])
+    front_end = _front_end(entry.only("front-end"), hops, reading)
+    hidden = len(hops) >= _HOPS_OF_A_HIDDEN_MACHINE
+    if not hops:
+        hidden = above.mixed and front_end.address == LOCAL_ADDRESS
+    reachability = entry.text("reachability")
+    if reachability == "auto":
+        reachability = Reachability.OUTWARDS if hidden else Reachability.DIRECT
+    return DeployedCluster(
+        name=name,
+        position=position,
+        path=path,
+        hops=hops,
+        mpi=mpi,
+        front_end=front_end,
+        nodes=_nodes(entry, path, hops, mpi.ranks, reading),
+        reachability=Reachability(reachability),
+        location=entry.location,
+    )
+
+
+def read_hops(entries: list[Entry], reading: Reading) -> tuple[SshHop, ...]:
+    """Return the hops that <ssh> elements describe."""
+    return tuple(
+        SshHop(
+            host=entry.text("host"),
+            port=entry.number("port"),
+            user=entry.text("user"),
+            key=reading.existing(entry.text("key"), "the key file", entry.location),
+            known_hosts=reading.path(entry.text("known-hosts")),
+            options=entry.words("options"),
+            command_path=entry.text("command-path"),
+        )
+        for entry in entries
+    )
+
+
+def _front_end(entry: Entry | None, hops: tuple[SshHop, ...], reading: Reading) -> FrontEnd:
+    address = hops[-1].host if hops else LOCAL_ADDRESS
+    python = "python3" if hops else reading.surroundings.python
+    if entry is None:
+        return FrontEnd(address, python=python)
+    return FrontEnd(
+        address=entry.text("address") or address,
+        port=entry.number("port") or 0,
+        python=entry.text("python") or python,
+        folder=entry.text("folder"),
+    )
+
+
+def read_mpi(levels: list[Entry]) -> Mpi:
+    """Merge the <mpi> elements of nested levels; the last level, the nearest one, wins."""
+    merged = Mpi()
+    for level in levels:
+        entry = level.only("mpi")
+        if entry is None:
+            continue
+        if entry.has("command-path"):
+            merged = replace(merged, command_path=entry.text("command-path"))
+        if entry.has("flavour"):
+            merged = replace(merged, flavour=Flavour(entry.text("flavour")))
+        if entry.has("ranks"):
+            merged = replace(merged, ranks=entry.number("ranks"))
+        if entry.has("options"):
+            merged = replace(merged, options=entry.words("options"))
+    return merged
+
+
+def _nodes(
+    entry: Entry, path: str, hops: tuple[SshHop, ...], ranks: int | None, reading: Reading
+) -> tuple[Node, ...]:
+    machines: list[tuple[str, str, Location]] = []
+    slots: list[int | None] = []
+    for group in entry.each("nodes"):
+        found = _group(group, reading)
+        machines += [(name, host, group.location) for name, host in found]
+        slots += [group.number("slots")] * len(found)
+    if not machines:
+        host = hops[-1].host if hops else "localhost"
+        machines, slots = [(host, host, entry.location)], [None]
+    distinct(reading, f"cluster '{path}': node", ((name, where) for name, _, where in machines))
+    try:
+        placed = spread(ranks, slots)
+    except TooFewSlotsError as error:
+        reading.fault(
+            "too-few-slots",
+            f"cluster '{path}' has {error}",
+            entry.location,
+            hint="write more slots or fewer ranks; without slots the ranks are spread evenly",
+        )
+        placed = [0] * len(slots)
+    return tuple(
+        Node(name, host, held) for (name, host, _), held in zip(machines, placed, strict=True)
+    )
+
+
+def _group(entry: Entry, reading: Reading) -> list[tuple[str, str]]:
+    hosts, names = entry.hosts("hosts"), entry.hosts("names")
+    if not hosts and not names:
+        reading.fault(
+            "missing-attribute",
+            "<nodes> needs 'hosts', 'names' or both",
+            entry.location,
+            hint='for example hosts="node[01-16]"',
+        )
+        return []
+    names, hosts = names or hosts, hosts or ("localhost",)
+    if len(hosts) not in (1, len(names)):
+        reading.fault(
+            "names-and-hosts",
+            f"<nodes> has {len(names)} names for {len(hosts)} hosts",
+            entry.location,
+            hint="give one name for each host, or one host for all names",
+        )
+        return []
+    return list(zip(names, hosts if len(hosts) > 1 else hosts * len(names), strict=True))

@@ -1,0 +1,116 @@
+"""Reads the machine out of a descriptor: its sites, or the emulation, and who leads what."""
+
+from __future__ import annotations
+
+from gcm.documents import Severity, did_you_mean
+from runtime.deployment.model import LOCAL_ADDRESS, DeployedCluster, DeployedSite, FrontEnd
+from runtime.deployment.placement import spread
+from runtime.deployment.read_cluster import Above, read_cluster, read_mpi
+from runtime.deployment.structure import Entry
+from runtime.deployment.surroundings import Reading, distinct
+from runtime.topology.tree import Node, Reachability
+
+
+def read_machine(root: Entry, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
+    """Return the sites and the number of the site that leads the grid."""
+    grid, emulation = root.only("grid"), root.only("emulate")
+    if grid is None and emulation is None:
+        reading.fault(
+            "no-machine",
+            "the descriptor names no machine to run on",
+            root.location,
+            hint='<emulate sites="2" clusters="2"/> emulates one on this machine; '
+            "<grid> describes a real one",
+        )
+        return (), 0
+    if grid is None:
+        assert emulation is not None
+        return _emulated(emulation, reading), 0
+    if emulation is not None:
+        reading.fault(
+            "two-machines",
+            "the descriptor has both <grid> and <emulate>",
+            emulation.location,
+            hint="keep one of them",
+        )
+    mixed = any(
+        place.only("ssh") for site in grid.each("site") for place in (site, *site.each("cluster"))
+    )
+    sites = []
+    for number, entry in enumerate(grid.each("site")):
+        name = entry.text("name") or f"site{number}"
+        sites.append(_site(number, Above(grid, entry, name, mixed), reading))
+    distinct(reading, "site", ((site.name, site.location) for site in sites))
+    leader = _chosen(grid, "site", [site.name for site in sites], reading)
+    _warn_of_hidden_leaders(sites, leader, reading)
+    return tuple(sites), leader
+
+
+def _emulated(entry: Entry, reading: Reading) -> tuple[DeployedSite, ...]:
+    ranks, count = entry.number("ranks") or 1, entry.number("nodes") or 1
+    placed = spread(ranks, [None] * count)
+    nodes = tuple(Node(f"node{number}", "localhost", held) for number, held in enumerate(placed))
+    mpi = read_mpi([entry])
+
+    def cluster(site: int, number: int) -> DeployedCluster:
+        return DeployedCluster(
+            name=f"cluster{number}",
+            position=(site, number),
+            path=f"site{site}/cluster{number}",
+            hops=(),
+            mpi=mpi,
+            front_end=FrontEnd(LOCAL_ADDRESS, python=reading.surroundings.python),
+            nodes=nodes,
+            reachability=Reachability.DIRECT,
+            location=entry.location,
+        )
+
+    clusters = range(entry.number("clusters") or 1)
+    return tuple(
+        DeployedSite(f"site{site}", tuple(cluster(site, n) for n in clusters), 0, entry.location)
+        for site in range(entry.number("sites") or 1)
+    )
+
+
+def _site(number: int, above: Above, reading: Reading) -> DeployedSite:
+    entry, name = above.site, above.site_name
+    clusters = tuple(
+        read_cluster(child, (number, position), above, reading)
+        for position, child in enumerate(entry.each("cluster"))
+    )
+    distinct(reading, f"site '{name}': cluster", ((one.name, one.location) for one in clusters))
+    leader = _chosen(entry, "cluster", [cluster.name for cluster in clusters], reading)
+    return DeployedSite(name, clusters, leader, entry.location)
+
+
+def _chosen(entry: Entry, what: str, names: list[str], reading: Reading) -> int:
+    chosen = entry.text("front-end")
+    if not chosen:
+        return 0
+    if chosen not in names:
+        reading.fault(
+            "unknown-reference",
+            f'front-end="{chosen}" of <{entry.type.name}> names no {what} of it',
+            entry.location,
+            hint=did_you_mean(chosen, names) or f"there are: {', '.join(names)}",
+        )
+        return 0
+    return names.index(chosen)
+
+
+def _warn_of_hidden_leaders(sites: list[DeployedSite], leader: int, reading: Reading) -> None:
+    leading = [(site, site.clusters[site.leader]) for site in sites if site.clusters]
+    for number, (site, cluster) in enumerate(leading):
+        leads_grid = number == leader and len(leading) > 1
+        if cluster.reachability is not Reachability.OUTWARDS:
+            continue
+        if not leads_grid and len(site.clusters) == 1:
+            continue
+        led = "the grid" if leads_grid else f"site '{site.name}'"
+        reading.diagnostics.report(
+            "hidden-front-end",
+            f"the front-end of '{cluster.path}' leads {led}, but others cannot connect to it",
+            cluster.location,
+            hint='choose another with front-end=..., or say reachability="direct" if they can',
+            severity=Severity.WARNING,
+        )

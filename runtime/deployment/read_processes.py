@@ -1,0 +1,153 @@
+"""Reads the helper processes of a descriptor, and what has to be up before what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+
+from gcm.documents import Location, did_you_mean
+from runtime.deployment.model import ASSEMBLY, Application, Process, ProcessKind
+from runtime.deployment.places import Places
+from runtime.deployment.read_applications import read_arguments, read_environment
+from runtime.deployment.read_cluster import read_hops
+from runtime.deployment.structure import Entry
+from runtime.deployment.surroundings import Reading, distinct
+
+
+def read_processes(root: Entry, places: Places, reading: Reading) -> tuple[Process, ...]:
+    """Return the helper processes."""
+    found = tuple(_process(entry, places, reading) for entry in root.each("process"))
+    distinct(reading, "process", ((one.name, one.location) for one in found if one.name))
+    return found
+
+
+def _process(entry: Entry, places: Places, reading: Reading) -> Process:
+    kind = ProcessKind(entry.text("kind"))
+    _check_attributes(entry, kind, reading)
+    return Process(
+        name=entry.text("id"),
+        kind=kind,
+        program=entry.text("program"),
+        arguments=read_arguments(entry),
+        environment=read_environment(entry, reading),
+        command_path=entry.text("command-path"),
+        options=entry.words("options"),
+        number=entry.number("number") or 1,
+        hosts=entry.hosts("hosts"),
+        hops=read_hops(list(entry.each("ssh")), reading),
+        on=places.cluster(entry.text("on"), entry.location) if entry.has("on") else None,
+        folder=entry.text("folder"),
+        ready_when_finished=entry.text("ready") == "finished",
+        ready_line=entry.text("ready-line"),
+        location=entry.location,
+    )
+
+
+def _check_attributes(entry: Entry, kind: ProcessKind, reading: Reading) -> None:
+    name = entry.text("id")
+    useless: dict[ProcessKind, tuple[str, ...]] = {
+        ProcessKind.LOCAL: ("hosts", "command-path", "options"),
+        ProcessKind.SSH: ("on",),
+        ProcessKind.MPI: ("hosts",),
+    }
+    for attribute in useless[kind]:
+        if entry.has(attribute):
+            reading.fault(
+                "useless-attribute",
+                f"'{attribute}' means nothing for process '{name}' of kind {kind}",
+                entry.location,
+                hint="remove it, or choose another kind",
+            )
+    if kind is not ProcessKind.SSH and entry.only("ssh"):
+        reading.fault(
+            "useless-element",
+            f"<ssh> means nothing for process '{name}' of kind {kind}",
+            entry.location,
+            hint='remove it, or write kind="ssh"',
+        )
+    needed = {ProcessKind.SSH: "hosts", ProcessKind.MPI: "on"}.get(kind)
+    if needed and needed not in entry.attributes:
+        reading.fault(
+            "missing-attribute",
+            f"process '{name}' of kind {kind} needs the attribute '{needed}'",
+            entry.location,
+        )
+    if entry.text("ready") == "finished" and entry.has("ready-line"):
+        reading.fault(
+            "useless-attribute",
+            f"process '{name}' cannot be ready by a line and by its end",
+            entry.location,
+            hint='keep either ready-line or ready="finished"',
+        )
+
+
+def read_dependencies(
+    root: Entry,
+    applications: Iterable[Application],
+    processes: Iterable[Process],
+    reading: Reading,
+) -> dict[str, tuple[str, ...]]:
+    """Return what has to be up before each member of the dependent sequences."""
+    known: dict[str, Location] = {one.name: one.location for one in applications}
+    for process in processes:
+        if process.name in known or process.name == ASSEMBLY:
+            reading.fault(
+                "duplicate-name",
+                f"process '{process.name}' has the name of something else",
+                process.location,
+                hint="applications, processes and 'assembly' share one set of names",
+            )
+        known.setdefault(process.name, process.location)
+    if root.only("assembly"):
+        known[ASSEMBLY] = root.location
+    graph: dict[str, list[str]] = {}
+    for sequence in root.each("dependent-sequence"):
+        members = [_member(entry, known, reading) for entry in sequence.each("process-reference")]
+        for before, after in pairwise(members):
+            if before and after and before not in graph.setdefault(after, []):
+                graph[after].append(before)
+    _report_cycles(graph, root, reading)
+    return {name: tuple(before) for name, before in graph.items()}
+
+
+def _member(entry: Entry, known: Iterable[str], reading: Reading) -> str:
+    name = entry.text("refid")
+    if name and name not in known:
+        reading.fault(
+            "unknown-reference",
+            f"there is no process, application or assembly '{name}'",
+            entry.location,
+            hint=did_you_mean(name, known) or f"there are: {', '.join(known) or 'none'}",
+        )
+        return ""
+    return name
+
+
+def _report_cycles(graph: dict[str, list[str]], root: Entry, reading: Reading) -> None:
+    left = {name: list(before) for name, before in graph.items()}
+    while True:
+        try:
+            TopologicalSorter(left).prepare()
+        except CycleError as error:
+            circle: list[str] = error.args[1]
+        else:
+            return
+        reading.fault(
+            "cyclic-dependency",
+            "a circle of dependencies: " + " before ".join(f"'{name}'" for name in circle),
+            _place_of(circle, root),
+            hint="none of them could ever start; take one out of its sequence",
+        )
+        left[circle[1]].remove(circle[0])
+
+
+def _place_of(circle: list[str], root: Entry) -> Location:
+    """Return the last sequence that orders two neighbours of the circle: the one that closed it."""
+    steps = set(pairwise(circle))
+    place = root.location
+    for sequence in root.each("dependent-sequence"):
+        names = [entry.text("refid") for entry in sequence.each("process-reference")]
+        if steps.intersection(pairwise(names)):
+            place = sequence.location
+    return place

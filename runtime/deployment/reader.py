@@ -1,0 +1,124 @@
+"""From an XML descriptor to the checked deployment, with every fault of the document at once."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import replace
+
+from gcm.documents import Diagnostics, Limits, Severity, read_document
+from runtime.deployment.language import LANGUAGE
+from runtime.deployment.model import Application, DeployedSite, Deployment, Position
+from runtime.deployment.places import Places
+from runtime.deployment.read_applications import (
+    read_applications,
+    read_assembly,
+    read_transfers,
+    read_virtual_nodes,
+)
+from runtime.deployment.read_machine import read_machine
+from runtime.deployment.read_processes import read_dependencies, read_processes
+from runtime.deployment.structure import Entry, check_structure
+from runtime.deployment.surroundings import Reading, Surroundings
+from runtime.deployment.variables import Variables, declare_variables
+
+
+def read_descriptor(
+    source: str | os.PathLike[str] | bytes,
+    *,
+    surroundings: Surroundings,
+    diagnostics: Diagnostics,
+    name: str | None = None,
+    limits: Limits | None = None,
+) -> Deployment | None:
+    """Return what a descriptor says, or None when it has errors; those are in `diagnostics`.
+
+    `source` is a path or the document itself as bytes, `name` how messages call the latter.
+    Nothing is raised for bad input, and warnings do not keep a deployment from being returned.
+    """
+    errors_before = len(diagnostics.errors)
+    root = read_document(
+        source, name=name, diagnostics=diagnostics, limits=limits if limits else Limits()
+    )
+    if root is None:
+        return None
+    stem = posixpath.splitext(posixpath.basename(root.location.file))[0]
+    variables = declare_variables(
+        root,
+        settings=surroundings.settings,
+        environment=surroundings.environment,
+        built_in={"folder": surroundings.folder, "name": stem},
+        diagnostics=diagnostics,
+    )
+    entry = check_structure(root, LANGUAGE, variables, diagnostics)
+    if entry is None:
+        return None
+    deployment = _deployment(entry, stem, variables, Reading(surroundings, diagnostics))
+    return deployment if len(diagnostics.errors) == errors_before else None
+
+
+def _deployment(entry: Entry, stem: str, variables: Variables, reading: Reading) -> Deployment:
+    sites, leader = read_machine(entry, reading)
+    places = Places(sites, reading)
+    applications = read_applications(entry, places, reading)
+    assembly = read_assembly(entry, reading)
+    processes = read_processes(entry, places, reading)
+    if not applications and assembly is None:
+        reading.fault(
+            "nothing-to-run",
+            "the descriptor has neither an <application> nor an <assembly>",
+            entry.location,
+        )
+    return Deployment(
+        name=entry.text("name") or stem,
+        folder=reading.surroundings.folder,
+        sites=_assigned(sites, applications, assembly is not None, reading),
+        leader=leader,
+        applications=applications,
+        processes=processes,
+        dependencies=read_dependencies(entry, applications, processes, reading),
+        assembly=assembly,
+        virtual_nodes=read_virtual_nodes(entry, assembly, places, reading),
+        transfers=read_transfers(entry, places, reading),
+        variables=variables.all(),
+    )
+
+
+def _assigned(
+    sites: tuple[DeployedSite, ...],
+    applications: tuple[Application, ...],
+    has_assembly: bool,
+    reading: Reading,
+) -> tuple[DeployedSite, ...]:
+    """Return the sites with the application of each cluster; ranks exist only where one runs."""
+    owner: dict[Position, str] = {}
+    for application in applications:
+        for position in application.clusters:
+            if position in owner:
+                path = sites[position[0]].clusters[position[1]].path
+                reading.fault(
+                    "cluster-mapped-twice",
+                    f"application '{application.name}' claims cluster '{path}', "
+                    f"which runs '{owner[position]}'",
+                    application.location,
+                    hint="one cluster runs one application; describe two clusters on one machine",
+                )
+            owner.setdefault(position, application.name)
+    assigned = []
+    for site in sites:
+        clusters = []
+        for cluster in site.clusters:
+            name = owner.get(cluster.position, "")
+            nodes = cluster.nodes
+            if not name:
+                nodes = tuple(replace(node, ranks=0) for node in nodes)
+            if not name and applications and not has_assembly:
+                reading.diagnostics.report(
+                    "idle-cluster",
+                    f"no application runs in cluster '{cluster.path}'",
+                    cluster.location,
+                    severity=Severity.WARNING,
+                )
+            clusters.append(replace(cluster, application=name, nodes=nodes))
+        assigned.append(replace(site, clusters=tuple(clusters)))
+    return tuple(assigned)

@@ -1,0 +1,89 @@
+"""The steps of a deployment as values: what is done where, after what, with which files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from graphlib import TopologicalSorter
+
+
+class StepKind(StrEnum):
+    """What a step does, and by that what it means for the step to be up."""
+
+    PROCESS = "process"
+    """Start a helper process; up when it is ready as its descriptor says."""
+    FRONT_END = "front-end"
+    """Reach a cluster, stage its files, start its front-end; up when it has reported back."""
+    RANKS = "ranks"
+    """The front-end starts the native MPI; up when every rank has reported to it."""
+    NODE = "node"
+    """The front-end starts the process that holds the components of a node."""
+    HANDSHAKE = "handshake"
+    """Every part of a cluster, a site or the grid has exchanged identifiers with the part above."""
+    ASSEMBLE = "assemble"
+    """Put the components of the user's assembly on their nodes and bind them."""
+    START = "start"
+    """Let the application and the assembly run."""
+    FETCH = "fetch"
+    """Bring files home."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileMove:
+    """One file or folder to copy, from `source` to `destination`."""
+
+    source: str
+    destination: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step.
+
+    `place` is where it happens: `here` for the launcher's machine, else a path of the machine.
+    `by` is the name of the front-end step whose process runs `argv`, empty for the launcher.
+    `depends_on` names the steps that have to be up before. Steps of one `depth` start in
+    parallel. `environment` is handed over beside `argv`, never in it, since it may hold secrets.
+    """
+
+    name: str
+    kind: StepKind
+    place: str
+    argv: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    by: str = ""
+    files: tuple[FileMove, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+    ready_line: str = ""
+    ready_when_finished: bool = False
+    depth: int = 0
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the step as plain values; of the environment only the names."""
+        return {
+            "name": self.name,
+            "kind": str(self.kind),
+            "place": self.place,
+            "by": self.by,
+            "depth": self.depth,
+            "depends_on": list(self.depends_on),
+            "argv": list(self.argv),
+            "environment": sorted(self.environment),
+            "folder": self.folder,
+            "files": [{"from": move.source, "to": move.destination} for move in self.files],
+        }
+
+
+def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return the steps with their depths, sorted by them; equal depths keep their order.
+
+    The depth is 0 for a step that depends on nothing, else one more than the deepest it depends on.
+    """
+    by_name = {step.name: step for step in steps}
+    depths: dict[str, int] = {}
+    for name in TopologicalSorter({s.name: s.depends_on for s in by_name.values()}).static_order():
+        depths[name] = 1 + max((depths[before] for before in by_name[name].depends_on), default=-1)
+    deepened = (replace(step, depth=depths[step.name]) for step in by_name.values())
+    return tuple(sorted(deepened, key=lambda step: step.depth))

@@ -1,0 +1,264 @@
+"""Checks a document against the grammar table and replaces its variables."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gcm.documents import Diagnostics, Location, Node, did_you_mean
+from runtime.deployment.grammar import (
+    NAME_PATTERN,
+    NUMBER_PATTERN,
+    Attribute,
+    ElementType,
+    Grammar,
+    Kind,
+)
+from runtime.deployment.hosts import HostListError, expand_hosts
+from runtime.deployment.variables import Variables
+
+_NAME = re.compile(NAME_PATTERN)
+_NUMBER = re.compile(NUMBER_PATTERN)
+
+# how an editor is told where the schema is
+_FOR_EDITORS = frozenset({"xmlns:xsi", "xsi:noNamespaceSchemaLocation"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One element of a checked document: attributes hold only values that fit their kinds."""
+
+    type: ElementType
+    attributes: Mapping[str, str]
+    children: tuple[Entry, ...]
+    location: Location
+
+    def has(self, name: str) -> bool:
+        """Tell whether an attribute was written, with a value that fits."""
+        return name in self.attributes
+
+    def text(self, name: str) -> str:
+        """Return the value of an attribute, or its default."""
+        if name in self.attributes:
+            return self.attributes[name]
+        attribute = self.type.attribute(name)
+        return attribute.default if attribute else ""
+
+    def number(self, name: str) -> int | None:
+        """Return a number, or None when there is neither a value nor a default."""
+        text = self.text(name)
+        return int(text) if text else None
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return the words of a command line."""
+        return tuple(shlex.split(self.text(name)))
+
+    def hosts(self, name: str) -> tuple[str, ...]:
+        """Return the names of a list with ranges."""
+        text = self.text(name)
+        return expand_hosts(text) if text else ()
+
+    def each(self, tag: str) -> Iterator[Entry]:
+        """Yield the children of one element type, in order."""
+        return (child for child in self.children if child.type.name == tag)
+
+    def only(self, tag: str) -> Entry | None:
+        """Return the first child of one element type, or None."""
+        return next(self.each(tag), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checking:
+    grammar: Grammar
+    variables: Variables
+    diagnostics: Diagnostics
+
+    def entry(self, node: Node, element: ElementType) -> Entry:
+        if node.text.strip():
+            self.diagnostics.report(
+                "unexpected-text",
+                f"<{node.tag}> has text between its tags, which means nothing here",
+                node.location,
+                hint="values are written as attributes",
+            )
+        attributes = self._attributes(node, element)
+        children = []
+        for child in node.children:
+            if element.child(child.tag) is None:
+                self._unknown_element(child, element)
+            else:
+                children.append(self.entry(child, self.grammar.elements[child.tag]))
+        self._counts(node, element)
+        return Entry(element, attributes, tuple(children), node.location)
+
+    def _attributes(self, node: Node, element: ElementType) -> dict[str, str]:
+        accepted: dict[str, str] = {}
+        for name, written in node.attributes.items():
+            attribute = element.attribute(name)
+            if attribute is None:
+                if name not in _FOR_EDITORS:
+                    self._unknown_attribute(name, node, element)
+                continue
+            value: str | None = written
+            if attribute.kind is not Kind.RAW:
+                value = self.variables.expand(written, node.location)
+            if value is None:
+                continue
+            fault = _fault(attribute, value)
+            if fault is None:
+                accepted[name] = value
+            else:
+                self.diagnostics.report(
+                    fault.code,
+                    f'{name}="{value}" of <{node.tag}> {fault.message}',
+                    node.location,
+                    hint=fault.hint,
+                )
+        for attribute in element.attributes:
+            if attribute.required and attribute.name not in node.attributes:
+                self.diagnostics.report(
+                    "missing-attribute",
+                    f"<{node.tag}> needs the attribute '{attribute.name}'",
+                    node.location,
+                    hint=attribute.meaning,
+                )
+        return accepted
+
+    def _unknown_attribute(self, name: str, node: Node, element: ElementType) -> None:
+        known = [found.name for found in element.attributes]
+        self.diagnostics.report(
+            "unknown-attribute",
+            f"<{node.tag}> has no attribute '{name}'",
+            node.location,
+            hint=did_you_mean(name, known) or _listing("its attributes", known),
+        )
+
+    def _unknown_element(self, child: Node, element: ElementType) -> None:
+        allowed = [found.name for found in element.children]
+        hint = did_you_mean(child.tag, allowed) or _listing("it takes", allowed)
+        if child.tag in self.grammar.elements:
+            parents = [
+                f"<{found.name}>"
+                for found in self.grammar.elements.values()
+                if found.child(child.tag) is not None
+            ]
+            hint = f"it belongs into {' or '.join(parents)}" if parents else "it is the root"
+        self.diagnostics.report(
+            "unknown-element",
+            f"<{element.name}> takes no <{child.tag}>",
+            child.location,
+            hint=hint,
+        )
+
+    def _counts(self, node: Node, element: ElementType) -> None:
+        counts = Counter(child.tag for child in node.children)
+        for child in element.children:
+            if counts[child.name] < child.least:
+                self.diagnostics.report(
+                    "missing-element",
+                    f"<{node.tag}> has {counts[child.name]} <{child.name}>, "
+                    f"it needs at least {child.least}",
+                    node.location,
+                    hint=self.grammar.elements[child.name].meaning,
+                )
+            if child.most is not None and counts[child.name] > child.most:
+                self.diagnostics.report(
+                    "repeated-element",
+                    f"<{node.tag}> has {counts[child.name]} <{child.name}>, "
+                    f"it takes at most {child.most}",
+                    node.location,
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    code: str
+    message: str
+    hint: str = ""
+
+
+def check_structure(
+    root: Node, grammar: Grammar, variables: Variables, diagnostics: Diagnostics
+) -> Entry | None:
+    """Return the checked form of a document; None when it has another root.
+
+    Reports unknown, missing and repeated elements and attributes, and values that do not fit
+    their kind. What was faulty is left out of the result, so that later checks can go on.
+    """
+    if root.tag != grammar.root:
+        diagnostics.report(
+            "wrong-root",
+            f"the root element is <{root.tag}>, a descriptor begins with <{grammar.root}>",
+            root.location,
+        )
+        return None
+    return _Checking(grammar, variables, diagnostics).entry(root, grammar.elements[root.tag])
+
+
+def _fault(attribute: Attribute, value: str) -> _Fault | None:
+    if attribute.required and not value.strip():
+        return _Fault("empty-attribute", "is empty", attribute.meaning)
+    match attribute.kind:
+        case Kind.TEXT | Kind.RAW:
+            return None
+        case Kind.NAME:
+            return _name_fault(value)
+        case Kind.NUMBER:
+            return _number_fault(attribute, value)
+        case Kind.CHOICE:
+            return _choice_fault(attribute, value)
+        case Kind.WORDS:
+            return _words_fault(value)
+        case Kind.HOSTS:
+            return _hosts_fault(value)
+
+
+def _name_fault(value: str) -> _Fault | None:
+    if _NAME.fullmatch(value):
+        return None
+    return _Fault(
+        "bad-name",
+        "is not a name",
+        "use letters, digits, '_', '-' and '.', and do not begin with '-' or '.'",
+    )
+
+
+def _number_fault(attribute: Attribute, value: str) -> _Fault | None:
+    fits = _NUMBER.fullmatch(value.strip()) is not None and int(value) >= attribute.least
+    if fits and (attribute.most is None or int(value) <= attribute.most):
+        return None
+    upper = f" to {attribute.most}" if attribute.most is not None else ""
+    return _Fault("bad-number", f"is not a whole number from {attribute.least}{upper}")
+
+
+def _choice_fault(attribute: Attribute, value: str) -> _Fault | None:
+    if value in attribute.choices:
+        return None
+    return _Fault(
+        "bad-choice",
+        f"is none of {', '.join(attribute.choices)}",
+        did_you_mean(value, attribute.choices),
+    )
+
+
+def _words_fault(value: str) -> _Fault | None:
+    try:
+        shlex.split(value)
+    except ValueError as error:
+        return _Fault("bad-words", f"cannot be split into words: {error}", "quote as in a shell")
+    return None
+
+
+def _hosts_fault(value: str) -> _Fault | None:
+    try:
+        expand_hosts(value)
+    except HostListError as error:
+        return _Fault("bad-host-list", f"is no list of names: {error}")
+    return None
+
+
+def _listing(intro: str, names: list[str]) -> str:
+    return f"{intro}: {', '.join(names)}" if names else f"{intro}: none"

@@ -1,0 +1,78 @@
+"""What a descriptor cannot know by itself, handed in by whoever reads it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gcm.documents import Diagnostics, Location
+
+
+def _everything_exists(_path: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The world around a descriptor.
+
+    `folder` is the descriptor's own folder, as a full path. `settings` are the values of `--set`.
+    `exists` tells whether a file or folder of this machine exists; it gets full paths and such
+    that begin with `~`. `virtual_nodes` returns the names of the virtual nodes that an ADL file
+    uses, or None when the file cannot be read; without it those names are not checked. `python`
+    starts what runs on this machine.
+    """
+
+    folder: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    exists: Callable[[str], bool] = _everything_exists
+    virtual_nodes: Callable[[str], Iterable[str] | None] | None = None
+    python: str = "python3"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What every part of the reader needs: the surroundings and where faults are reported."""
+
+    surroundings: Surroundings
+    diagnostics: Diagnostics
+
+    def fault(self, code: str, message: str, location: Location, hint: str = "") -> None:
+        """Report an error."""
+        self.diagnostics.report(code, message, location, hint=hint)
+
+    def path(self, written: str) -> str:
+        """Return the full path of a file of this machine; `~` is left to whoever opens it."""
+        if not written or written.startswith("~"):
+            return written
+        return posixpath.normpath(posixpath.join(self.surroundings.folder, written))
+
+    def existing(self, written: str, what: str, location: Location) -> str:
+        """Return the full path of a file of this machine, and report when there is none."""
+        path = self.path(written)
+        if path and not self.surroundings.exists(path):
+            self.fault(
+                "no-such-file",
+                f"{what} '{written}' does not exist",
+                location,
+                hint=f"it was looked for at {path}; relative paths begin at the descriptor",
+            )
+        return path
+
+
+def distinct(
+    reading: Reading, what: str, named: Iterable[tuple[str, Location]], code: str = "duplicate-name"
+) -> None:
+    """Report every name that was already taken by an earlier one."""
+    first: dict[str, Location] = {}
+    for name, location in named:
+        if name in first:
+            reading.fault(
+                code,
+                f"{what} '{name}' is there twice",
+                location,
+                hint=f"the first one is at {first[name]}",
+            )
+        first.setdefault(name, location)

@@ -1,0 +1,218 @@
+"""Variables of a descriptor: their values, where each came from, and their use in text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from gcm.documents import Diagnostics, Location, Node, did_you_mean
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_USE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
+_ENVIRONMENT_PREFIX = "env."
+
+
+class Origin(StrEnum):
+    """Where the value of a variable came from."""
+
+    SETTING = "--set"
+    ENVIRONMENT = "environment"
+    DEFAULT = "descriptor"
+    BUILT_IN = "built in"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable with its value and where that came from."""
+
+    name: str
+    value: str
+    origin: Origin
+    source: str
+    """The environment variable, or the file and line."""
+
+
+@dataclass(slots=True)
+class _Declared:
+    text: str | None
+    origin: Origin
+    source: str
+    location: Location
+    being_resolved: bool = False
+
+
+@dataclass(slots=True)
+class Variables:
+    """The variables of one descriptor, resolved when they are first used."""
+
+    declared: dict[str, _Declared]
+    environment: Mapping[str, str]
+    diagnostics: Diagnostics
+    resolved: dict[str, str | None] = field(default_factory=dict)
+
+    def expand(self, text: str, location: Location) -> str | None:
+        """Replace every `${name}`; `$${` stands for a plain `${`.
+
+        Returns None when something could not be replaced; that has then been reported.
+        """
+        if "${" not in text:
+            return text
+        faulty = False
+
+        def replacement(match: re.Match[str]) -> str:
+            nonlocal faulty
+            if match.group() == "$${":
+                return "${"
+            value = self._value(match, text, location)
+            faulty = faulty or value is None
+            return value or ""
+
+        expanded = _USE.sub(replacement, text)
+        return None if faulty else expanded
+
+    def all(self) -> tuple[Variable, ...]:
+        """Return every variable that has a value, resolved, in the order of declaration."""
+        found = []
+        for name, declared in self.declared.items():
+            value = self._resolve(name, declared.location)
+            if value is not None:
+                found.append(Variable(name, value, declared.origin, declared.source))
+        return tuple(found)
+
+    def _value(self, match: re.Match[str], text: str, location: Location) -> str | None:
+        name = match.group(1)
+        if not match.group(2):
+            self.diagnostics.report(
+                "unclosed-variable",
+                f"'{text}' has a '${{' without its '}}'",
+                location,
+                hint="write '$${' for a plain '${'",
+            )
+            return None
+        if name.startswith(_ENVIRONMENT_PREFIX):
+            return self._from_environment(name.removeprefix(_ENVIRONMENT_PREFIX), location)
+        return self._resolve(name, location)
+
+    def _from_environment(self, name: str, location: Location) -> str | None:
+        if name not in self.environment:
+            self.diagnostics.report(
+                "undefined-variable",
+                f"the environment variable '{name}' is not set",
+                location,
+                hint=f'set it, or declare a <variable environment="{name}"> with a default value',
+            )
+        return self.environment.get(name)
+
+    def _resolve(self, name: str, location: Location) -> str | None:
+        if name in self.resolved:
+            return self.resolved[name]
+        declared = self.declared.get(name)
+        if declared is None:
+            self.diagnostics.report(
+                "undefined-variable",
+                f"there is no variable '{name}'",
+                location,
+                hint=did_you_mean(name, self.declared)
+                or f'declare <variable name="{name}" value="..."/>',
+            )
+            return None
+        if declared.being_resolved:
+            self._report_cycle(name)
+            return None
+        declared.being_resolved = True
+        self.resolved[name] = self._resolve_declared(name, declared)
+        declared.being_resolved = False
+        return self.resolved[name]
+
+    def _resolve_declared(self, name: str, declared: _Declared) -> str | None:
+        if declared.text is None:
+            self.diagnostics.report(
+                "variable-without-value",
+                f"variable '{name}' has no value",
+                declared.location,
+                hint=f"give one with --set {name}=..., or write a default value",
+            )
+            return None
+        if declared.origin is not Origin.DEFAULT:
+            return declared.text
+        return self.expand(declared.text, declared.location)
+
+    def _report_cycle(self, name: str) -> None:
+        names = [found for found, declared in self.declared.items() if declared.being_resolved]
+        circle = ", ".join(f"'{found}'" for found in names)
+        self.diagnostics.report(
+            "cyclic-variable",
+            f"the value of variable '{name}' needs itself; the variables involved: {circle}",
+            self.declared[name].location,
+            hint="give one of them a value of its own",
+        )
+
+
+def declare_variables(
+    root: Node,
+    *,
+    settings: Mapping[str, str],
+    environment: Mapping[str, str],
+    built_in: Mapping[str, str],
+    diagnostics: Diagnostics,
+) -> Variables:
+    """Collect the variables of a document and what overrides them.
+
+    Reports duplicate and ill-formed names, and settings for variables that do not exist.
+    """
+    declared = {
+        f"descriptor.{name}": _Declared(value, Origin.BUILT_IN, root.location.file, root.location)
+        for name, value in built_in.items()
+    }
+    for node in root.children:
+        if node.tag == "variable" and node.attributes.get("name"):
+            _declare(node, declared, settings, environment, diagnostics)
+    for name in settings:
+        if name not in declared or declared[name].origin is Origin.BUILT_IN:
+            own = [known for known in declared if not known.startswith("descriptor.")]
+            diagnostics.report(
+                "unknown-setting",
+                f"--set {name}=... sets a variable that the descriptor does not declare",
+                root.location,
+                hint=did_you_mean(name, own),
+            )
+    return Variables(declared, environment, diagnostics)
+
+
+def _declare(
+    node: Node,
+    declared: dict[str, _Declared],
+    settings: Mapping[str, str],
+    environment: Mapping[str, str],
+    diagnostics: Diagnostics,
+) -> None:
+    name = node.attributes["name"]
+    if not _NAME.fullmatch(name):
+        diagnostics.report(
+            "bad-name",
+            f"'{name}' cannot be the name of a variable",
+            node.location,
+            hint="use letters, digits, '_' and '-', and begin with a letter or '_'",
+        )
+        return
+    if name in declared:
+        diagnostics.report(
+            "duplicate-name",
+            f"variable '{name}' is declared twice",
+            node.location,
+            hint=f"the first one is at {declared[name].location}",
+        )
+        return
+    from_environment = node.attributes.get("environment", "")
+    if name in settings:
+        text, origin, source = settings[name], Origin.SETTING, f"--set {name}"
+    elif from_environment in environment:
+        text, origin, source = environment[from_environment], Origin.ENVIRONMENT, from_environment
+    else:
+        declared[name] = _Declared(
+            node.attributes.get("value"), Origin.DEFAULT, str(node.location), node.location
+        )
+        return
+    declared[name] = _Declared(text, origin, source, node.location)
