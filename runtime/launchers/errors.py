@@ -1,0 +1,105 @@
+"""What can go wrong between a launcher and a process; every error names place, cause and cure."""
+
+from __future__ import annotations
+
+from runtime.errors import GridError
+
+
+class LaunchError(GridError):
+    """The root of what the launchers of this package raise."""
+
+
+class UnknownHost(LaunchError):
+    """No address was found for the name of a host."""
+
+
+class HostUnreachable(LaunchError):
+    """The host has an address but nothing came back from it."""
+
+
+class HostKeyUnknown(LaunchError):
+    """The host showed a key that nobody has vouched for."""
+
+
+class HostKeyChanged(LaunchError):
+    """The host showed another key than the one it is known by."""
+
+
+class AuthenticationRefused(LaunchError):
+    """The host knows neither the key nor the user."""
+
+
+class ConnectionRefused(LaunchError):
+    """Nobody listens at this port of the host."""
+
+
+class ConnectionLost(LaunchError):
+    """The way to a host, or the guard at its end, broke while it was in use."""
+
+
+class SshFailed(LaunchError):
+    """The ssh client gave up for a reason not known here; the cause holds its words."""
+
+
+class BadHop(LaunchError):
+    """The description of a hop cannot be passed to ssh."""
+
+
+class MissingSsh(LaunchError):
+    """There is no ssh client on this machine."""
+
+
+class CommandNotFound(LaunchError):
+    """There is no such program at the place."""
+
+
+class CommandRefused(LaunchError):
+    """The program is there but could not be started."""
+
+
+class NoSuchFolder(LaunchError):
+    """The working directory of a command does not exist."""
+
+
+class PythonMissing(LaunchError):
+    """There is no Python at the place."""
+
+
+class PythonTooOld(LaunchError):
+    """There is a Python at the place, but older than this package needs."""
+
+
+class MissingMpiexec(LaunchError):
+    """There is no `mpiexec` of that name at the place."""
+
+
+class WrongMpiexec(LaunchError):
+    """The `mpiexec` belongs to another MPI than the programs it starts, or to no known one."""
+
+
+class MpiexecFailed(LaunchError):
+    """The `mpiexec` is the right one but could not run a small job."""
+
+
+class StagingFailed(LaunchError):
+    """Files could not be brought to the place; the disk may be full."""
+
+
+class FetchFailed(LaunchError):
+    """Files could not be brought home."""
+
+
+class StartTimeout(LaunchError):
+    """The place or the command did not come up within the time given to it."""
+
+
+class StillRunning(LaunchError):
+    """The command had not ended within the time given to `wait`."""
+
+
+class InputClosed(LaunchError):
+    """The command no longer takes input: it has ended or its stdin was closed."""
+
+
+class LauncherClosed(LaunchError):
+    """The launcher was closed before this was asked of it."""

@@ -1,0 +1,120 @@
+"""Finding, signalling and cleaning up after everything that descends from a process.
+
+Needs nothing but the standard library: it travels to hosts where this package is not installed.
+"""
+
+from __future__ import annotations
+
+import os
+
+TERM, KILL, SUBREAPER = 15, 9, 36
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant that loses its own, where the system can do it."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        return  # not Linux: process groups have to do
+
+
+def processes() -> dict[int, tuple[int, int]]:
+    """Return parent and session of every living process; empty where there is no /proc."""
+    table: dict[int, tuple[int, int]] = {}
+    try:
+        entries = os.listdir("/proc")
+    except OSError:
+        return table
+    for entry in entries:
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", "rb", 0) as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue  # it ended meanwhile
+        if fields[0] not in (b"Z", b"X"):
+            table[int(entry)] = int(fields[1]), int(fields[3])
+    return table
+
+
+def descendants(roots: set[int], table: dict[int, tuple[int, int]]) -> set[int]:
+    """Return everything below `roots`, without the roots themselves."""
+    below: dict[int, list[int]] = {}
+    for pid, (parent, _) in table.items():
+        below.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    ahead = list(roots)
+    while ahead:
+        fresh = [pid for pid in below.get(ahead.pop(), []) if pid not in found]
+        found.update(fresh)
+        ahead += fresh
+    return found
+
+
+def send_signal(pids: set[int], number: int) -> None:
+    """Signal each process; one that has ended needs no signal."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except OSError:
+            continue
+
+
+def remove_tree(path: str) -> None:
+    """Remove a folder with all it holds, as far as the rights go; links are not followed."""
+    for folder, folders, files in os.walk(path, topdown=False):
+        for name in files + folders:
+            full = os.path.join(folder, name)
+            try:
+                if os.path.isdir(full) and not os.path.islink(full):
+                    os.rmdir(full)
+                else:
+                    os.unlink(full)
+            except OSError:
+                continue
+    try:
+        os.rmdir(path)
+    except OSError:
+        return
+
+
+def environment_of(pid: int) -> list[bytes]:
+    """Return the settings a process was started with; nothing once it has ended."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb", 0) as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
+
+
+def kin(pid: int, mark: bytes) -> set[int]:
+    """Return what descends from a process started in its own session, without the process itself.
+
+    A member is found by its parents, by its session, or by `mark` in its environment once it left
+    both; it has to be below the calling process, which adopts orphans.
+    """
+    table = processes()
+    if not table:
+        return {-pid} if _group_lives(pid) else set()
+    mine = descendants({os.getpid()}, table)
+    roots = {one for one in mine if table[one][1] == pid or mark in environment_of(one)}
+    return (descendants(roots | {pid}, table) | roots) - {pid}
+
+
+def everything(groups: set[int]) -> set[int]:
+    """Return all that runs below the calling process; the groups where there is no /proc."""
+    table = processes()
+    if table:
+        return descendants({os.getpid()}, table)
+    return {-pid for pid in groups if _group_lives(pid)}
+
+
+def _group_lives(pid: int) -> bool:
+    try:
+        os.killpg(pid, 0)
+    except OSError:
+        return False
+    return True

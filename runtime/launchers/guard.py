@@ -1,0 +1,397 @@
+"""The supervisor beside every launcher: it starts commands and ends them all when its pipe closes.
+
+Its source travels through the pipe itself (see `runtime.launchers.bootstrap`), so that a host needs
+nothing but Python. It runs alone in its process, imports as little as it can because every run
+waits for it, and sleeps in `poll` as long as nothing happens.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+
+from runtime.launchers import family, wire
+
+TYPE_CHECKING = False  # known to type checkers; importing `typing` would take longer than the rest
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GRACE = 2.0  # seconds between the polite and the final end of a family
+LOOK_AGAIN = 0.05  # seconds between two looks at a family that has been asked to end
+MARK = "GCM_GUARD_COMMAND"  # names the command in its environment, however far a child wanders
+SIGPIPE, SIGXFSZ = 13, 25  # Python ignores these two; a command should not
+
+
+class Child:
+    """One command: its process, its three pipes and what is still to be written to it."""
+
+    def __init__(self, number: int, pid: int, pipes: list[int]) -> None:
+        self.number = number
+        self.pid = pid
+        self.stdin: int | None = pipes[0]
+        self.outputs = {pipes[1]: wire.OUTPUT, pipes[2]: wire.ERROR}
+        self.pending = bytearray()
+        self.closing = False
+        self.status: int | None = None
+        self.kill_at = 0.0
+        self.left_some = False
+
+
+class Guard:
+    """The loop between the launcher's pipe and the commands."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        self.source = source
+        self.sink = sink
+        self.buffer = bytearray()
+        self.poll = select.poll()
+        self.ready: dict[int, Callable[[int], None]] = {}
+        self.children: dict[int, Child] = {}
+        self.rooms: list[str] = []
+        self.secret = os.urandom(8).hex()
+        self.home = os.open(".", os.O_RDONLY)
+        self.open = True
+        self.actions: dict[bytes, Callable[[int, bytes], None]] = {
+            wire.START: self.start,
+            wire.DATA: self.data,
+            wire.CLOSE: self.close,
+            wire.SIGNAL: self.signal,
+            wire.MAKE_ROOM: self.make_room,
+            wire.DROP_ROOM: self.drop_room,
+        }
+
+    # --- the loop -----------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Serve until the launcher's end of the pipe closes, then end everything."""
+        self.watch(self.source, select.POLLIN, self.receive)
+        self.say_hello()
+        try:
+            self.step()
+            # In the shadow of the first command's own start: a third of the guard's start-up time.
+            self.watch(catch_signals(), select.POLLIN, self.wake)
+            self.tend()
+            while self.open:
+                self.step()
+        finally:
+            self.end()
+
+    def step(self) -> None:
+        """Wait for the next event and act on it."""
+        ending = any(child.status is not None for child in self.children.values())
+        for descriptor, _ in self.poll.poll(LOOK_AGAIN * 1000 if ending else None):
+            action = self.ready.get(descriptor)
+            if action is not None:
+                action(descriptor)
+        self.tend()
+
+    def watch(self, descriptor: int, events: int, action: Callable[[int], None]) -> None:
+        """Call `action` whenever the descriptor is ready."""
+        self.ready[descriptor] = action
+        self.poll.register(descriptor, events)
+
+    def unwatch(self, descriptor: int) -> None:
+        """Stop watching a descriptor, if it is watched."""
+        if self.ready.pop(descriptor, None) is not None:
+            self.poll.unregister(descriptor)
+
+    def drop(self, descriptor: int) -> None:
+        """Stop watching a descriptor and close it."""
+        self.unwatch(descriptor)
+        os.close(descriptor)
+
+    def send(self, kind: bytes, number: int, payload: bytes = b"") -> None:
+        """Write one message to the launcher; a launcher that is gone ends the loop."""
+        view = memoryview(wire.frame(kind, number, payload))
+        try:
+            while view:
+                view = view[os.write(self.sink, view) :]
+        except OSError:
+            self.open = False
+
+    def receive(self, _: int) -> None:
+        """Read what the launcher asks and do it."""
+        data = os.read(self.source, wire.CHUNK)
+        if not data:
+            self.open = False
+        self.buffer += data
+        for kind, number, payload in wire.frames(self.buffer):
+            self.actions[kind](number, payload)
+
+    def wake(self, descriptor: int) -> None:
+        """A signal came: the end of a child is looked after anyway, any other ends the guard."""
+        import signal
+
+        if set(os.read(descriptor, wire.CHUNK)) - {signal.SIGCHLD}:
+            self.open = False
+
+    def say_hello(self) -> None:
+        """Tell the launcher where it has arrived."""
+        version = ".".join(map(str, sys.version_info[:3]))
+        me = os.getuid(), os.getpid(), os.uname().nodename
+        facts = (wire.PROTOCOL, version, sys.executable, *me)
+        self.send(wire.HELLO, 0, "\0".join(map(str, facts)).encode())
+
+    def refuse(self, number: int, fault: OSError) -> None:
+        """Tell the launcher what could not be done."""
+        facts = fault.errno or 0, fault.strerror or fault, _text(fault.filename)
+        self.send(wire.FAILED, number, "\0".join(map(str, facts)).encode(errors="replace"))
+
+    # --- what the launcher asks ---------------------------------------------------------------
+
+    def start(self, number: int, payload: bytes) -> None:
+        """Start a command: working directory, count and list of arguments, settings."""
+        cwd, count, *rest = payload.split(b"\0")
+        argv, settings = rest[: int(count)], rest[int(count) :]
+        environment = dict(os.environb)
+        for setting in settings:
+            name, given, value = setting.partition(b"=")
+            environment.pop(name, None)
+            if given:
+                environment[name] = value
+        environment[MARK.encode()] = f"{self.secret}.{number}".encode()
+        try:
+            child = self.spawn(number, argv, environment, cwd)
+        except OSError as fault:
+            self.refuse(number, fault)
+            return
+        self.children[number] = child
+        self.send(wire.STARTED, number, str(child.pid).encode())
+
+    def spawn(
+        self, number: int, argv: list[bytes], environment: dict[bytes, bytes], cwd: bytes
+    ) -> Child:
+        """Start the process in a session of its own, its three pipes ending here."""
+        ends = [os.pipe(), os.pipe(), os.pipe()]
+        inner = [ends[0][0], ends[1][1], ends[2][1]]
+        outer = [ends[0][1], ends[1][0], ends[2][0]]
+        try:
+            if cwd:
+                os.chdir(cwd)
+            pid = os.posix_spawn(
+                find_program(argv[0], environment.get(b"PATH", os.defpath.encode())),
+                argv,
+                environment,
+                file_actions=[(os.POSIX_SPAWN_DUP2, fd, place) for place, fd in enumerate(inner)],
+                setsid=True,
+                setsigmask=[],
+                setsigdef=[SIGPIPE, SIGXFSZ],
+            )
+        except OSError:
+            for descriptor in outer:
+                os.close(descriptor)
+            raise
+        finally:
+            os.fchdir(self.home)
+            for descriptor in inner:
+                os.close(descriptor)
+        os.set_blocking(outer[0], False)
+        child = Child(number, pid, outer)
+        for descriptor in child.outputs:
+            self.watch(descriptor, select.POLLIN, lambda fd: self.relay(child, fd))
+        return child
+
+    def data(self, number: int, payload: bytes) -> None:
+        """Pass bytes on to the command's stdin."""
+        child = self.children.get(number)
+        if child is not None:
+            child.pending += payload
+            self.feed(child)
+
+    def close(self, number: int, _: bytes) -> None:
+        """Close the command's stdin behind what is still to be written."""
+        child = self.children.get(number)
+        if child is not None:
+            child.closing = True
+            self.feed(child)
+
+    def signal(self, number: int, payload: bytes) -> None:
+        """Signal the process, its group or its whole family."""
+        child = self.children.get(number)
+        if child is None:
+            return
+        scope, which = payload[:1], int(payload[1:])
+        pids = self.kin(child) if scope == wire.TREE else set()
+        if child.status is None:
+            pids.add(-child.pid if scope == wire.GROUP else child.pid)
+        family.send_signal(pids, which)
+
+    def make_room(self, number: int, payload: bytes) -> None:
+        """Make a private folder that lasts as long as the guard."""
+        parent = os.fsdecode(payload) or os.environ.get("TMPDIR") or "/tmp"
+        path = os.path.join(parent, "gcm-" + os.urandom(8).hex())
+        try:
+            os.mkdir(path, 0o700)
+        except OSError as fault:
+            self.refuse(number, fault)
+            return
+        self.rooms.append(path)
+        self.send(wire.ROOM, number, os.fsencode(path))
+
+    def drop_room(self, _: int, payload: bytes) -> None:
+        """Remove such a folder before the end."""
+        path = os.fsdecode(payload)
+        if path in self.rooms:
+            self.rooms.remove(path)
+            family.remove_tree(path)
+
+    # --- what the commands do -----------------------------------------------------------------
+
+    def feed(self, child: Child) -> None:
+        """Write what the command takes now; the launcher gets credit for what it took."""
+        if child.stdin is None:
+            return
+        try:
+            written = os.write(child.stdin, child.pending) if child.pending else 0
+        except BlockingIOError:
+            written = 0
+        except OSError:
+            written = len(child.pending)  # it reads no more: what is left goes nowhere
+            child.closing = True
+        if written:
+            del child.pending[:written]
+            self.send(wire.CREDIT, child.number, str(written).encode())
+        if child.pending:
+            self.watch(child.stdin, select.POLLOUT, lambda _: self.feed(child))
+        elif child.closing:
+            self.drop(child.stdin)
+            child.stdin = None
+        else:
+            self.unwatch(child.stdin)
+
+    def relay(self, child: Child, descriptor: int) -> None:
+        """Pass on what the command says."""
+        data = os.read(descriptor, wire.CHUNK)
+        if data:
+            self.send(child.outputs[descriptor], child.number, data)
+        else:
+            del child.outputs[descriptor]
+            self.drop(descriptor)
+
+    def tend(self) -> None:
+        """Collect the dead and see every command that has ended to its end."""
+        by_pid = {child.pid: child for child in self.children.values() if child.status is None}
+        for pid, status in _collect():
+            if pid in by_pid:
+                by_pid[pid].status = status
+                self.begin_end(by_pid[pid])
+        for child in list(self.children.values()):
+            if child.status is not None:
+                self.continue_end(child)
+
+    def begin_end(self, child: Child) -> None:
+        """The command's own process has ended: whatever it left behind is asked to end too."""
+        left = self.kin(child)
+        family.send_signal(left, family.TERM)
+        child.left_some = bool(left)
+        child.kill_at = time.monotonic() + GRACE
+
+    def continue_end(self, child: Child) -> None:
+        """Report the command once it has said everything and left nobody behind."""
+        child.left_some = child.left_some and bool(self.kin(child))
+        if time.monotonic() >= child.kill_at:
+            family.send_signal(self.kin(child), family.KILL)
+            for descriptor in [fd for fd in child.outputs if readable(fd)]:
+                self.relay(child, descriptor)
+            for descriptor in child.outputs:
+                self.drop(descriptor)
+            child.outputs.clear()
+            child.left_some = False
+        if child.outputs or child.left_some:
+            return
+        if child.stdin is not None:
+            self.drop(child.stdin)
+        del self.children[child.number]
+        self.send(wire.EXITED, child.number, str(child.status).encode())
+
+    def kin(self, child: Child) -> set[int]:
+        """Return what descends from the command, also once it left its parent and its session."""
+        mark = f"{MARK}={self.secret}.{child.number}".encode()
+        return family.kin(child.pid, mark)
+
+    def end(self) -> None:
+        """Ask everything below to end, then make it, then remove the rooms."""
+        for descriptor in list(self.ready):
+            self.drop(descriptor)
+        asked: set[int] = set()
+        number, deadline = family.TERM, time.monotonic() + GRACE
+        while left := self.everything():
+            now = time.monotonic()
+            if number == family.TERM and now > deadline:
+                number, asked = family.KILL, set()
+            elif now > deadline + GRACE:
+                break  # nothing more can be done about what survives SIGKILL
+            family.send_signal(left - asked, number)
+            asked |= left
+            time.sleep(0.01)
+        for room in self.rooms:
+            family.remove_tree(room)
+
+    def everything(self) -> set[int]:
+        """Return all that still runs below this process."""
+        for pid, _ in _collect():
+            self.children = {n: child for n, child in self.children.items() if child.pid != pid}
+        return family.everything({child.pid for child in self.children.values()})
+
+
+def _collect() -> list[tuple[int, int]]:
+    """Return process and status of every child that ended, orphans included."""
+    found = []
+    try:
+        while (one := os.waitpid(-1, os.WNOHANG))[0]:
+            found.append(one)
+    except ChildProcessError:
+        pass  # there are no children at all
+    return found
+
+
+def _text(name: object) -> str:
+    return "" if name is None else os.fsdecode(name) if isinstance(name, bytes) else str(name)
+
+
+def readable(descriptor: int) -> bool:
+    """Tell whether a read returns at once."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def find_program(name: bytes, path: bytes) -> bytes:
+    """Find a command the way a shell does; raises FileNotFoundError."""
+    if b"/" in name:
+        return name
+    for folder in path.split(b":"):
+        full = os.path.join(folder or b".", name)
+        if os.path.isfile(full) and os.access(full, os.X_OK):
+            return full
+    raise FileNotFoundError(2, "not found on PATH=" + os.fsdecode(path), name)
+
+
+def catch_signals() -> int:
+    """Turn signals into bytes on a pipe and return its reading end."""
+    import signal
+
+    heard, raised = os.pipe()
+    os.set_blocking(raised, False)
+    signal.set_wakeup_fd(raised, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)
+    return heard
+
+
+def main() -> None:
+    """Take over the pipe on stdin and stdout."""
+    first, second = sys.argv[-2:]
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)  # a stray print must not look like a message
+    os.write(sink, f"\n{first}{second}\n".encode())
+    family.adopt_orphans()
+    Guard(source, sink).run()
+
+
+if __name__ == "__main__":
+    main()

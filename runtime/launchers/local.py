@@ -1,0 +1,170 @@
+"""Processes on this machine, under a guard that outlives a killed launcher just long enough."""
+
+from __future__ import annotations
+
+import heapq
+import os
+import selectors
+import socket
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from runtime.launchers import bootstrap, wire
+from runtime.launchers.errors import LauncherClosed
+from runtime.launchers.guard import GRACE
+from runtime.launchers.guarded import shielded
+from runtime.launchers.lines import Tail
+from runtime.launchers.session import GuardSession, broken
+
+
+class LocalLauncher(GuardSession):
+    """Start processes on this machine.
+
+    One guard process and one thread serve all commands. Use it as a context manager:
+
+        with LocalLauncher() as launcher:
+            process = launcher.start(Command(("hostname",)), Lines(print))
+            process.wait()
+    """
+
+    def __init__(self, place: str = "local", *, patience: float = 30.0) -> None:
+        super().__init__(place, patience)
+        marker = bootstrap.new_marker()
+        self._guard = subprocess.Popen(
+            bootstrap.local_argv(marker),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self._unmarked: bytes | None = b""
+        self._marker = "".join(marker).encode()
+        self._complaints = Tail()
+        self._outgoing: deque[bytes] = deque([bootstrap.source()])
+        self._closing = False
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._woken, self._wake = socket.socketpair()
+        self._wake.setblocking(False)
+        self._thread = threading.Thread(target=self._pump, name=f"launcher {place}", daemon=True)
+        self._thread.start()
+
+    def post(self, data: bytes) -> None:
+        """Queue bytes for the guard without blocking."""
+        self._outgoing.append(data)
+        self._stir()
+
+    def call_later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call from the launcher's thread after some time, unless it is closed before."""
+        heapq.heappush(self._timers, (time.monotonic() + seconds, id(call), call))
+        self._stir()
+
+    def close(self) -> None:
+        """End all commands, remove all folders and end the guard; twice is once."""
+        if threading.current_thread() is self._thread:
+            raise RuntimeError("a launcher cannot be closed from its own callbacks")
+        self._closing = True
+        self._stir()
+        self._thread.join()
+
+    def _stir(self) -> None:
+        with suppress(OSError):  # full: it is awake anyway; closed: nobody is left to wake
+            self._wake.send(b"!")
+
+    # --- the thread ---------------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        """Carry bytes between the guard and the session until the guard has gone."""
+        guard = self._guard
+        assert guard.stdin is not None
+        assert guard.stdout is not None
+        assert guard.stderr is not None
+        os.set_blocking(guard.stdin.fileno(), False)
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(guard.stdin, selectors.EVENT_WRITE, self._write)
+                selector.register(guard.stdout, selectors.EVENT_READ, self._read)
+                selector.register(guard.stderr, selectors.EVENT_READ, self._read_complaint)
+                selector.register(self._woken, selectors.EVENT_READ, self._look_up)
+                while guard.stdout.fileno() in selector.get_map():
+                    for key, _ in selector.select(self._ring()):
+                        if key.fileobj in selector.get_map():
+                            key.data(selector, key.fd)
+        finally:
+            self._let_go()
+
+    def _ring(self) -> float | None:
+        """Make the calls that are due and return how long the next one has time."""
+        while self._timers:
+            left = self._timers[0][0] - time.monotonic()
+            if left > 0:
+                return left
+            shielded(heapq.heappop(self._timers)[2])
+        return None
+
+    def _write(self, selector: selectors.BaseSelector, descriptor: int) -> None:
+        stdin = self._guard.stdin
+        assert stdin is not None
+        try:
+            while self._outgoing:
+                piece = self._outgoing[0]
+                written = os.write(descriptor, piece)
+                self._outgoing.popleft()
+                if written < len(piece):
+                    self._outgoing.appendleft(piece[written:])
+        except BlockingIOError:
+            return
+        except OSError:
+            self._outgoing.clear()  # the guard has gone; the end of its stdout says the rest
+        selector.unregister(stdin)
+        if self._closing:
+            stdin.close()
+
+    def _look_up(self, selector: selectors.BaseSelector, descriptor: int) -> None:
+        os.read(descriptor, wire.CHUNK)
+        stdin = self._guard.stdin
+        if stdin is not None and not stdin.closed and stdin not in selector.get_map():
+            selector.register(stdin, selectors.EVENT_WRITE, self._write)
+
+    def _read(self, selector: selectors.BaseSelector, descriptor: int) -> None:
+        data = os.read(descriptor, wire.CHUNK)
+        if not data:
+            selector.unregister(descriptor)
+        elif self._unmarked is None:
+            self.feed(data)
+        else:
+            self._unmarked += data
+            _, found, messages = self._unmarked.partition(b"\n" + self._marker + b"\n")
+            if found:
+                self._unmarked = None
+                self.feed(messages)
+
+    def _read_complaint(self, selector: selectors.BaseSelector, descriptor: int) -> None:
+        data = os.read(descriptor, wire.CHUNK)
+        if data:
+            self._complaints.feed(data)
+        else:
+            selector.unregister(descriptor)
+
+    def _let_go(self) -> None:
+        """Reap the guard and tell whoever still waits why there is nothing to wait for."""
+        try:
+            code = self._guard.wait(2 * GRACE + 1)
+        except subprocess.TimeoutExpired:
+            self._guard.kill()
+            code = self._guard.wait()
+        for pipe in (self._guard.stdin, self._guard.stdout, self._guard.stderr):
+            if pipe is not None:
+                pipe.close()
+        self._wake.close()
+        self._woken.close()
+        if self._closing:
+            self.lose(LauncherClosed("the launcher was closed", place=self.place))
+        else:
+            self._complaints.finish()
+            cause = "\n".join(self._complaints.lines)
+            self.lose(broken(self.place, f"the guard ended by itself (status {code})", cause))

@@ -1,0 +1,238 @@
+"""The launcher's half of the talk with a guard, whatever carries the bytes."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from runtime.launchers import staging, wire
+from runtime.launchers.base import Command, Facts, Sink, Stream
+from runtime.launchers.errors import (
+    CommandNotFound,
+    CommandRefused,
+    ConnectionLost,
+    LaunchError,
+    NoSuchFolder,
+    StagingFailed,
+    StartTimeout,
+)
+from runtime.launchers.guarded import GuardedProcess, exit_of
+
+
+class GuardSession:
+    """A launcher whose commands run under one guard; subclasses carry the bytes there and back.
+
+    A subclass calls `feed` with what the guard sends, `lose` when no more will come, and gives
+    `post`, which must not block.
+    """
+
+    def __init__(self, place: str, patience: float) -> None:
+        self._place = place
+        self._patience = patience
+        self._changed = threading.Condition()
+        self._numbers = itertools.count(1)
+        self._buffer = bytearray()
+        self._facts: Facts | None = None
+        self._fault: LaunchError | None = None
+        self._processes: dict[int, GuardedProcess] = {}
+        self._rooms: dict[int, str | LaunchError | None] = {}
+        self._actions: dict[bytes, Callable[[int, bytes], None]] = {
+            wire.HELLO: self._on_hello,
+            wire.STARTED: lambda number, data: self._processes[number].has_started(int(data)),
+            wire.FAILED: self._on_failed,
+            wire.OUTPUT: lambda number, data: self._processes[number].has_said(Stream.OUTPUT, data),
+            wire.ERROR: lambda number, data: self._processes[number].has_said(Stream.ERROR, data),
+            wire.CREDIT: lambda number, data: self._processes[number].has_read(int(data)),
+            wire.EXITED: self._on_exited,
+            wire.ROOM: lambda number, data: self._set_room(number, os.fsdecode(data)),
+        }
+
+    # --- for subclasses -----------------------------------------------------------------------
+
+    def post(self, data: bytes) -> None:
+        """Queue bytes for the guard without blocking."""
+        raise NotImplementedError
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes from the guard; only ever called from one thread."""
+        self._buffer += data
+        for kind, number, payload in wire.frames(self._buffer):
+            self._actions[kind](number, payload)
+
+    def lose(self, fault: LaunchError) -> None:
+        """Nothing more will come: tell everyone who waits why. The first reason counts."""
+        with self._changed:
+            if self._fault is not None:
+                return
+            self._fault = fault
+            processes, self._processes = list(self._processes.values()), {}
+            self._changed.notify_all()
+        for process in processes:
+            process.is_done(fault)
+
+    def _describe_wait(self) -> str:
+        """Return what has been heard from a place that is not ready yet."""
+        return ""
+
+    # --- what the guard says ------------------------------------------------------------------
+
+    def _on_hello(self, _: int, payload: bytes) -> None:
+        protocol, version, python, user, guard, host = payload.decode().split("\0")
+        if int(protocol) != wire.PROTOCOL:  # cannot be: the guard's source came from here
+            raise ValueError(f"the guard speaks version {protocol}")
+        numbers = tuple(map(int, version.split(".")))
+        with self._changed:
+            self._facts = Facts(host, python, numbers, int(user), int(guard))
+            self._changed.notify_all()
+
+    def _on_failed(self, number: int, payload: bytes) -> None:
+        code, text, filename = payload.decode(errors="replace").split("\0")
+        if number in self._rooms:
+            self._set_room(
+                number,
+                StagingFailed(
+                    f"the folder {filename} could not be made: {text}",
+                    place=self._place,
+                    cure="Name another folder for temporary files, with rights and space",
+                ),
+            )
+            return
+        with self._changed:
+            process = self._processes.pop(number)
+        process.is_done(_why_not(self._place, process.command, int(code), text, filename))
+
+    def _on_exited(self, number: int, payload: bytes) -> None:
+        with self._changed:
+            process = self._processes.pop(number)
+        process.is_done(exit_of(int(payload)))
+
+    def _set_room(self, number: int, room: str | LaunchError) -> None:
+        with self._changed:
+            self._rooms[number] = room
+            self._changed.notify_all()
+
+    # --- the launcher -------------------------------------------------------------------------
+
+    @property
+    def place(self) -> str:
+        """What messages call it."""
+        return self._place
+
+    def ready(self, timeout: float | None = None) -> Facts:
+        """Return what is known of the place once it answers."""
+        patience = self._patience if timeout is None else timeout
+        with self._changed:
+            self._changed.wait_for(lambda: self._facts or self._fault, patience)
+            if self._fault is not None:
+                raise self._fault
+            if self._facts is not None:
+                return self._facts
+        raise StartTimeout(
+            f"no answer within {patience:g} s",
+            place=self._place,
+            cause=self._describe_wait(),
+            cure="Check the host, its login shell and the way to it, or allow more time",
+        )
+
+    def start(self, command: Command, sink: Sink | None = None) -> GuardedProcess:
+        """Ask for a command and return without waiting; raises what ended the launcher, if so."""
+        number = next(self._numbers)
+        process = GuardedProcess(number, command, self._place, self._send, sink)
+        with self._changed:
+            if self._fault is not None:
+                raise self._fault
+            self._processes[number] = process
+            self._send(wire.START, number, _description(command))
+        if command.first_input:
+            process.post(command.first_input)
+        return process
+
+    def make_folder(self, parent: str = "", timeout: float | None = None) -> str:
+        """Make a private folder at the place, removed when the launcher closes."""
+        patience = self._patience if timeout is None else timeout
+        number = next(self._numbers)
+        with self._changed:
+            self._rooms[number] = None
+            self._send(wire.MAKE_ROOM, number, os.fsencode(parent))
+            self._changed.wait_for(lambda: self._rooms[number] or self._fault, patience)
+            room = self._rooms.pop(number) or self._fault
+        if isinstance(room, str):
+            return room
+        raise room or StartTimeout(
+            f"no folder could be made within {patience:g} s",
+            place=self._place,
+            cause=self._describe_wait(),
+            cure="Check the host and the way to it, or allow more time",
+        )
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove a folder made by `make_folder` before the launcher closes."""
+        self._send(wire.DROP_ROOM, 0, os.fsencode(folder))
+
+    def stage(self, files: Mapping[str, Path | bytes], folder: str) -> None:
+        """Bring files and folders to `folder` under the given names."""
+        staging.stage(self, self.ready().python, files, folder)
+
+    def fetch(self, paths: Sequence[str], folder: str, target: Path) -> None:
+        """Bring `paths` below `folder` home to `target`."""
+        staging.fetch(self, self.ready().python, paths, folder, target)
+
+    def close(self) -> None:
+        """End all commands, remove all folders, let go of the place."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        """Return the launcher."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def _send(self, kind: bytes, number: int, payload: bytes) -> None:
+        if self._fault is None:
+            self.post(wire.frame(kind, number, payload))
+
+
+def broken(place: str, what: str, cause: str) -> ConnectionLost:
+    """Return the error for a guard that went away by itself."""
+    return ConnectionLost(
+        what,
+        place=place,
+        cause=cause,
+        cure="Everything it started was ended; check the host and the network, then start again",
+    )
+
+
+def _description(command: Command) -> bytes:
+    settings = [
+        name if value is None else f"{name}={value}" for name, value in command.environment.items()
+    ]
+    parts = [command.cwd, str(len(command.argv)), *command.argv, *settings]
+    return b"\0".join(os.fsencode(part) for part in parts)
+
+
+def _why_not(place: str, command: Command, code: int, text: str, filename: str) -> LaunchError:
+    program = command.argv[0]
+    if command.cwd and filename == command.cwd:
+        return NoSuchFolder(
+            f"the working directory {command.cwd} of {program!r} cannot be used: {text}",
+            place=place,
+            cure="Make it first, or name another one",
+        )
+    if code == errno.ENOENT:
+        return CommandNotFound(
+            f"the command {program!r} was not found: {text}",
+            place=place,
+            cure="Install it there, or give its full path",
+        )
+    return CommandRefused(
+        f"the command {program!r} could not be started: {text}",
+        place=place,
+        cure="Check that it is an executable file for this kind of machine",
+    )

@@ -1,0 +1,100 @@
+"""What the words of an ssh client that gave up mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runtime.launchers.errors import (
+    AuthenticationRefused,
+    ConnectionRefused,
+    HostKeyChanged,
+    HostKeyUnknown,
+    HostUnreachable,
+    LaunchError,
+    PythonMissing,
+    PythonTooOld,
+    SshFailed,
+    UnknownHost,
+)
+
+NO_PYTHON = 86  # the exit code of the far end's shell script when it finds no usable Python
+FOUND = "gcm-python-found:"  # begins each line in which the script says what it found instead
+
+
+class _Fault(NamedTuple):
+    words: str
+    error: type[LaunchError]
+    what: str
+    cure: str
+
+
+# In this order: a changed key also fails verification, and a broken jump also closes the next hop.
+_FAULTS = (
+    _Fault(
+        "REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed|Offending .*key in",
+        HostKeyChanged,
+        "the host shows another key than the one it is known by",
+        "If the host was really set up anew, remove its line from the known-hosts file named below;"
+        " otherwise somebody stands between",
+    ),
+    _Fault(
+        "No .*host key is known for|Host key verification failed",
+        HostKeyUnknown,
+        "nobody has vouched for the key of the host",
+        "Connect once by hand and compare the fingerprint, or allow new hosts in the descriptor",
+    ),
+    _Fault(
+        "Could not resolve hostname",
+        UnknownHost,
+        "no address was found for the name",
+        "Check the spelling of the host and the name service of the machine that looks for it",
+    ),
+    _Fault(
+        "Permission denied|Too many authentication failures|UNPROTECTED PRIVATE KEY",
+        AuthenticationRefused,
+        "the host refused to let this user in",
+        "Check user and key, and that the key has no passphrase or is held by an agent; passwords"
+        " are never asked for",
+    ),
+    _Fault(
+        "Connection refused",
+        ConnectionRefused,
+        "nobody listens at this port",
+        "Check the port and that sshd runs there",
+    ),
+    _Fault(
+        "timed out|No route to host|Network is unreachable",
+        HostUnreachable,
+        "nothing came back from the host",
+        "Check that it is up, and whether it can only be reached through a front-end",
+    ),
+)
+
+
+def diagnose(way: str, code: int | None, said: Sequence[str]) -> LaunchError:
+    """Return the error for an ssh client that ended before the guard at the far end spoke."""
+    found = [line.removeprefix(FOUND).strip() for line in said if line.startswith(FOUND)]
+    if code == NO_PYTHON:
+        return _no_python(way, found)
+    text = "\n".join(said)
+    for fault in _FAULTS:
+        if re.search(fault.words, text):
+            return fault.error(fault.what, place=way, cause=text, cure=fault.cure)
+    return SshFailed(
+        f"ssh ended with status {code} before anything could be started",
+        place=way,
+        cause=text,
+        cure="Try the same way by hand: ssh and a command such as 'true'",
+    )
+
+
+def _no_python(way: str, found: Sequence[str]) -> LaunchError:
+    cure = "Install Python 3.11 or newer there, or give its path in the descriptor"
+    versions = [line for line in found if re.search(r"Python \d", line)]
+    if not versions:
+        return PythonMissing("no Python was found", place=way, cause="\n".join(found), cure=cure)
+    return PythonTooOld(
+        f"the newest Python found is too old ({'; '.join(versions)})", place=way, cure=cure
+    )

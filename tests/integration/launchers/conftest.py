@@ -1,0 +1,200 @@
+"""Real places to start processes: this machine, and an sshd of our own on free ports."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from runtime.launchers.hops import Hop
+from runtime.launchers.local import LocalLauncher
+from runtime.launchers.session import GuardSession
+from runtime.launchers.ssh import SshLauncher
+
+SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
+PORTS = ("plain", "jump", "banner", "old_python", "no_python", "silent", "no_login")
+
+# What a login shell may do before it comes to the command it was given.
+BANNER = """#!/bin/sh
+echo "Welcome to this machine!"
+printf 'no newline at the end of the banner'
+echo "a word on stderr" >&2
+exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+WITH_PATH = """#!/bin/sh
+PATH={path} exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+OLD_PYTHON = """#!/bin/sh
+test "$1" = -V && echo "Python 3.6.15"
+exit 1
+"""
+CONFIG = """\
+ListenAddress 127.0.0.1
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/key.pub
+PidFile none
+StrictModes no
+UsePAM no
+PermitRootLogin yes
+PasswordAuthentication yes
+KbdInteractiveAuthentication no
+PrintMotd no
+PrintLastLog no
+MaxStartups 100
+SetEnv PATH={path}
+"""
+
+
+@dataclass(frozen=True)
+class Sshd:
+    """A running sshd: its ports by purpose and what a client needs."""
+
+    folder: Path
+    ports: dict[str, int]
+
+    def hop(self, name: str = "plain") -> Hop:
+        return Hop(
+            "127.0.0.1",
+            port=self.ports[name],
+            key=self.folder / "key",
+            known_hosts=self.folder / "known_hosts",
+        )
+
+
+def generate_key(path: Path) -> str:
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(path)], check=True
+    )
+    return path.with_suffix(".pub").read_text()
+
+
+def write_script(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def prepare(folder: Path, ports: dict[str, int]) -> Path:
+    """Write keys, scripts and configuration, and return the latter."""
+    generate_key(folder / "key")
+    public = generate_key(folder / "host_key")
+    with (folder / "known_hosts").open("w") as known:
+        for port in ports.values():
+            known.write(f"[127.0.0.1]:{port} {public}")
+    write_script(folder / "old" / "python3", OLD_PYTHON)
+    tools = folder / "tools"
+    tools.mkdir()
+    for tool in ("head", "sh"):
+        (tools / tool).symlink_to(shutil.which(tool) or tool)
+    forced = {
+        "banner": write_script(folder / "banner.sh", BANNER),
+        "old_python": write_script(
+            folder / "old.sh", WITH_PATH.format(path=f"{folder}/old:{tools}")
+        ),
+        "no_python": write_script(folder / "none.sh", WITH_PATH.format(path=tools)),
+        "silent": write_script(folder / "silent.sh", "#!/bin/sh\nexec sleep 1000\n"),
+        "no_login": write_script(folder / "no.sh", "#!/bin/sh\necho No logins today.\nexit 1\n"),
+    }
+    path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+    text = "".join(f"Port {port}\n" for port in ports.values())
+    text += CONFIG.format(folder=folder, path=path)
+    text += "".join(
+        f"Match LocalPort {ports[name]}\n  ForceCommand {script}\n"
+        for name, script in forced.items()
+    )
+    config = folder / "sshd_config"
+    config.write_text(text)
+    return config
+
+
+@pytest.fixture(scope="session")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    """An sshd of the current user, with its own keys, on free ports."""
+    if SSHD is None:
+        pytest.skip("no sshd is installed: apt-get install openssh-server")
+    if os.getuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    folder = tmp_path_factory.mktemp("sshd")
+    ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+    config = prepare(folder, ports)
+    process = subprocess.Popen(
+        [SSHD, "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:  # it says so for every port once it listens there
+        if f"port {ports[PORTS[-1]]}" in line:
+            break
+    else:
+        pytest.fail(f"sshd did not start on {config.read_text()}")
+    with process:
+        yield Sshd(folder, ports)
+        process.terminate()
+
+
+@pytest.fixture
+def local() -> Iterator[LocalLauncher]:
+    with LocalLauncher() as launcher:
+        yield launcher
+
+
+WAYS = ("local", "ssh", "ssh-jump")
+Open = Callable[[str], GuardSession]
+
+
+@pytest.fixture
+def open_launcher(request: pytest.FixtureRequest, local: LocalLauncher) -> Iterator[Open]:
+    """Open a launcher by the name of its kind; all are closed at the end."""
+    with ExitStack() as stack:
+
+        def open_one(kind: str) -> GuardSession:
+            if kind == "local":
+                return stack.enter_context(LocalLauncher())
+            server: Sshd = request.getfixturevalue("sshd")
+            hops = [server.hop()] if kind == "ssh" else [server.hop("jump"), server.hop()]
+            return stack.enter_context(SshLauncher(hops, local, user_file=None))
+
+        yield open_one
+
+
+@pytest.fixture(params=WAYS)
+def launcher(request: pytest.FixtureRequest, open_launcher: Open) -> GuardSession:
+    """Every kind of launcher in turn."""
+    return open_launcher(request.param)
+
+
+@pytest.fixture
+def wait_gone() -> Callable[[list[int], float], list[int]]:
+    """Wait until processes have ended and return those that have not."""
+
+    def wait(pids: list[int], seconds: float) -> list[int]:
+        deadline = time.monotonic() + seconds
+        left = []
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                descriptor = os.pidfd_open(pid)
+                poll = select.poll()
+                poll.register(descriptor, select.POLLIN)
+                if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                    left.append(pid)
+                os.close(descriptor)
+        return left
+
+    return wait
