@@ -10,6 +10,7 @@ from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
 from gcm.adl.model import BindingNode
 from gcm.adl.plan import BindingPlan, End
+from gcm.adl.recovery import nearest
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.compatibility import mismatches
@@ -47,6 +48,8 @@ class BindingCheck:
         """Report the faults in a composite's bindings; those without are added to the draft."""
         taken: dict[tuple[str, str], BindingNode] = {}
         for node in composite.node.body.bindings:
+            if self._reversed(composite, node):
+                continue
             client = self._end(composite, node.client, "client", node.location)
             if _REMOTE.match(node.server):
                 if client is not None and self._may_bind(composite, client, node, taken):
@@ -77,8 +80,14 @@ class BindingCheck:
                 'write "component.interface" or "this.interface"',
             )
             return None
-        owner = composite if name == _THIS else composite.children.get(name)
+        owner = _owner(composite, name)
+        if owner is None and composite.traits.incomplete:
+            return None  # the component may be in what was not found
         if owner is None:
+            if role == "client":
+                _excuse(
+                    composite, _owner(composite, nearest(name, composite.children)), interface_name
+                )
             known = (*composite.children, _THIS)
             hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
             message = f"the {role} end '{text}' names no component '{name}'"
@@ -94,7 +103,7 @@ class BindingCheck:
         if found is None:
             self._unknown_interface(composite, owner, name, role, location)
             return None
-        seen = found.inner() if is_this and not found.is_internal else found
+        seen = _seen(composite, owner, name) or found
         shown = f"'{_THIS if is_this else owner.name}.{name}'"
         if found.is_internal and not is_this:
             hint = "bind an external interface"
@@ -120,15 +129,33 @@ class BindingCheck:
         if traits.incomplete or unresolved or name in traits.broken:
             return  # what is missing there was reported already
         known = [one.name for one in traits.component_type.interfaces]
+        if role == "client":
+            _excuse(composite, owner, nearest(name, known))
         hint = did_you_mean(name, known) or f"it has: {', '.join(known) or 'none'}"
         shown = "the composite" if owner is composite else f"component '{owner.name}'"
         message = f"{shown} has no interface '{name}' to be the {role} end"
         self._report("unknown-interface", message, location, composite, hint)
 
+    def _reversed(self, composite: Draft, node: BindingNode) -> bool:
+        """Report a binding whose two ends were exchanged, once instead of for each end."""
+        ends = [_parts(node.client), _parts(node.server)]
+        owners = [_owner(composite, name) for name, _ in ends]
+        seen = [
+            _seen(composite, owner, interface)
+            for owner, (_, interface) in zip(owners, ends, strict=True)
+        ]
+        if None in seen or [one.is_client for one in seen if one] != [False, True]:
+            return False
+        _excuse(composite, owners[1], ends[1][1])
+        message = f"the ends '{node.client}' and '{node.server}' are exchanged"
+        hint = f'write client="{node.server}" server="{node.client}"'
+        self._report("wrong-role", message, node.location, composite, hint)
+        return True
+
     def _is_control(self, composite: Draft, end: End) -> bool:
         """Tell whether a server end is a control interface, which has no declared type."""
         name, interface = end
-        owner = composite if name == _THIS else composite.children.get(name)
+        owner = _owner(composite, name)
         return (
             owner is not None
             and interface.endswith(_CONTROL_SUFFIX)
@@ -207,6 +234,24 @@ class BindingCheck:
         self, code: str, message: str, location: Location, composite: Draft, hint: str
     ) -> None:
         self.findings.report(code, message, location, composite.path, hint=hint)
+
+
+def _owner(composite: Draft, name: str) -> Draft | None:
+    return composite if name == _THIS else composite.children.get(name)
+
+
+def _seen(composite: Draft, owner: Draft | None, name: str) -> InterfaceType | None:
+    """Return an interface as it is seen from inside the composite."""
+    found = owner.traits.find(name) if owner else None
+    return found.inner() if found and owner is composite and not found.is_internal else found
+
+
+def _excuse(composite: Draft, owner: Draft | None, interface: str) -> None:
+    """Count an interface as bound, because a binding that was reported is probably meant for it."""
+    if owner is composite:
+        owner.linked.add(interface)
+    elif owner is not None:
+        (owner.target or owner).bound.add(interface)
 
 
 def _parts(text: str) -> End:

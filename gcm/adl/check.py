@@ -9,6 +9,8 @@ from gcm.adl.classes import LoadClass
 from gcm.adl.drafts import Draft, Traits, membrane_node
 from gcm.adl.findings import Findings
 from gcm.adl.model import ComponentNode
+from gcm.adl.references import is_path
+from gcm.adl.resolve import INCOMPLETE
 from gcm.adl.shared import resolve_shared
 from gcm.adl.traits import TraitsReader
 from gcm.documents import Diagnostics, did_you_mean
@@ -53,9 +55,12 @@ class _Builder:
     def build(self, node: ComponentNode, parent: Draft | None) -> Draft:
         path = f"{parent.path if parent else ''}/{node.name}"
         self._check_name(node, path)
-        if node.definition:
+        if is_path(node.definition):
             return Draft(node.name, path, node, Traits(), parent)
-        draft = Draft(node.name, path, node, self.traits.read(node, path), parent)
+        # A definition that was not found leaves too little to judge the rest by.
+        missing = node.definition == INCOMPLETE
+        traits = Traits(incomplete=True) if missing else self.traits.read(node, path)
+        draft = Draft(node.name, path, node, traits, parent)
         self._fill(draft)
         controller = node.body.controller
         if controller is not None and (controller.interfaces or controller.components):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gcm.adl.model import Body, ComponentNode, ControllerNode, InterfaceNode
+from gcm.adl.model import Body, ComponentNode, ControllerNode
 from gcm.adl.plan import (
     NO_INTERFACES,
     BindingPlan,
@@ -13,6 +13,7 @@ from gcm.adl.plan import (
     MembraneKind,
     VirtualNodePlan,
 )
+from gcm.adl.references import is_path
 from gcm.documents import Location
 from gcm.interfaces.types import ComponentType, InterfaceType
 
@@ -35,11 +36,20 @@ class Traits:
     broken: frozenset[str] = frozenset()
     incomplete: bool = False
 
+    _by_name: dict[str, InterfaceType] = field(init=False)
+    _collections: tuple[InterfaceType, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index the interfaces, because a composite may have thousands."""
+        interfaces = self.component_type.interfaces
+        self._by_name = {one.name: one for one in interfaces}
+        self._collections = tuple([one for one in interfaces if one.is_collection])
+
     def find(self, name: str) -> InterfaceType | None:
-        """Return the type of an interface; a collection is also found by its own name."""
-        return self.component_type.find(name) or next(
-            (one for one in self.component_type.interfaces if one.name == name), None
-        )
+        """Return the type of an interface, of a collection, or of a collection's member."""
+        if name in self._by_name:
+            return self._by_name[name]
+        return self.component_type.find(name) if self._collections else None
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +74,7 @@ class Draft:
     @property
     def is_reference(self) -> bool:
         """Whether the component is made elsewhere and only shared here."""
-        return bool(self.node.definition)
+        return is_path(self.node.definition)
 
     @property
     def is_composite(self) -> bool:
@@ -73,13 +83,10 @@ class Draft:
 
     def location_of(self, interface: str) -> Location:
         """Return where an interface is declared, or else where the component is."""
-        declared: dict[str, InterfaceNode] = {one.name: one for one in self.interface_nodes}
-        return declared[interface].location if interface in declared else self.node.location
-
-    @property
-    def interface_nodes(self) -> tuple[InterfaceNode, ...]:
-        """The interfaces that the document declares."""
-        return self.node.body.interfaces
+        for declared in self.node.body.interfaces:
+            if declared.name == interface:
+                return declared.location
+        return self.node.location
 
     def walk(self) -> Iterator[Draft]:
         """Go through this component and all below it, membranes included, parents first."""

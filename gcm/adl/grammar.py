@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from gcm.adl.recovery import nearest
 from gcm.documents import Diagnostics, Limits, Node, did_you_mean
 
 MAX_DEPTH = 64
@@ -81,8 +82,9 @@ _MAY_BE_EMPTY = frozenset({("attribute", "value"), ("definition", "arguments")})
 def conform(root: Node, diagnostics: Diagnostics) -> Node | None:
     """Report every place where a document breaks the grammar, and return what is left of it.
 
-    Elements that are unknown, misplaced or lack a required attribute are left out of the result,
-    and so are unknown attributes, so that later steps need not look for them again.
+    Elements that are misplaced or lack a required attribute are left out of the result, and so are
+    unknown attributes, so that later steps need not look for them again. What is only misspelled
+    is taken for what it probably means, so that its absence is not reported too.
     """
     if root.tag != "definition":
         diagnostics.report(
@@ -105,41 +107,47 @@ def _conform(node: Node, diagnostics: Diagnostics) -> Node | None:
             node.location,
             hint="only elements can stand here; is it a comment? write <!-- ... -->",
         )
-    children = _known_children(node, element, diagnostics)
+    named = _known_children(node, element, diagnostics)
+    _check_occurrences(node, named, element, diagnostics)
     complete = _has_required(node, element, attributes, diagnostics)
-    _check_occurrences(node, element, diagnostics)
+    conforming = [_conform(child, diagnostics) for child in named]
+    children = tuple([child for child in conforming if child is not None])
     return replace(node, attributes=attributes, children=children) if complete else None
 
 
 def _known_attributes(node: Node, element: Element, diagnostics: Diagnostics) -> dict[str, str]:
     known = (*element.required, *element.optional)
-    for name in node.attributes:
+    kept = {name: value for name, value in node.attributes.items() if name in known}
+    for name, value in node.attributes.items():
         if name not in known:
+            free = [one for one in known if one not in kept]
             diagnostics.report(
                 "unknown-xml-attribute",
                 f"<{node.tag}> has no attribute '{name}'",
                 node.location,
                 hint=did_you_mean(name, known) or f"it may have: {', '.join(known) or 'none'}",
             )
-    return {name: value for name, value in node.attributes.items() if name in known}
+            if meant := nearest(name, free):
+                kept[meant] = value
+    return kept
 
 
-def _known_children(node: Node, element: Element, diagnostics: Diagnostics) -> tuple[Node, ...]:
+def _known_children(node: Node, element: Element, diagnostics: Diagnostics) -> list[Node]:
     kept = []
     for child in node.children:
         if child.tag in element.children:
-            conforming = _conform(child, diagnostics)
-            if conforming is not None:
-                kept.append(conforming)
-        else:
-            diagnostics.report(
-                "unexpected-element" if child.tag in GRAMMAR else "unknown-element",
-                f"<{child.tag}> cannot stand in <{node.tag}>",
-                child.location,
-                hint=did_you_mean(child.tag, element.children)
-                or f"<{node.tag}> may hold: {', '.join(element.children) or 'nothing'}",
-            )
-    return tuple(kept)
+            kept.append(child)
+            continue
+        diagnostics.report(
+            "unexpected-element" if child.tag in GRAMMAR else "unknown-element",
+            f"<{child.tag}> cannot stand in <{node.tag}>",
+            child.location,
+            hint=did_you_mean(child.tag, element.children)
+            or f"<{node.tag}> may hold: {', '.join(element.children) or 'nothing'}",
+        )
+        if child.tag not in GRAMMAR and (meant := nearest(child.tag, element.children)):
+            kept.append(replace(child, tag=meant))
+    return kept
 
 
 def _has_required(
@@ -161,11 +169,13 @@ def _has_required(
     return complete
 
 
-def _check_occurrences(node: Node, element: Element, diagnostics: Diagnostics) -> None:
+def _check_occurrences(
+    node: Node, children: Sequence[Node], element: Element, diagnostics: Diagnostics
+) -> None:
     for tag, occurs in element.children.items():
         if occurs is Occurs.ANY:
             continue
-        found = [child for child in node.children if child.tag == tag]
+        found = [child for child in children if child.tag == tag]
         if len(found) > 1 and occurs is not Occurs.SOME:
             diagnostics.report(
                 "repeated-element",

@@ -40,6 +40,10 @@ class Document:
         return self.node.attributes["name"]
 
 
+INCOMPLETE = "?"
+"""What stands as the definition of a resolved component of which a part was not found."""
+
+
 class Resolver:
     """Resolves the definitions of one assembly, each (definition, arguments) only once.
 
@@ -54,6 +58,7 @@ class Resolver:
         self._expanded: dict[tuple[_Key, ...], Body] = {}
         self._extending: list[_Key] = []
         self._nesting: list[tuple[_Key, ...]] = []
+        self._incomplete: set[_Key] = set()
         self._reported: set[tuple[str, Location]] = set()
         self._depth = 0
 
@@ -72,7 +77,8 @@ class Resolver:
         key = self._key(source, document, call, document.node.location)
         body = self._expand((key,), EMPTY_BODY, document.node.location)
         name = document.name.rpartition(".")[2]
-        return ComponentNode(name, "", body, document.node.location)
+        definition = INCOMPLETE if key in self._incomplete else ""
+        return ComponentNode(name, definition, body, document.node.location)
 
     def _read(self, source: Source) -> Document | None:
         data = source.file if source.data is None else source.data
@@ -89,16 +95,17 @@ class Resolver:
 
     # ------------------------------------------------------------------ references to definitions
 
-    def _keys(self, text: str, location: Location) -> tuple[_Key, ...]:
-        """Find the definitions that `extends` or `definition` lists."""
+    def _keys(self, text: str, location: Location) -> tuple[tuple[_Key, ...], bool]:
+        """Find the definitions that `extends` or `definition` lists, and tell if all are there."""
         try:
             calls = parse_calls(text) if text else ()
         except ArgumentSyntaxError as error:
             hint = "write Def(1,'q') or Def(a=>1)"
             self._report("malformed-reference", str(error), location, hint)
-            return ()
-        keys = (self._find(call, location) for call in calls)
-        return tuple(key for key in keys if key is not None)
+            return (), False
+        found = [self._find(call, location) for call in calls]
+        keys = tuple([key for key in found if key is not None])
+        return keys, len(keys) == len(found)
 
     def _find(self, call: Call, location: Location) -> _Key | None:
         source = self._loader.find(call.name, location.file)
@@ -139,16 +146,18 @@ class Resolver:
             if key in self._extending:
                 chain = [*self._extending[self._extending.index(key) :], key]
                 self._cycle("extends", "extends-cycle", chain, document.node.location)
+                self._incomplete.add(key)
                 return EMPTY_BODY
             if len(self._extending) + self._depth >= MAX_DEPTH:
                 self._too_deep(document.node.location, "definitions extend each other")
                 return EMPTY_BODY
             self._extending.append(key)
-            self._merged[key] = self._merge_new(document, dict(key[1]))
+            self._merged[key] = self._merge_new(key, document)
             self._extending.pop()
         return self._merged[key]
 
-    def _merge_new(self, document: Document, values: dict[str, str]) -> Body:
+    def _merge_new(self, key: _Key, document: Document) -> Body:
+        values = dict(key[1])
         node, unknown = substitute_node(document.node, values)
         for element, name in unknown:
             self._report_once(
@@ -159,8 +168,11 @@ class Resolver:
             )
         definition = definition_of(node)
         body = relative_to_parents(definition.body)
-        bases = self._keys(definition.extends, definition.location)
-        return merge_all([*(self._merge(base) for base in bases), body])
+        bases, complete = self._keys(definition.extends, definition.location)
+        merged = merge_all([*[self._merge(base) for base in bases], body])
+        if not complete or not self._incomplete.isdisjoint(bases):
+            self._incomplete.add(key)
+        return merged
 
     # ------------------------------------------------------------------------------ components
 
@@ -210,9 +222,10 @@ class Resolver:
                     f"change it where it is defined, at {component.definition}",
                 )
             return component
-        keys = self._keys(component.definition, component.location)
+        keys, complete = self._keys(component.definition, component.location)
         body = self._expand(keys, component.body, component.location)
-        return replace(component, definition="", body=body)
+        missing = not complete or not self._incomplete.isdisjoint(keys)
+        return replace(component, definition=INCOMPLETE if missing else "", body=body)
 
     # ------------------------------------------------------------------------------ reports
 
