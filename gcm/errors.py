@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -97,24 +97,25 @@ class DispatchError(GcmError):
 
 
 class MulticastError(DispatchError):
-    """Some servers of a multicast call failed; `failures` and `results` hold what each one did.
+    """Some servers of a multicast call failed.
 
-    Both map the position of the server in binding order to its exception or its result.
+    `failures` pairs the path of each failed server with its exception, `results` the path of each
+    other one with its result, both in the order of the calls.
     """
 
     def __init__(
         self,
         what: str,
         *,
-        failures: Mapping[str, BaseException],
-        results: Mapping[str, Any],
+        failures: Sequence[tuple[str, BaseException]],
+        results: Sequence[tuple[str, Any]],
         component: str = "",
         interface: str = "",
         cure: str = "",
     ) -> None:
         super().__init__(what, component=component, interface=interface, cure=cure)
-        self.failures = dict(failures)
-        self.results = dict(results)
+        self.failures = tuple(failures)
+        self.results = tuple(results)
 
 
 class GathercastTimeoutError(GcmError):

@@ -101,6 +101,13 @@ class Rounds(Generic[Client]):
         return len(self._pending)
 
     @property
+    def missing(self) -> tuple[Client, ...]:
+        """The clients that the oldest round still waits for."""
+        if not self._pending:
+            return ()
+        return tuple(client for client in self._ranks if client not in self._pending[0].entries)
+
+    @property
     def deadline(self) -> float | None:
         """When the oldest round expires, or None where nothing can expire."""
         if self._timeout is None or not self._pending:

@@ -121,12 +121,14 @@ def _signature(interface: Any) -> Signature:
 
 
 def _members(interface: type[Any]) -> dict[str, object]:
+    # A class can name methods that are not for callers, as controllers do with their hooks.
+    left_out: frozenset[str] = getattr(interface, "__not_operations__", frozenset())
     return {
         name: member
         for base in reversed(interface.__mro__)
         if base not in _ROOTS
         for name, member in vars(base).items()
-        if not name.startswith("_")
+        if not name.startswith("_") and name not in left_out
     }
 
 

@@ -1,0 +1,159 @@
+"""How a content class says in Python what its component offers and needs.
+
+@provides("greeter", Greeter)
+class Server:
+    def greet(self, name: str) -> str: ...
+
+@provides("run", Runnable)
+class Client:
+    greeter: Annotated[Greeter, requires()]
+    size: Annotated[int, attribute()] = 5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from gcm.errors import IllegalTypeError
+from gcm.interfaces.hints import split_annotated
+from gcm.interfaces.marks import get_mark, put_mark
+from gcm.interfaces.types import Cardinality, ComponentType, Contingency, InterfaceType, Role
+
+Content = TypeVar("Content", bound=type)
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What `requires()` said about a client interface."""
+
+    optional: bool
+    cardinality: Cardinality
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeMark:
+    """What `attribute()` said: the annotated name is an attribute of the component."""
+
+
+def provides(
+    name: str,
+    signature: type[Any],
+    *,
+    cardinality: Cardinality = Cardinality.SINGLETON,
+    optional: bool = False,
+) -> Callable[[Content], Content]:
+    """Declare a server interface of the components made from the decorated class."""
+    contingency = Contingency.OPTIONAL if optional else Contingency.MANDATORY
+    declared = InterfaceType(name, signature, Role.SERVER, contingency, cardinality)
+
+    def decorate(content: Content) -> Content:
+        known = _provided(content)
+        put_mark(content, "provides", (declared, *known), "provides")
+        return content
+
+    return decorate
+
+
+def requires(
+    *,
+    optional: bool = False,
+    cardinality: Cardinality = Cardinality.SINGLETON,
+    name: str = "",
+) -> Requirement:
+    """Declare a client interface: `greeter: Annotated[Greeter, requires()]`.
+
+    The stub is put into the attribute before the component starts. With the cardinality
+    `collection` the annotation is a mapping and the attribute maps suffixes to stubs. `name` is the
+    name of the interface where it differs from that of the attribute.
+    """
+    return Requirement(optional, cardinality, name)
+
+
+def attribute() -> AttributeMark:
+    """Declare an attribute of the component: `size: Annotated[int, attribute()] = 5`."""
+    return AttributeMark()
+
+
+def immediate(method: Method) -> Method:
+    """Let calls of `method` pass the queue of an active object and run in the caller's thread."""
+    put_mark(method, "immediate", True, "immediate")
+    return method
+
+
+def is_immediate(content: type[Any], operation: str) -> bool:
+    """Tell whether `content` declares `operation` immediate."""
+    return bool(get_mark(getattr(content, operation, None), "immediate"))
+
+
+def declared_interfaces(content: type[Any]) -> tuple[InterfaceType, ...]:
+    """Return the interface types that `content` declares, the servers first.
+
+    Raises:
+        IllegalTypeError: a declaration contradicts itself or names a type that cannot be resolved.
+    """
+    return _provided(content) + tuple(
+        required
+        for attribute_name, annotation in _hints(content).items()
+        for required in _required(attribute_name, annotation)
+    )
+
+
+def declared_type(content: type[Any]) -> ComponentType:
+    """Return the component type that `content` declares."""
+    return ComponentType(declared_interfaces(content))
+
+
+def client_attributes(content: type[Any]) -> Mapping[str, str]:
+    """Return, for each client interface, the attribute of the content that holds its stub."""
+    return {
+        required.name: attribute_name
+        for attribute_name, annotation in _hints(content).items()
+        for required in _required(attribute_name, annotation)
+    }
+
+
+def declared_attributes(content: type[Any]) -> Mapping[str, Any]:
+    """Return the annotations of the attributes that `content` declares, by name."""
+    return {
+        name: split_annotated(annotation)[0]
+        for name, annotation in _hints(content).items()
+        if any(isinstance(mark, AttributeMark) for mark in split_annotated(annotation)[1])
+    }
+
+
+def _provided(content: type[Any]) -> tuple[InterfaceType, ...]:
+    found: tuple[InterfaceType, ...] = get_mark(content, "provides") or ()
+    return found
+
+
+def _hints(content: type[Any]) -> Mapping[str, Any]:
+    try:
+        return get_type_hints(content, include_extras=True)
+    except NameError as error:
+        raise IllegalTypeError(
+            f"an annotation of the class {content.__qualname__} cannot be resolved: {error}",
+            cure="Import the name in the module itself, not under TYPE_CHECKING",
+        ) from error
+
+
+def _required(attribute_name: str, annotation: Any) -> list[InterfaceType]:
+    signature, marks = split_annotated(annotation)
+    found = []
+    for mark in marks:
+        if isinstance(mark, Requirement):
+            if mark.cardinality is Cardinality.COLLECTION and get_origin(signature):
+                signature = get_args(signature)[-1]
+            found.append(
+                InterfaceType(
+                    mark.name or attribute_name,
+                    signature,
+                    Role.CLIENT,
+                    Contingency.OPTIONAL if mark.optional else Contingency.MANDATORY,
+                    mark.cardinality,
+                )
+            )
+    return found

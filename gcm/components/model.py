@@ -1,0 +1,253 @@
+"""What every component is: a name and a place, a type, interfaces, and a membrane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gcm.errors import IllegalTypeError, NoSuchComponentError, NoSuchInterfaceError
+from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
+from gcm.interfaces.types import ComponentType, InterfaceType
+from gcm.membranes.control import CONTROL_SUFFIX
+from gcm.membranes.membrane import C, Membrane, MembraneDescription
+from gcm.suggestion import did_you_mean
+
+if TYPE_CHECKING:
+    from gcm.components.composite import Composite
+
+T = TypeVar("T")
+
+
+class Component:
+    """A component: content within a membrane, reached only through its interfaces.
+
+    Components are made by `gcm.components.factory`; this class holds what primitives, composites
+    and wrappers have in common.
+    """
+
+    __slots__ = ("__weakref__", "_interfaces", "membrane", "name", "parents", "type")
+
+    def __init__(self, name: str, type: ComponentType, description: MembraneDescription) -> None:
+        self.name = name
+        self.type = type
+        self.parents: tuple[Composite, ...] = ()
+        self._interfaces: dict[str, ClientInterface | ServerInterface] = {}
+        self.membrane = Membrane(self, description)
+        for declared in type.interfaces:
+            if not declared.is_collection:
+                self._add_interface(declared)
+
+    def attach(self) -> None:
+        """Let the controllers prepare; called once, when the component is complete."""
+        for controller in self.membrane.having("attached"):
+            controller.attached()
+
+    # -- identity -------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> str:
+        """The names from the root down to this component; a shared one is named in one place."""
+        names: list[str] = []
+        here: Component | None = self
+        while here is not None:
+            names.append(here.name)
+            here = here.parents[0] if here.parents else None
+        return "/" + "/".join(reversed(names))
+
+    def __repr__(self) -> str:
+        """Return the kind and the path."""
+        return f"<{type(self).__name__.lower()} {self.path}>"
+
+    @property
+    def children(self) -> tuple[Component, ...]:
+        """The sub-components; only a composite has any."""
+        return ()
+
+    @property
+    def content(self) -> Any:
+        """What is inside: the object of a primitive; None where there is no one object."""
+        return None
+
+    @property
+    def immediate(self) -> frozenset[tuple[str, str]]:
+        """The (interface, operation) pairs that an active object serves at once."""
+        return frozenset()
+
+    # -- interfaces -----------------------------------------------------------------------------
+
+    @property
+    def interfaces(self) -> Mapping[str, Interface]:
+        """The functional interfaces that exist now, by name; control interfaces come by name."""
+        return dict(self._interfaces)
+
+    @property
+    def servers(self) -> list[ServerInterface]:
+        """The external server interfaces."""
+        return [known for known in self._interfaces.values() if isinstance(known, ServerInterface)]
+
+    @property
+    def clients(self) -> list[ClientInterface]:
+        """The external client interfaces."""
+        return [known for known in self._interfaces.values() if isinstance(known, ClientInterface)]
+
+    def interface(self, name: str) -> Interface:
+        """Return the interface of that name; the member of a collection is made on first use.
+
+        `<controller>-controller` names the control interface of a controller.
+
+        Raises:
+            NoSuchInterfaceError: there is none; the message tells which there are.
+        """
+        found = self._interfaces.get(name)
+        if found is not None:
+            return found
+        declared = self.type.find(name)
+        if declared is not None:
+            return self._add_interface(declared.with_name(name))
+        if name.endswith(CONTROL_SUFFIX) and name.removesuffix(CONTROL_SUFFIX) in self.membrane:
+            return self.membrane.control_interface(name.removesuffix(CONTROL_SUFFIX))
+        raise self._no_such_interface(name)
+
+    def server(self, name: str) -> ServerInterface:
+        """Return the server interface of that name.
+
+        Raises:
+            NoSuchInterfaceError: there is none, or it is a client interface.
+        """
+        found = self.interface(name)
+        if not isinstance(found, ServerInterface):
+            raise self._no_such_interface(name, "server")
+        return found
+
+    def client(self, name: str) -> ClientInterface:
+        """Return the client interface of that name.
+
+        Raises:
+            NoSuchInterfaceError: there is none, or it is a server interface.
+        """
+        found = self.interface(name)
+        if not isinstance(found, ClientInterface):
+            raise self._no_such_interface(name, "client")
+        return found
+
+    def stub(self, name: str, signature: Callable[..., T]) -> T:
+        """Return the stub of a server interface, typed by its signature for editor and checker.
+
+        >>> component.stub("greeter", Greeter).greet("world")    # doctest: +SKIP
+        """
+        found: Any = self.server(name).stub
+        expected: Any = signature
+        actual = self.interface(name).type.signature
+        if not (actual is expected or expected in actual.__mro__):
+            raise IllegalTypeError(
+                f"the signature is {actual.__qualname__}, not {expected.__qualname__}",
+                component=self.path,
+                interface=name,
+            )
+        return found  # type: ignore[no-any-return]  # stubs are made at run time
+
+    def controller(self, kind: type[C]) -> C:
+        """Return the controller of that class.
+
+        Raises:
+            NoSuchControllerError: the membrane has none.
+        """
+        return self.membrane.get(kind)
+
+    def _add_interface(self, declared: InterfaceType) -> ClientInterface | ServerInterface:
+        kind = ClientInterface if declared.is_client else ServerInterface
+        made = self._interfaces[declared.name] = kind(self, declared)
+        return made
+
+    def _no_such_interface(self, name: str, role: str = "") -> NoSuchInterfaceError:
+        known = [
+            known.name for known in self.type.interfaces if not role or known.role.value == role
+        ]
+        return NoSuchInterfaceError(
+            f"there is no {role + ' ' if role else ''}interface '{name}'",
+            component=self.path,
+            cure=did_you_mean(name, known) or f"There is: {', '.join(known) or 'none'}",
+        )
+
+    @property
+    def bindables(self) -> list[ClientInterface]:
+        """Everything here that can be bound: the clients, and the inner faces of a composite."""
+        return self.clients
+
+    def bindable(self, name: str) -> ClientInterface:
+        """Return the interface that a binding in the name of `name` starts from.
+
+        Raises:
+            NoSuchInterfaceError: there is none.
+        """
+        return self.client(name)
+
+    # -- what the membrane asks of its component -------------------------------------------------
+
+    def target_of(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:
+        """Return what serves `operation` once the call has passed the membrane."""
+        raise NotImplementedError
+
+    def client_changed(self, interface: ClientInterface) -> None:
+        """Take note that `interface` leads somewhere else now."""
+        raise NotImplementedError
+
+    def wire_servers(self) -> None:
+        """Compose the ports of all server interfaces anew."""
+        for server in self.servers:
+            server.wire()
+
+    def rewire(self) -> None:
+        """Compose all chains anew, after the membrane changed."""
+        for client in self.clients:
+            client.wire()
+        self.wire_servers()
+
+    # -- shortcuts to the controllers that everybody uses ----------------------------------------
+
+    @property
+    def state(self) -> str:
+        """The state of the life-cycle."""
+        return self.membrane.lifecycle.state().value
+
+    def start(self) -> None:
+        """Start the component; see `LifeCycleController.start`."""
+        self.membrane.lifecycle.start()
+
+    def stop(self) -> None:
+        """Stop the component; see `LifeCycleController.stop`."""
+        self.membrane.lifecycle.stop()
+
+    def terminate(self) -> None:
+        """End the component for good; see `LifeCycleController.terminate`."""
+        self.membrane.lifecycle.terminate()
+
+    def bind(self, client: str, server: ServerEnd) -> None:
+        """Bind the client interface of that name; see `BindingController.bind`."""
+        from gcm.membranes.binding import BindingController
+
+        self.membrane.get(BindingController).bind(client, server)
+
+    def unbind(self, client: str, server: ServerEnd | None = None) -> None:
+        """Unbind the client interface of that name; see `BindingController.unbind`."""
+        from gcm.membranes.binding import BindingController
+
+        self.membrane.get(BindingController).unbind(client, server)
+
+    def find(self, path: str) -> Component:
+        """Return the component that a relative path such as `farm/worker1` leads to.
+
+        Raises:
+            NoSuchComponentError: there is no sub-component of one of these names.
+        """
+        here: Component = self
+        for name in filter(None, path.split("/")):
+            known = {child.name: child for child in here.children}
+            if name not in known:
+                raise NoSuchComponentError(
+                    f"there is no sub-component '{name}'",
+                    component=here.path,
+                    cure=did_you_mean(name, known) or f"There is: {', '.join(known) or 'none'}",
+                )
+            here = known[name]
+        return here

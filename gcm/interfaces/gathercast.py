@@ -1,0 +1,276 @@
+"""Gathercast: calls of many clients become one call of the server, and its result their results."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError
+from gcm.interfaces.future import Future
+from gcm.interfaces.gathering import Effect, Entry, Expire, Rounds, scatter_results
+from gcm.interfaces.marks import get_mark, put_mark
+from gcm.interfaces.stacks import outside
+from gcm.invocation import submit_to
+
+if TYPE_CHECKING:
+    from gcm.interfaces.interface import ClientInterface, ServerInterface
+
+Port = Callable[..., Any]
+
+
+def one_by_one(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """Let an operation of a gathercast interface be served for each client by itself.
+
+    So one interface can gather some kinds of messages and let others straight through.
+    """
+    put_mark(operation, "one_by_one", True, "one_by_one")
+    return operation
+
+
+class Gathering:
+    """The rounds of all operations of one gathercast interface.
+
+    `wait_for_all` and `timeout` (in seconds, from the first call of a round) hold for rounds that
+    begin after they were set.
+    """
+
+    def __init__(self, server: ServerInterface) -> None:
+        self._server = server
+        self._operations: dict[str, _Gathered] = {}
+        self._clients: list[ClientInterface] = []
+        self.wait_for_all = True
+        self.timeout: float | None = None
+
+    def admit(self, client: ClientInterface) -> None:
+        """Wait for `client` too, from now on."""
+        self._clients.append(client)
+        for gathered in self._operations.values():
+            gathered.admit(client)
+
+    def forget(self, client: ClientInterface) -> None:
+        """No longer wait for `client`."""
+        self._clients.remove(client)
+        for gathered in self._operations.values():
+            gathered.forget(client)
+
+    def configure(self, *, wait_for_all: bool, timeout: float | None) -> None:
+        """Set when rounds fire and expire.
+
+        Raises:
+            IllegalLifeCycleError: calls are waiting in a round.
+        """
+        if any(gathered.waiting() for gathered in self._operations.values()):
+            raise IllegalLifeCycleError(
+                "calls are waiting in a round of the interface",
+                component=self._server.owner.path,
+                interface=self._server.name,
+                cure="Configure it before the first call, or once the round is over",
+            )
+        self.wait_for_all, self.timeout = wait_for_all, timeout
+        self._operations.clear()
+        self._server.wire()
+
+    def abandon(self, why: str) -> None:
+        """Refuse every call that waits in a round."""
+        for gathered in self._operations.values():
+            gathered.abandon(why)
+
+    def waiting(self) -> dict[str, list[str]]:
+        """Return for each operation with an open round the clients it still waits for."""
+        open_rounds = {name: gathered.waiting() for name, gathered in self._operations.items()}
+        return {name: missing for name, missing in open_rounds.items() if missing}
+
+    def port(self, client: ClientInterface | None, operation: str, target: Port) -> Port:
+        """Return the port through which `client` takes part in the rounds of `operation`."""
+        if get_mark(getattr(self._server.type.signature, operation), "one_by_one"):
+            return target
+        if client is None:
+            return self._refuse_strangers(operation)
+        if operation not in self._operations:
+            self._operations[operation] = _Gathered(
+                self._server,
+                operation,
+                Rounds(self._clients, wait_for_all=self.wait_for_all, timeout=self.timeout),
+            )
+        gathered = self._operations[operation]
+        gathered.target = target
+        return GatherPort(gathered, client)
+
+    def _refuse_strangers(self, operation: str) -> Port:
+        def refuse(*_: Any, **__: Any) -> Any:
+            raise GcmError(
+                f"'{operation}' of a gathercast interface was called without a binding",
+                component=self._server.owner.path,
+                interface=self._server.name,
+                cure="Call it through a bound client interface: it gathers one call of each "
+                f"({', '.join(map(str, self._clients)) or 'none is bound yet'})",
+            )
+
+        return refuse
+
+
+class GatherPort:
+    """The port of one client to one gathered operation."""
+
+    __slots__ = ("_client", "_gathered")
+
+    def __init__(self, gathered: _Gathered, client: ClientInterface) -> None:
+        self._gathered = gathered
+        self._client = client
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Take part in the next round and wait until it is over."""
+        future = self.submit(*args, **kwargs)
+        return future.result() if future.done() else outside(future.result)
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Take part in the next round and return at once, unless this call completes it."""
+        return self._gathered.arrive(self._client, args, kwargs)
+
+
+class _Gathered:
+    """One operation: carries out what its round machine says."""
+
+    def __init__(
+        self, server: ServerInterface, operation: str, rounds: Rounds[ClientInterface]
+    ) -> None:
+        self._server = server
+        self._operation = operation
+        self._rounds = rounds
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._open: dict[Future[Any], None] = {}
+        self.target: Port = _nowhere
+
+    def admit(self, client: ClientInterface) -> None:
+        with self._lock:
+            self._rounds.admit(client)
+
+    def forget(self, client: ClientInterface) -> None:
+        with self._lock:
+            effects = self._rounds.forget(client)
+        self._carry_out(effects)
+
+    def waiting(self) -> list[str]:
+        """Return the clients that the oldest round still waits for."""
+        with self._lock:
+            return [str(client) for client in self._rounds.missing]
+
+    def arrive(
+        self, client: ClientInterface, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Future[Any]:
+        future: Future[Any] = Future(f"{self._server}.{self._operation}, called by {client}")
+        future.set_running_or_notify_cancel()
+        with self._lock:
+            self._open[future] = None
+            effects = self._rounds.arrive(client, (args, kwargs), time.monotonic(), ticket=future)
+            self._set_timer()
+        self._carry_out(effects)
+        return future
+
+    def abandon(self, why: str) -> None:
+        with self._lock:
+            refused, self._open = list(self._open), {}
+            self._rounds = Rounds(self._rounds.clients)
+            self._set_timer()
+        for future in refused:
+            future.set_exception(
+                IllegalLifeCycleError(
+                    why, component=self._server.owner.path, interface=self._server.name
+                )
+            )
+
+    def _carry_out(self, effects: Sequence[Effect[ClientInterface]]) -> None:
+        for effect in effects:
+            for entry in effect.entries:
+                self._open.pop(entry.ticket, None)
+            if isinstance(effect, Expire):
+                self._expire(effect)
+            else:
+                self._fire(effect.entries)
+
+    def _fire(self, entries: Sequence[Entry[ClientInterface]]) -> None:
+        """Make one call of a full round; its result or its exception goes to every caller."""
+        try:
+            args, kwargs = _joined([entry.arguments for entry in entries])
+        except GcmError as error:
+            _fail(entries, error)
+            return
+        submit_to(self.target, args, kwargs).add_done_callback(
+            lambda done: self._deliver(entries, done)
+        )
+
+    def _deliver(self, entries: Sequence[Entry[ClientInterface]], done: Any) -> None:
+        error = done.exception()
+        if error is None:
+            try:
+                results = scatter_results(self._operation, done.result(), len(entries))
+            except GcmError as refused:
+                refused.component = self._server.owner.path
+                refused.interface = self._server.name
+                error = refused
+            else:
+                for entry, result in zip(entries, results, strict=True):
+                    entry.ticket.set_result(result)
+                return
+        _fail(entries, error)
+
+    def _expire(self, effect: Expire[ClientInterface]) -> None:
+        missing = ", ".join(map(str, effect.missing))
+        _fail(
+            effect.entries,
+            GathercastTimeoutError(
+                f"'{self._operation}' gave up after {self._server_timeout()} s: "
+                f"{missing} did not call",
+                component=self._server.owner.path,
+                interface=self._server.name,
+                cure="Let every bound client call, unbind those that do not, or raise the timeout",
+            ),
+        )
+
+    def _server_timeout(self) -> float | None:
+        return self._server.gathering.timeout if self._server.gathering else None
+
+    def _set_timer(self) -> None:
+        """Have the clock looked at when the oldest round expires; the lock is held."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        deadline = self._rounds.deadline
+        if deadline is not None:
+            self._timer = threading.Timer(max(0.0, deadline - time.monotonic()), self._time_is_up)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _time_is_up(self) -> None:
+        with self._lock:
+            effects = self._rounds.expire(time.monotonic())
+            self._set_timer()
+        self._carry_out(effects)
+
+
+def _fail(entries: Sequence[Entry[ClientInterface]], error: BaseException) -> None:
+    for entry in entries:
+        entry.ticket.set_exception(error)
+
+
+def _joined(
+    calls: Sequence[tuple[tuple[Any, ...], dict[str, Any]]],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Turn the arguments of several calls into one list for each parameter."""
+    shapes = {(len(args), tuple(sorted(kwargs))) for args, kwargs in calls}
+    if len(shapes) > 1:
+        raise GcmError(
+            "the clients of a gathercast call gave different arguments",
+            cure="All clients have to pass the same parameters, by position or by name alike",
+        )
+    (count, names) = next(iter(shapes))
+    args = tuple([call[0][place] for call in calls] for place in range(count))
+    return args, {name: [call[1][name] for call in calls] for name in names}
+
+
+def _nowhere(*_: Any, **__: Any) -> Any:
+    """Be the target until the interface is wired."""
+    raise AssertionError("a gathered operation is wired before anybody can call it")

@@ -1,0 +1,249 @@
+"""The interfaces of a live component: server ends that take calls, client ends that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from gcm.errors import IllegalBindingError
+from gcm.interfaces.gathercast import Gathering
+from gcm.interfaces.multicast import dispatcher
+from gcm.interfaces.signature import Operation, signature_of
+from gcm.interfaces.stub import Stub, stub_class
+from gcm.interfaces.types import InterfaceType
+
+if TYPE_CHECKING:
+    from gcm.components.model import Component
+
+Port = Callable[..., Any]
+
+
+class ServerEnd(Protocol):
+    """Whatever a client interface can be bound to, here or in another process."""
+
+    @property
+    def type(self) -> InterfaceType:
+        """The type of the interface at the other end."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """Where the interface is, for people."""
+        ...
+
+    def connect(self, client: ClientInterface) -> Stub:
+        """Admit `client` and return the stub through which it calls."""
+        ...
+
+    def disconnect(self, client: ClientInterface) -> None:
+        """Forget `client`."""
+        ...
+
+
+class Interface:
+    """One interface of one component; `internal` is the face towards a composite's content."""
+
+    __slots__ = ("internal", "owner", "type")
+
+    def __init__(self, owner: Component, type: InterfaceType, *, internal: bool = False) -> None:
+        self.owner = owner
+        self.type = type
+        self.internal = internal
+
+    @property
+    def name(self) -> str:
+        """The name of the interface."""
+        return self.type.name
+
+    @property
+    def path(self) -> str:
+        """The path of the component and the name of the interface."""
+        return f"{self.owner.path}.{self.type.name}"
+
+    @property
+    def operations(self) -> dict[str, Operation]:
+        """The operations of the signature, by name."""
+        return dict(signature_of(self.type.signature).operations)
+
+    def __repr__(self) -> str:
+        """Return the path, the role and the cardinality."""
+        return f"<{self.type.role} {self.type.cardinality} interface {self.path}>"
+
+    def __str__(self) -> str:
+        """Return the path."""
+        return self.path
+
+
+class ServerInterface(Interface):
+    """An interface that takes calls and hands each to the membrane of its component."""
+
+    __slots__ = ("_gathering", "_stub", "_stubs")
+    is_functional: ClassVar[bool] = True
+
+    def __init__(self, owner: Component, type: InterfaceType, *, internal: bool = False) -> None:
+        super().__init__(owner, type, internal=internal)
+        self._stub: Stub | None = None
+        self._stubs: dict[ClientInterface, Stub] = {}
+        self._gathering: Gathering | None = Gathering(self) if type.is_gathercast else None
+
+    @property
+    def gathering(self) -> Gathering | None:
+        """The rounds of a gathercast interface."""
+        return self._gathering
+
+    @property
+    def clients(self) -> tuple[ClientInterface, ...]:
+        """The client interfaces bound to this one, in binding order."""
+        return tuple(self._stubs)
+
+    @property
+    def stub(self) -> Stub:
+        """The stub for callers that have no binding."""
+        if self._stub is None:
+            self._stub = stub_class(self.type.signature)(self)
+            self.wire_one(None, self._stub)
+        return self._stub
+
+    def connect(self, client: ClientInterface) -> Stub:
+        """Admit `client` and return the stub through which it calls.
+
+        A gathercast interface must know who calls, so there every client has a stub of its own;
+        the others share one.
+        """
+        if self._gathering is None:
+            stub = self.stub
+        else:
+            stub = stub_class(client.type.signature)(self)
+            self._gathering.admit(client)
+            self.wire_one(client, stub)
+        self._stubs[client] = stub
+        return stub
+
+    def disconnect(self, client: ClientInterface) -> None:
+        """Forget `client`."""
+        if self._stubs.pop(client, None) is not None and self._gathering is not None:
+            self._gathering.forget(client)
+
+    def wire(self) -> None:
+        """Compose the ports anew, after a controller, a binding or the life-cycle changed."""
+        if self._stub is not None:
+            self.wire_one(None, self._stub)
+        if self._gathering is not None:
+            for client, stub in self._stubs.items():
+                self.wire_one(client, stub)
+
+    def abandon(self, why: str) -> None:
+        """Refuse the calls that wait for others to call."""
+        if self._gathering is not None:
+            self._gathering.abandon(why)
+
+    def open_port(self, stub: Stub, operation: str) -> Port:
+        """Return the port of `operation` as it is while the component runs."""
+        client = next((c for c, held in self._stubs.items() if held is stub), None)
+        return self._open_port(client, operation)
+
+    def wire_one(self, client: ClientInterface | None, stub: Stub) -> None:
+        """Fill the ports of `stub`, which `client` calls."""
+        membrane = self.owner.membrane
+        for name in stub.operations:
+            stub.set_port(
+                name,
+                self._open_port(client, name)
+                if membrane.admits_calls or membrane.queues_calls or self.internal
+                else membrane.holding_port(self, stub, name),
+            )
+
+    def _open_port(self, client: ClientInterface | None, name: str) -> Port:
+        membrane = self.owner.membrane
+        port = membrane.compose(self, name, self.owner.target_of(self, name))
+        if self._gathering is not None:
+            return self._gathering.port(client, name, port)
+        return port
+
+
+class ClientInterface(Interface):
+    """An interface through which a component calls what it is bound to."""
+
+    __slots__ = ("_bound", "_stub", "rng")
+
+    def __init__(self, owner: Component, type: InterfaceType, *, internal: bool = False) -> None:
+        super().__init__(owner, type, internal=internal)
+        self._bound: list[tuple[ServerEnd, Stub]] = []
+        self._stub: Stub | None = None
+        self.rng: Random | None = None
+
+    @property
+    def servers(self) -> tuple[ServerEnd, ...]:
+        """What this interface is bound to, in binding order."""
+        return tuple(server for server, _ in self._bound)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a call would arrive anywhere."""
+        return bool(self._bound)
+
+    def bind(self, server: ServerEnd) -> None:
+        """Bind to `server`; the binding controller has checked that it is legal."""
+        self._bound.append((server, server.connect(self)))
+        self.wire()
+
+    def unbind(self, server: ServerEnd | None = None) -> None:
+        """Take back the binding to `server`, or all bindings."""
+        for bound in [end for end, _ in self._bound if server is None or end is server]:
+            bound.disconnect(self)
+            self._bound = [(end, stub) for end, stub in self._bound if end is not bound]
+        self.wire()
+
+    def wire(self) -> None:
+        """Compose the way out anew and tell the component, which hands it to its content."""
+        if self._stub is not None:
+            self._fill(self._stub)
+        self.owner.client_changed(self)
+
+    @property
+    def reference(self) -> Stub | None:
+        """What the content calls: the server's stub itself where nothing lies between."""
+        if not self._bound:
+            return None
+        if not self.type.is_multicast:
+            direct = self._bound[0][1]
+            if all(self.way_out(name) == getattr(direct, name) for name in direct.operations):
+                return direct
+        if self._stub is None:
+            self._stub = stub_class(self.type.signature)(self)
+            self._fill(self._stub)
+        return self._stub
+
+    def way_out(self, operation: str) -> Port:
+        """Return what a call of `operation` runs into: the membrane's chain, then the server."""
+        return self.owner.membrane.compose(self, operation, self._send(operation))
+
+    def _send(self, operation: str) -> Port:
+        if not self._bound:
+            return _unbound(self, operation)
+        if self.type.is_multicast:
+            return dispatcher(self, operation, self.members())
+        port: Port = getattr(self._bound[0][1], operation)
+        return port
+
+    def members(self) -> Iterator[tuple[str, Stub]]:
+        """Yield the path and the stub of every bound server, in binding order."""
+        for server, stub in self._bound:
+            yield server.path, stub
+
+    def _fill(self, stub: Stub) -> None:
+        for name in stub.operations:
+            stub.set_port(name, self.way_out(name))
+
+
+def _unbound(client: ClientInterface, operation: str) -> Port:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise IllegalBindingError(
+            f"'{operation}' was called, but nothing is bound to the interface",
+            component=client.owner.path,
+            interface=client.name,
+            cure=f'Bind it first: component.bind("{client.name}", server_interface)',
+        )
+
+    return refuse

@@ -1,0 +1,123 @@
+"""Multicast: one call of a client becomes calls of many servers, and their results one result."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gcm.errors import DispatchError, MulticastError
+from gcm.interfaces.distribution import Call, OperationDispatch, dispatch_of
+from gcm.interfaces.future import Future
+from gcm.interfaces.stub import Stub
+from gcm.invocation import is_asynchronous, submit_to
+
+if TYPE_CHECKING:
+    from gcm.interfaces.interface import ClientInterface
+
+Port = Callable[..., Any]
+
+
+def dispatcher(
+    client: ClientInterface, operation: str, members: Iterable[tuple[str, Stub]]
+) -> Port:
+    """Return the port that spreads calls of `operation` over the bound servers.
+
+    Calls to active objects and to other processes are sent off first and run in parallel; the
+    passive components of this process work one after the other in the caller's thread, which is
+    also the fastest way to have them all called.
+    """
+    pairs = tuple(members)
+    signature: Any = client.type.signature
+    dispatch = dispatch_of(signature, operation)
+    ports = [getattr(stub, operation) for _, stub in pairs]
+    cast = _Cast(client, operation, dispatch, [path for path, _ in pairs], ports)
+    if dispatch.is_broadcast and not any(is_asynchronous(port) for port in ports):
+        return cast.broadcast
+    return cast.spread
+
+
+class _Cast:
+    """One operation of one multicast interface with the servers it is bound to now."""
+
+    __slots__ = ("_client", "_dispatch", "_operation", "_paths", "_ports", "_rng", "_turn")
+
+    def __init__(
+        self,
+        client: ClientInterface,
+        operation: str,
+        dispatch: OperationDispatch,
+        paths: Sequence[str],
+        ports: Sequence[Port],
+    ) -> None:
+        self._client = client
+        self._operation = operation
+        self._dispatch = dispatch
+        self._paths = paths
+        self._ports = ports
+        self._rng = client.rng or random.Random()
+        self._turn = 0
+
+    def broadcast(self, *args: Any, **kwargs: Any) -> Any:
+        """Call every server with the same arguments, in this thread."""
+        results: list[Any] = []
+        failures: dict[int, BaseException] = {}
+        for port in self._ports:
+            try:
+                results.append(port(*args, **kwargs))
+            except Exception as error:  # every failure is reported, all together
+                failures[len(results)] = error
+                results.append(None)
+        if failures:
+            self._fail([Call(n, args, kwargs) for n in range(len(results))], results, failures)
+        return self._dispatch.reduce(results)
+
+    def spread(self, *args: Any, **kwargs: Any) -> Any:
+        """Work out who gets what, send it all off, and wait for everybody."""
+        calls = self._calls(args, kwargs)
+        asynchronous = {n: is_asynchronous(self._ports[c.server]) for n, c in enumerate(calls)}
+        futures: dict[int, Future[Any]] = {}
+        for wanted in (True, False):  # first those that work elsewhere, then those that work here
+            for n, call in enumerate(calls):
+                if asynchronous[n] is wanted:
+                    futures[n] = submit_to(self._ports[call.server], call.args, call.kwargs)
+        results: list[Any] = [None] * len(calls)
+        failures: dict[int, BaseException] = {}
+        for n, future in futures.items():
+            error = future.exception()
+            if error is not None:
+                failures[n] = error
+            else:
+                results[n] = future.result()
+        if failures:
+            self._fail(calls, results, failures)
+        return self._dispatch.reduce(results)
+
+    def _calls(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Call]:
+        turn, self._turn = self._turn, self._turn + 1
+        try:
+            return self._dispatch.calls(args, kwargs, len(self._ports), rng=self._rng, turn=turn)
+        except DispatchError as error:
+            error.component = self._client.owner.path
+            error.interface = self._client.name
+            raise
+
+    def _fail(
+        self, calls: Sequence[Call], results: Sequence[Any], failures: dict[int, BaseException]
+    ) -> None:
+        """Raise one error that names every failed server and carries what did arrive."""
+        lines = "; ".join(
+            f"{self._paths[calls[n].server]}: {type(error).__name__}: {error}"
+            for n, error in sorted(failures.items())
+        )
+        raise MulticastError(
+            f"{len(failures)} of {len(calls)} calls of '{self._operation}' failed: {lines}",
+            failures=[(self._paths[calls[n].server], e) for n, e in sorted(failures.items())],
+            results=[
+                (self._paths[call.server], results[n])
+                for n, call in enumerate(calls)
+                if n not in failures
+            ],
+            component=self._client.owner.path,
+            interface=self._client.name,
+        ) from next(iter(failures.values()))

@@ -1,0 +1,127 @@
+"""Stubs: what a caller holds. One class is made for each signature, with one port per operation.
+
+A stub's method does nothing but call its *port*, so a call through a binding costs one Python call
+more than a plain method call. The membrane decides what sits in a port: the content's own method,
+a chain of interceptors, a request queue, a transport.
+"""
+
+from __future__ import annotations
+
+import abc
+import inspect
+import itertools
+import linecache
+from collections.abc import Callable, Hashable
+from functools import cache
+from typing import Any, ClassVar, cast
+
+from gcm.interfaces.signature import Operation, signature_of
+
+STUB_FILE = "<stub of "
+"""How the file name of every generated method begins; a stack walker knows stubs by it."""
+
+_serial = itertools.count(1)
+
+
+class Stub:
+    """The base of all generated stubs.
+
+    A stub stands for a component, so it is never copied: by-value arguments carry the reference.
+    """
+
+    __slots__ = ("end",)
+    operations: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, end: Any) -> None:
+        self.end = end
+
+    def port(self, operation: str) -> Callable[..., Any]:
+        """Return what a call of `operation` runs into now."""
+        port: Callable[..., Any] = getattr(self, port_name(operation))
+        return port
+
+    def set_port(self, operation: str, port: Callable[..., Any]) -> None:
+        """Let the next call of `operation` run into `port`."""
+        setattr(self, port_name(operation), port)
+
+    def __copy__(self) -> Stub:
+        """Return this very stub: a reference has no copies."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Stub:
+        """Return this very stub: a reference has no copies."""
+        return self
+
+    def __repr__(self) -> str:
+        """Return which interface of which component this stands for."""
+        return f"<stub of {self.end}>"
+
+
+def port_name(operation: str) -> str:
+    """Return the name of the slot that holds the port of `operation`."""
+    return f"_port_{operation}"
+
+
+def stub_class(interface: type[Any]) -> type[Stub]:
+    """Return the stub class of a signature; it is made once.
+
+    Raises:
+        IllegalTypeError: `interface` is not usable as a signature.
+    """
+    return _made(cast(Hashable, interface))
+
+
+@cache
+def _made(interface: Any) -> type[Stub]:
+    signature = signature_of(interface)
+    names = tuple(signature.operations)
+    source = "\n".join(_method_source(op) for op in signature.operations.values())
+    file = f"{STUB_FILE}{interface.__module__}.{interface.__qualname__} #{next(_serial)}>"
+    namespace: dict[str, Any] = {}
+    exec(compile(source, file, "exec"), namespace)
+    # With its source at hand a traceback shows the line of the stub like any other.
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    members: dict[str, Any] = {
+        "__slots__": tuple(port_name(name) for name in names),
+        "__module__": interface.__module__,
+        "__doc__": f"Calls {interface.__qualname__} through a binding.",
+        "operations": names,
+    }
+    for name in names:
+        method = namespace[name]
+        original = getattr(interface, name)
+        method.__doc__ = original.__doc__
+        method.__qualname__ = f"{interface.__qualname__}.{name}"
+        method.__signature__ = inspect.signature(original)
+        members[name] = method
+    made = type(f"{interface.__name__}Stub", (Stub,), members)
+    if isinstance(interface, abc.ABCMeta) and not getattr(interface, "_is_protocol", False):
+        interface.register(made)
+    return made
+
+
+def _method_source(operation: Operation) -> str:
+    """Return the source of a method that hands exactly the given arguments to its port."""
+    heads: list[str] = ["self"]
+    hands: list[str] = []
+    keyword_only = False
+    for parameter in operation.parameters:
+        if parameter.has_default or parameter.kind in (
+            inspect.Parameter.VAR_POSITIONAL,
+            inspect.Parameter.VAR_KEYWORD,
+        ):
+            # What the caller left out must stay left out, for the server's own default to apply.
+            heads, hands = ["self", "/", "*args", "**kwargs"], ["*args", "**kwargs"]
+            break
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            if not keyword_only:
+                heads.append("*")
+                keyword_only = True
+            hands.append(f"{parameter.name}={parameter.name}")
+        else:
+            hands.append(parameter.name)
+        heads.append(parameter.name)
+    return (
+        f"def {operation.name}({', '.join(heads)}):\n"
+        f"    return self.{port_name(operation.name)}({', '.join(hands)})\n"
+    )

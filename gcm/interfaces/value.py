@@ -1,0 +1,26 @@
+"""Passing by value: what crosses into an active object is the receiver's own."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_IMMUTABLE = frozenset({type(None), bool, int, float, complex, str, bytes, range, type})
+
+
+def by_value(value: T) -> T:
+    """Return a copy that shares nothing mutable with `value`; stubs stay references.
+
+    >>> original = [1, [2]]
+    >>> copied = by_value(original)
+    >>> copied == original, copied[1] is original[1]
+    (True, False)
+    """
+    kind: Any = type(value)
+    if kind in _IMMUTABLE:
+        return value
+    if kind is tuple and all(type(item) in _IMMUTABLE for item in value):  # type: ignore[attr-defined]  # a tuple here
+        return value
+    return copy.deepcopy(value)

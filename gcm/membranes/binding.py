@@ -1,0 +1,133 @@
+"""The `binding` controller: connects client interfaces to servers and takes connections back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gcm.errors import IllegalBindingError, IllegalLifeCycleError
+from gcm.interfaces.compatibility import mismatches
+from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
+from gcm.interfaces.types import Cardinality
+from gcm.membranes.controller import Controller
+
+
+class BindingController(Controller):
+    """Binds the client interfaces of one component, and the inner ones of a composite.
+
+    Bindings change only while the component is stopped.
+    """
+
+    __slots__ = ()
+    name = "binding"
+
+    def names(self) -> list[str]:
+        """Return the names of the interfaces that can be bound."""
+        return [client.name for client in self.component.bindables]
+
+    def lookup(self, client: str) -> tuple[ServerEnd, ...]:
+        """Return what an interface is bound to, in binding order.
+
+        Raises:
+            NoSuchInterfaceError: there is no such interface to bind.
+        """
+        return self.component.bindable(client).servers
+
+    def bind(self, client: str, server: ServerEnd) -> None:
+        """Bind the interface named `client` to `server`.
+
+        On a composite the name of a server interface means its inner face. The member of a
+        collection is made on first use.
+
+        Raises:
+            IllegalLifeCycleError: the component is not stopped.
+            IllegalBindingError: the binding breaks a rule, with every reason listed.
+            NoSuchInterfaceError: there is no such interface to bind.
+        """
+        end = self.component.bindable(client)
+        self._require_stopped(client)
+        faults = list(binding_faults(end, server))
+        if faults:
+            raise IllegalBindingError(
+                f"cannot be bound to {server.path}: " + "; ".join(faults),
+                component=self.component.path,
+                interface=client,
+                state=self.component.state,
+            )
+        end.bind(server)
+
+    def unbind(self, client: str, server: ServerEnd | None = None) -> None:
+        """Take back the binding to `server`, or all bindings of the interface named `client`.
+
+        Raises:
+            IllegalLifeCycleError: the component is not stopped.
+            IllegalBindingError: there is no such binding.
+            NoSuchInterfaceError: there is no such interface to bind.
+        """
+        end = self.component.bindable(client)
+        self._require_stopped(client)
+        if not end.is_bound or (server is not None and server not in end.servers):
+            raise IllegalBindingError(
+                f"is not bound to {server.path}" if server else "is not bound",
+                component=self.component.path,
+                interface=client,
+                cure=f"It is bound to: {', '.join(s.path for s in end.servers) or 'nothing'}",
+            )
+        end.unbind(server)
+
+    def faults_before_start(self) -> Iterable[str]:
+        """Name every mandatory interface that is not bound."""
+        for client in self.component.bindables:
+            if client.type.is_mandatory and not client.is_bound:
+                yield f"mandatory interface '{client.name}' is not bound"
+
+    def _require_stopped(self, client: str) -> None:
+        if self.component.state != "stopped":
+            raise IllegalLifeCycleError(
+                "bindings change only while the component is stopped",
+                component=self.component.path,
+                interface=client,
+                state=self.component.state,
+                cure="Stop it, bind, and start it again: no request is lost",
+            )
+
+
+def binding_faults(client: ClientInterface, server: ServerEnd) -> Iterable[str]:
+    """Yield every rule that a binding of `client` to `server` would break."""
+    if not server.type.is_server:
+        yield f"'{server.type.name}' is a client interface, so nothing can be bound to it"
+        return
+    if server in client.servers:
+        yield "it is bound to it already"
+    elif client.is_bound and not client.type.is_multicast:
+        bound = client.servers[0].path
+        yield f"a {client.type.cardinality} interface has one server, and {bound} is bound to it"
+    if client.type.is_mandatory and not server.type.is_mandatory:
+        yield "a mandatory client needs a mandatory server, and this one is optional"
+    if isinstance(server, ServerInterface) and not _is_local(client, server):
+        yield (
+            "the two are not in the same composite; a binding that leaves a composite goes "
+            "through an interface of that composite"
+        )
+    for mismatch in mismatches(
+        client.type.signature, server.type.signature, collective_cardinality(client, server)
+    ):
+        yield str(mismatch)
+
+
+def collective_cardinality(client: ClientInterface, server: ServerEnd) -> Cardinality:
+    """Return how the arguments of the two ends correspond."""
+    if client.type.is_multicast:
+        return Cardinality.MULTICAST
+    if server.type.is_gathercast:
+        return Cardinality.GATHERCAST
+    return Cardinality.SINGLETON
+
+
+def _is_local(client: ClientInterface, server: Interface) -> bool:
+    """Tell whether the two ends see each other: siblings, or a composite and its content.
+
+    Parts that are in no composite yet may be bound in any order; `content` checks them later.
+    """
+    client_home = {client.owner} if client.internal else set(client.owner.parents)
+    server_home = {server.owner} if server.internal else set(server.owner.parents)
+    return not client_home or not server_home or bool(client_home & server_home)

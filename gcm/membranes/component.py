@@ -1,0 +1,29 @@
+"""The `component` controller: introspection, as an interface like any other."""
+
+from __future__ import annotations
+
+from gcm.interfaces.types import ComponentType
+from gcm.membranes.controller import Controller
+
+
+class ComponentController(Controller):
+    """Tells what the component is made of."""
+
+    __slots__ = ()
+    name = "component"
+
+    def path(self) -> str:
+        """Return the path of the component."""
+        return self.component.path
+
+    def type(self) -> ComponentType:
+        """Return the type of the component."""
+        return self.component.type
+
+    def interfaces(self) -> list[str]:
+        """Return the names of the functional interfaces that exist now."""
+        return list(self.component.interfaces)
+
+    def controllers(self) -> list[str]:
+        """Return the names of the controllers."""
+        return list(self.component.membrane)

@@ -1,0 +1,51 @@
+"""Control interfaces: every controller can be called through an interface, like the content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gcm.interfaces.interface import ClientInterface, ServerInterface
+from gcm.interfaces.stub import Stub
+from gcm.interfaces.types import InterfaceType
+from gcm.membranes.controller import Controller
+from gcm.membranes.request_queue import RequestQueueController
+
+if TYPE_CHECKING:
+    from gcm.components.model import Component
+
+Port = Callable[..., Any]
+CONTROL_SUFFIX = "-controller"
+
+
+class ControlInterface(ServerInterface):
+    """The server interface of one controller.
+
+    It is open in every state of the component. Calls to an active object go through its queue with
+    the priority that the `priority` controller gives them, also while the component is stopped.
+    """
+
+    __slots__ = ("controller",)
+    is_functional = False
+
+    def __init__(self, owner: Component, controller: Controller) -> None:
+        self.controller = controller
+        super().__init__(owner, InterfaceType(controller.name + CONTROL_SUFFIX, type(controller)))
+
+    def wire_one(self, client: ClientInterface | None, stub: Stub) -> None:  # noqa: ARG002 - all clients are served alike
+        """Fill the ports of `stub`; nothing ever holds a control call back."""
+        for name in stub.operations:
+            stub.set_port(name, self._port(name))
+
+    def _port(self, operation: str) -> Port:
+        target: Port = getattr(self.controller, operation)
+        membrane = self.owner.membrane
+        if not membrane.queues_calls or self.controller.name in _THREAD_SAFE:
+            return target
+        return membrane.get(RequestQueueController).control_port(
+            self.controller.name, operation, target
+        )
+
+
+_THREAD_SAFE = frozenset({"request-queue", "priority"})
+"""Controllers that act on the queue itself; in the queue they would come too late."""

@@ -1,0 +1,78 @@
+"""The contract of controllers: one concern of a component, with hooks around its calls and life."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gcm.interfaces.signature import signature_of
+
+if TYPE_CHECKING:
+    from gcm.components.model import Component
+    from gcm.interfaces.interface import Interface
+
+Port = Callable[..., Any]
+
+_HOOKS = ("attached", "wrap", "faults_before_start", "started", "stopped", "terminated")
+
+
+class Controller:
+    """One concern of one component. Subclass it, give it a `name`, override the hooks you need.
+
+    Every public method that is not a hook is an operation of the control interface
+    `<name>-controller`, so non-functional components and other processes can call it too.
+
+    >>> class CallCounter(Controller):
+    ...     name = "counter"
+    ...
+    ...     def __init__(self, component):
+    ...         super().__init__(component)
+    ...         self.calls = 0
+    ...
+    ...     def wrap(self, interface, operation, proceed):
+    ...         def counted(*args, **kwargs):
+    ...             self.calls += 1
+    ...             return proceed(*args, **kwargs)
+    ...
+    ...         return counted
+    """
+
+    __slots__ = ("component",)
+    name: ClassVar[str] = ""
+    hooks: ClassVar[frozenset[str]] = frozenset()
+    __not_operations__: ClassVar[frozenset[str]] = frozenset((*_HOOKS, "operations"))
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Note which hooks the class overrides; the others are never called."""
+        super().__init_subclass__(**kwargs)
+        cls.hooks = frozenset(
+            hook for hook in _HOOKS if getattr(cls, hook) is not getattr(Controller, hook)
+        )
+
+    def __init__(self, component: Component) -> None:
+        self.component = component
+
+    def operations(self) -> list[str]:
+        """Return the names of the operations of the control interface."""
+        return list(signature_of(type(self)).operations)
+
+    def attached(self) -> None:
+        """Prepare, now that all controllers and interfaces of the component exist."""
+
+    def wrap(self, interface: Interface, operation: str, proceed: Port) -> Port:
+        """Return what a call of `operation` runs into: `proceed`, or something around it."""
+        del interface, operation
+        return proceed
+
+    def faults_before_start(self) -> Iterable[str]:
+        """Return a sentence for each reason why the component cannot start."""
+        return ()
+
+    def started(self) -> None:
+        """Act on the start of the component; an exception makes the start fail as a whole."""
+
+    def stopped(self) -> None:
+        """Act on the stop of the component."""
+
+    def terminated(self) -> None:
+        """Let go of everything; the component never comes back."""

@@ -1,0 +1,144 @@
+"""The `interceptor` controller: code that runs before and after the calls of an interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+from gcm.components.model import Component
+from gcm.interfaces.future import Future
+from gcm.interfaces.interface import Interface
+from gcm.invocation import Invocation, is_asynchronous, submit_to
+from gcm.membranes.controller import Controller, Port
+
+
+class Interceptor(Protocol):
+    """What an interceptor implements; an object of the membrane or a non-functional component."""
+
+    def before(self, call: Invocation) -> None:
+        """Act before the call; an exception refuses it."""
+        ...
+
+    def after(self, call: Invocation, error: BaseException | None) -> None:
+        """Act after the call returned, or after it raised `error`."""
+        ...
+
+
+class Where(StrEnum):
+    """The interfaces that an interceptor is put on, other than one by its name."""
+
+    ALL = "*"
+    SERVERS = "*server"
+    CLIENTS = "*client"
+
+
+class InterceptorController(Controller):
+    """Keeps the interceptors of the component, in the order in which they act before a call."""
+
+    __slots__ = ("_placed",)
+    name = "interceptor"
+
+    def __init__(self, component: Component) -> None:
+        super().__init__(component)
+        self._placed: list[tuple[str, Interceptor]] = []
+
+    def add(self, interceptor: Interceptor, where: str = Where.ALL) -> None:
+        """Put `interceptor` on one interface by name, or on a group of them (see `Where`).
+
+        Raises:
+            NoSuchInterfaceError: there is no interface of that name.
+        """
+        if where not in tuple(Where) and self.component.type.find(where) is None:
+            self.component.interface(where)
+        self._placed.append((where, interceptor))
+        self.component.rewire()
+
+    def remove(self, interceptor: Interceptor) -> None:
+        """Take `interceptor` off every interface."""
+        self._placed = [(place, known) for place, known in self._placed if known is not interceptor]
+        self.component.rewire()
+
+    def placed(self, where: str = "") -> list[Interceptor]:
+        """Return the interceptors, or only those that were put on `where`."""
+        return [known for place, known in self._placed if not where or place == where]
+
+    def wrap(self, interface: Interface, operation: str, proceed: Port) -> Port:
+        """Put the interceptors of the interface around its calls."""
+        group = Where.CLIENTS if interface.type.is_client else Where.SERVERS
+        declared = self.component.type.find(interface.name)
+        places = {Where.ALL, group, interface.name, declared.name if declared else ""}
+        chosen = [known for place, known in self._placed if place in places]
+        if not chosen or interface.internal:
+            return proceed
+        return intercepted(chosen, self.component.path, interface.name, operation, proceed)
+
+
+def intercepted(
+    interceptors: Sequence[Interceptor], path: str, interface: str, operation: str, proceed: Port
+) -> Port:
+    """Return a port that runs `interceptors` around `proceed`, backwards after the call."""
+
+    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], None]:
+        call = Invocation(path, interface, operation, args, kwargs)
+        entered: list[Interceptor] = []
+
+        def end(error: BaseException | None) -> None:
+            for interceptor in reversed(entered):
+                interceptor.after(call, error)
+
+        try:
+            for interceptor in interceptors:
+                interceptor.before(call)
+                entered.append(interceptor)
+        except BaseException as error:
+            end(error)
+            raise
+        return end
+
+    if is_asynchronous(proceed):
+        return _AsynchronousInterception(begin, proceed)
+
+    def around(*args: Any, **kwargs: Any) -> Any:
+        end = begin(args, kwargs)
+        try:
+            result = proceed(*args, **kwargs)
+        except BaseException as error:
+            end(error)
+            raise
+        end(None)
+        return result
+
+    return around
+
+
+class _AsynchronousInterception:
+    """Interceptors around a call whose result comes later: they act when it has come."""
+
+    __slots__ = ("_begin", "_proceed")
+
+    def __init__(self, begin: Callable[..., Callable[[Any], None]], proceed: Port) -> None:
+        self._begin = begin
+        self._proceed = proceed
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.submit(*args, **kwargs).result()
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        end = self._begin(args, kwargs)
+        future = submit_to(self._proceed, args, kwargs)
+        intercepted_future: Future[Any] = Future(future.about)
+
+        def pass_on(done: Any) -> None:
+            error = done.exception()
+            try:
+                end(error)
+            except BaseException as own:  # an interceptor's failure is the call's
+                error = own
+            if error is None:
+                intercepted_future.set_result(done.result())
+            else:
+                intercepted_future.set_exception(error)
+
+        future.add_done_callback(pass_on)
+        return intercepted_future

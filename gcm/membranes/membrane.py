@@ -1,0 +1,152 @@
+"""The membrane: the controllers of one component and the chain they form around every call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gcm.errors import NoSuchControllerError
+from gcm.membranes.control import ControlInterface
+from gcm.membranes.controller import Controller
+from gcm.suggestion import did_you_mean
+
+if TYPE_CHECKING:
+    from gcm.components.model import Component
+    from gcm.interfaces.interface import Interface, ServerInterface
+    from gcm.interfaces.stub import Stub
+    from gcm.membranes.lifecycle import LifeCycleController
+
+C = TypeVar("C", bound=Controller)
+Port = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MembraneDescription:
+    """Which controllers a membrane is made of, the outermost first.
+
+    >>> COUNTED = PRIMITIVE.including(CallCounter)    # doctest: +SKIP
+    """
+
+    name: str
+    controllers: tuple[type[Controller], ...]
+
+    def including(self, *controllers: type[Controller], name: str = "") -> MembraneDescription:
+        """Return a description with `controllers` added, innermost; same names replace."""
+        fresh = {controller.name for controller in controllers}
+        kept = tuple(known for known in self.controllers if known.name not in fresh)
+        return MembraneDescription(name or self.name, kept + controllers)
+
+
+class Membrane:
+    """The controllers of one component.
+
+    A controller without hooks is made when somebody first asks for it, so that ten thousand
+    components do not carry thirteen unused objects each.
+    """
+
+    __slots__ = (
+        "_control",
+        "_controllers",
+        "admits_calls",
+        "component",
+        "description",
+        "lifecycle",
+    )
+
+    def __init__(self, component: Component, description: MembraneDescription) -> None:
+        self.component = component
+        self.description = description
+        self.admits_calls = False
+        self._control: dict[str, ControlInterface] = {}
+        self._controllers: dict[str, Controller | type[Controller]] = {
+            kind.name: kind(component) if kind.hooks else kind for kind in description.controllers
+        }
+        self.lifecycle: LifeCycleController = self._find("lifecycle")
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of all controllers."""
+        return iter(self._controllers)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a controller of that name."""
+        return name in self._controllers
+
+    def __getitem__(self, name: str) -> Controller:
+        """Return the controller of that name.
+
+        Raises:
+            NoSuchControllerError: the membrane has none.
+        """
+        found: Controller = self._find(name)
+        return found
+
+    def get(self, kind: type[C]) -> C:
+        """Return the controller that `kind` describes, typed.
+
+        Raises:
+            NoSuchControllerError: the membrane has none.
+        """
+        found: C = self._find(kind.name)
+        return found
+
+    def _find(self, name: str) -> Any:
+        found = self._controllers.get(name)
+        if found is None:
+            raise NoSuchControllerError(
+                f"the membrane has no controller '{name}'",
+                component=self.component.path,
+                cure=did_you_mean(name, self._controllers)
+                or f"It has: {', '.join(sorted(self._controllers))}",
+            )
+        if isinstance(found, type):
+            found = self._controllers[name] = found(self.component)
+        return found
+
+    @property
+    def queues_calls(self) -> bool:
+        """Whether calls of a stopped component wait in a queue instead of at the gate."""
+        return "request-queue" in self._controllers
+
+    def control_interface(self, name: str) -> ControlInterface:
+        """Return the control interface of the controller of that name.
+
+        Raises:
+            NoSuchControllerError: the membrane has none.
+        """
+        if name not in self._control:
+            self._control[name] = ControlInterface(self.component, self[name])
+        return self._control[name]
+
+    def add(self, controller: Controller) -> None:
+        """Put `controller` innermost into the membrane, in place of one with the same name."""
+        self._controllers.pop(controller.name, None)
+        self._control.pop(controller.name, None)
+        self._controllers[controller.name] = controller
+        controller.attached()
+        self.component.rewire()
+
+    def remove(self, name: str) -> None:
+        """Take the controller of that name out of the membrane."""
+        self._find(name)
+        del self._controllers[name]
+        self._control.pop(name, None)
+        self.component.rewire()
+
+    def having(self, hook: str) -> list[Controller]:
+        """Return the controllers that override `hook`, the outermost first."""
+        return [
+            known
+            for known in self._controllers.values()
+            if isinstance(known, Controller) and hook in known.hooks
+        ]
+
+    def compose(self, interface: Interface, operation: str, target: Port) -> Port:
+        """Return `target` inside what the controllers put around it."""
+        for controller in reversed(self.having("wrap")):
+            target = controller.wrap(interface, operation, target)
+        return target
+
+    def holding_port(self, interface: ServerInterface, stub: Stub, operation: str) -> Port:
+        """Return the port of a component that does not take calls now."""
+        return self.lifecycle.holding_port(interface, stub, operation)

@@ -1,0 +1,73 @@
+"""The `migration` controller: moves the content of a component while its references stay good."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from gcm.components.model import Component
+from gcm.components.primitive import Primitive
+from gcm.errors import IllegalContentError
+from gcm.interfaces.value import by_value
+from gcm.invocation import Caller, RemotePort
+from gcm.membranes.controller import Controller, Port
+
+
+class Destination(Protocol):
+    """A place that can take a component in."""
+
+    def adopt(self, component: Component, content: Any) -> Caller:
+        """Host a copy of `component` around `content`, started; return the way to call it."""
+        ...
+
+
+class MigrationController(Controller):
+    """Moves the content elsewhere; what stays behind forwards every call.
+
+    Whoever holds a reference keeps it. Requests that come in during the move wait and are served
+    at the destination.
+    """
+
+    __slots__ = ("_caller",)
+    name = "migration"
+
+    def __init__(self, component: Component) -> None:
+        super().__init__(component)
+        self._caller: Caller | None = None
+
+    def migrate(self, destination: Destination) -> None:
+        """Stop, hand a copy of the content to `destination`, and forward from then on.
+
+        A started component is started again at the end. If the destination refuses, it goes on
+        here as if nothing had happened.
+
+        Raises:
+            IllegalContentError: the component is no primitive, or calls others: its bindings
+                cannot follow it.
+            IllegalLifeCycleError: calls inside do not end in time.
+        """
+        component = self.component
+        bound = [client.name for client in component.clients if client.is_bound]
+        if not isinstance(component, Primitive) or bound:
+            raise IllegalContentError(
+                f"cannot migrate while {', '.join(bound)} is bound" if bound else "no primitive",
+                component=component.path,
+                cure="Only primitives without bound client interfaces can move",
+            )
+        was_started = component.state == "started"
+        component.stop()
+        try:
+            self._caller = destination.adopt(component, by_value(component.content))
+            component.rewire()
+        finally:
+            if was_started:
+                component.start()
+
+    def has_moved(self) -> bool:
+        """Tell whether the content is elsewhere."""
+        return self._caller is not None
+
+    def wrap(self, interface: Any, operation: str, proceed: Port) -> Port:
+        """Forward the calls of a component that has moved."""
+        if self._caller is None or interface.type.is_client:
+            return proceed
+        return RemotePort(self._caller, self.component.path, interface.name, operation)

@@ -1,0 +1,41 @@
+"""The `name` controller: what a component is called within its composite."""
+
+from __future__ import annotations
+
+from gcm.errors import IllegalContentError
+from gcm.membranes.controller import Controller
+
+
+class NameController(Controller):
+    """Reads and changes the name of the component."""
+
+    __slots__ = ()
+    name = "name"
+
+    def get(self) -> str:
+        """Return the name of the component."""
+        return self.component.name
+
+    def set(self, name: str) -> None:
+        """Give the component another name.
+
+        Raises:
+            IllegalContentError: the name is no name, or a sibling has it.
+        """
+        if not name or "/" in name or name == "this":
+            raise IllegalContentError(
+                f"'{name}' cannot name a component",
+                component=self.component.path,
+                cure="A name is not empty, has no '/', and is not 'this'",
+            )
+        for parent in self.component.parents:
+            if any(c.name == name and c is not self.component for c in parent.children):
+                raise IllegalContentError(
+                    f"{parent.path} already has a sub-component '{name}'",
+                    component=self.component.path,
+                    cure="Choose a name that no sibling has",
+                )
+        parents = self.component.parents
+        for parent in parents:
+            parent.rename_child(self.component, name)
+        self.component.name = name

@@ -1,0 +1,327 @@
+"""The `request-queue` controller: makes a component an active object with a thread of its own.
+
+Requests wait in one queue and one thread serves them, so the content needs no locks. Arguments and
+results cross by value, as they would between processes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from gcm.errors import IllegalLifeCycleError
+from gcm.interfaces.future import Future
+from gcm.interfaces.stacks import inside
+from gcm.interfaces.value import by_value
+from gcm.membranes.controller import Controller, Port
+
+if TYPE_CHECKING:
+    from gcm.components.model import Component
+    from gcm.interfaces.interface import Interface
+
+
+class Priority(IntEnum):
+    """Which request passes which: NF3 all, NF2 functional ones, the others wait their turn."""
+
+    FUNCTIONAL = 0
+    NF1 = 1
+    NF2 = 2
+    NF3 = 3
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One call on its way through the queue of an active object."""
+
+    interface: str
+    operation: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    priority: Priority = Priority.FUNCTIONAL
+    future: Future[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the future that the caller gets."""
+        self.future = Future(self)
+
+    def __str__(self) -> str:
+        """Return the interface and the operation."""
+        return f"{self.interface}.{self.operation}"
+
+
+Policy = Callable[[Sequence[Request]], int | None]
+"""Chooses from the waiting functional requests the index of the next one; None: serve none now."""
+
+
+def insert(waiting: deque[Request], request: Request) -> None:
+    """Queue `request` where its priority puts it.
+
+    NF3 passes everything but earlier NF3; NF2 passes the functional requests at the end of the
+    queue; NF1 and functional requests go to the end.
+    """
+    place = len(waiting)
+    if request.priority is Priority.NF3:
+        place = sum(1 for other in waiting if other.priority is Priority.NF3)
+    elif request.priority is Priority.NF2:
+        while place and waiting[place - 1].priority is Priority.FUNCTIONAL:
+            place -= 1
+    waiting.insert(place, request)
+
+
+class RequestQueueController(Controller):
+    """Owns the queue and the serving thread of an active object."""
+
+    __slots__ = (
+        "_functional_allowed",
+        "_idle",
+        "_lock",
+        "_observer",
+        "_policy",
+        "_ports",
+        "_thread",
+        "_waiting",
+        "_wake",
+        "serving",
+    )
+    name = "request-queue"
+    __not_operations__ = Controller.__not_operations__ | {
+        "allow",
+        "control_port",
+        "enqueue",
+        "is_own_thread",
+        "observe",
+        "port",
+        "refuse",
+        "resume",
+        "serve_now",
+    }
+
+    def __init__(self, component: Component) -> None:
+        super().__init__(component)
+        self._waiting: deque[Request] = deque()
+        self._lock = threading.Lock()
+        self._wake = threading.Semaphore(0)
+        self._idle = False
+        self._functional_allowed = False
+        self._policy: Policy | None = None
+        self._ports: dict[tuple[str, str], Port] = {}
+        self._thread: threading.Thread | None = None
+        self._observer: Callable[[Request, int], None] | None = None
+        self.serving: Request | None = None
+
+    def length(self) -> int:
+        """Return how many requests wait."""
+        return len(self._waiting)
+
+    def pending(self) -> list[str]:
+        """Return the waiting requests in order, each as interface and operation."""
+        with self._lock:
+            return [str(request) for request in self._waiting]
+
+    def set_policy(self, policy: Policy | None) -> None:
+        """Let `policy` choose the next functional request; None is first in, first out."""
+        with self._lock:
+            self._policy = policy
+            self._rouse()
+
+    def cancel_all(self, why: str) -> int:
+        """Refuse every waiting functional request with `why`; return how many there were."""
+        with self._lock:
+            refused = [r for r in self._waiting if r.priority is Priority.FUNCTIONAL]
+            self._waiting = deque(r for r in self._waiting if r not in refused)
+        self.refuse(refused, why)
+        return len(refused)
+
+    def wrap(self, interface: Interface, operation: str, proceed: Port) -> Port:
+        """Queue the calls that come in, but for the operations that are served at once."""
+        if interface.type.is_client or (interface.name, operation) in self.component.immediate:
+            return proceed
+        return self.port(interface.name, operation, proceed)
+
+    def port(self, interface: str, operation: str, proceed: Port) -> QueuePort:
+        """Return the port that queues calls of a functional operation which `proceed` serves.
+
+        The newest `proceed` serves also the requests that were queued before it: what waits while
+        a component is reconfigured meets the component as it is then.
+        """
+        self._ports[interface, operation] = proceed
+        return QueuePort(self, interface, operation)
+
+    def control_port(self, controller: str, operation: str, target: Port) -> ControlPort:
+        """Return the port that queues calls of a control operation by their priority."""
+        self._ports[controller, operation] = target
+        return ControlPort(self, controller, operation)
+
+    def terminated(self) -> None:
+        """Refuse what waits and let the thread end."""
+        with self._lock:
+            refused, self._waiting = list(self._waiting), deque()
+            self._rouse()
+        self.refuse(refused, "the component has ended while requests were waiting")
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def resume(self) -> None:
+        """Serve functional requests again."""
+        self.allow(True)
+
+    def allow(self, functional: bool) -> None:
+        """Allow or forbid that functional requests are taken from the queue."""
+        if functional is not self._functional_allowed:
+            with self._lock:
+                self._functional_allowed = functional
+                self._rouse()
+
+    def is_own_thread(self) -> bool:
+        """Tell whether the caller runs on the thread that serves this queue."""
+        return threading.current_thread() is self._thread
+
+    def observe(self, observer: Callable[[Request, int], None] | None) -> None:
+        """Tell `observer` of every request that comes in and how many wait before it."""
+        self._observer = observer
+
+    def serve_now(
+        self, interface: str, operation: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Serve a call that the component makes to itself: in the queue it would wait for ever."""
+        return self._ports[interface, operation](*args, **kwargs)
+
+    def enqueue(self, request: Request) -> None:
+        """Queue `request`; the serving thread is made by the first one."""
+        if self.component.membrane.lifecycle.has_ended():
+            self.refuse([request], "the component has ended")
+            return
+        if self._observer is not None:
+            self._observer(request, len(self._waiting))
+        with self._lock:
+            if request.priority is Priority.FUNCTIONAL:
+                self._waiting.append(request)
+            else:
+                insert(self._waiting, request)
+            if self._idle:
+                self._idle = False
+                self._wake.release()
+            elif self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._serve, name=f"serving {self.component.path}", daemon=True
+                )
+                self._thread.start()
+
+    def _rouse(self) -> None:
+        """Let the serving thread look at the queue again; called with the lock held."""
+        if self._idle:
+            self._idle = False
+            self._wake.release()
+
+    def _serve(self) -> None:
+        while True:
+            with self._lock:
+                request = self._next()
+                self.serving = (
+                    request if request and request.priority is Priority.FUNCTIONAL else None
+                )
+                if request is None:
+                    if self.component.membrane.lifecycle.has_ended():
+                        return
+                    self._idle = True
+            if request is None:
+                self._wake.acquire()
+            elif request.future.set_running_or_notify_cancel():
+                self._serve_one(request)
+
+    def _serve_one(self, request: Request) -> None:
+        try:
+            port = self._ports[request.interface, request.operation]
+            if request.priority is Priority.FUNCTIONAL:
+                result = inside(self.component, port, request.args, request.kwargs)
+            else:
+                result = port(*request.args, **request.kwargs)
+            result = by_value(result)
+        except BaseException as error:  # the caller gets it; the thread serves on
+            request.future.set_exception(error)
+        else:
+            request.future.set_result(result)
+
+    def _next(self) -> Request | None:
+        """Take the next request that may be served now out of the queue; the lock is held."""
+        waiting = self._waiting
+        if self._functional_allowed and self._policy is None:
+            return waiting.popleft() if waiting else None
+        for place, request in enumerate(waiting):
+            if request.priority is not Priority.FUNCTIONAL:
+                del waiting[place]
+                return request
+            if self._functional_allowed:
+                break
+        return self._chosen() if self._functional_allowed else None
+
+    def _chosen(self) -> Request | None:
+        functional = [r for r in self._waiting if r.priority is Priority.FUNCTIONAL]
+        choice = self._policy(functional) if functional and self._policy else None
+        if choice is None:
+            return None
+        self._waiting.remove(functional[choice])
+        return functional[choice]
+
+    def refuse(self, requests: Sequence[Request], why: str) -> None:
+        """Let the callers of `requests` have an error that says `why`."""
+        for request in requests:
+            if request.future.set_running_or_notify_cancel():
+                request.future.set_exception(
+                    IllegalLifeCycleError(
+                        why,
+                        component=self.component.path,
+                        interface=request.interface,
+                        state=self.component.membrane.lifecycle.state(),
+                    )
+                )
+
+
+class QueuePort:
+    """The port of one operation of an active object: a call becomes a request in its queue."""
+
+    __slots__ = ("_interface", "_operation", "_queue")
+
+    def __init__(self, queue: RequestQueueController, interface: str, operation: str) -> None:
+        self._queue = queue
+        self._interface = interface
+        self._operation = operation
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Queue the call and wait for its result; a call to oneself is served at once."""
+        if self._queue.is_own_thread():
+            return self._queue.serve_now(self._interface, self._operation, args, kwargs)
+        self._refuse_if_hopeless()
+        return self.submit(*args, **kwargs).result()
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Queue the call and return at once with the future of its result."""
+        args, kwargs = by_value(args), by_value(kwargs) if kwargs else kwargs
+        request = Request(self._interface, self._operation, args, kwargs, self._priority())
+        self._queue.enqueue(request)
+        return request.future
+
+    def _priority(self) -> Priority:
+        return Priority.FUNCTIONAL
+
+    def _refuse_if_hopeless(self) -> None:
+        lifecycle = self._queue.component.membrane.lifecycle
+        lifecycle.refuse_if_hopeless(self._interface, self._operation)
+
+
+class ControlPort(QueuePort):
+    """The port of one control operation: its priority is looked up, and no state refuses it."""
+
+    __slots__ = ()
+
+    def _priority(self) -> Priority:
+        priorities = self._queue.component.membrane["priority"]
+        chosen: Priority = priorities.get(self._interface, self._operation)  # type: ignore[attr-defined]  # the priority controller imports this module
+        return chosen
+
+    def _refuse_if_hopeless(self) -> None:
+        """Serve control calls in every state."""

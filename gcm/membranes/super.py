@@ -1,0 +1,16 @@
+"""The `super` controller: the composites that a component is part of."""
+
+from __future__ import annotations
+
+from gcm.membranes.controller import Controller
+
+
+class SuperController(Controller):
+    """Knows the parents; a shared component has several."""
+
+    __slots__ = ()
+    name = "super"
+
+    def parents(self) -> list[str]:
+        """Return the paths of the composites that hold the component."""
+        return [parent.path for parent in self.component.parents]

@@ -1,0 +1,18 @@
+"""The nearest known name, for messages about an unknown one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return "did you mean 'x'?" for the known name most like `name`, or nothing.
+
+    >>> did_you_mean("greter", ["greeter", "logger"])
+    "did you mean 'greeter'?"
+    """
+    names = list(known)
+    folded = {candidate.casefold(): candidate for candidate in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    return f"did you mean '{folded[near[0]]}'?" if near else ""
