@@ -13,11 +13,12 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 class Hints:
     """The resolved annotations of a function, and a sentence for each that was not resolved.
 
-    An annotation that could not be resolved is kept as its text.
+    An annotation that could not be resolved is kept as its text. Both are by the name of the
+    parameter, or 'return'.
     """
 
     types: Mapping[str, Any]
-    problems: tuple[str, ...]
+    problems: Mapping[str, str]
 
     def of(self, name: str) -> Any:
         """Return the annotation of a parameter, or of 'return'; `Any` where nothing is written."""
@@ -34,14 +35,14 @@ def resolve_hints(function: Callable[..., Any], owner: type[Any]) -> Hints:
     }
     names[owner.__name__] = owner
     types: dict[str, Any] = {}
-    problems = []
+    problems: dict[str, str] = {}
     for name, written in getattr(function, "__annotations__", {}).items():
         try:
             types[name] = _resolve(written, getattr(function, "__globals__", {}), names)
         except Exception as error:  # an annotation is code of the user's and may raise anything
             types[name] = str(written)
-            problems.append(_problem(name, written, error))
-    return Hints(types, tuple(problems))
+            problems[name] = _problem(name, written, error)
+    return Hints(types, problems)
 
 
 def split_annotated(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -91,7 +91,7 @@ def signature_of(interface: type[Any]) -> Signature:
     Operations are the public methods of the class and of its bases. Raises SignatureError, with
     every fault listed, for members that no call can reach and annotations that name nothing. In a
     class made inside a function such annotations are kept as text, because nobody can resolve
-    them.
+    them; what `Annotated` says must be resolvable everywhere.
 
     >>> signature_of(Greeter).operations["greet"].parameters  # doctest: +SKIP
     """
@@ -157,8 +157,13 @@ def make_operation(
 ) -> Operation:
     """Make an operation of a signature that has no `self` any more."""
     hints = resolve_hints(function, owner)
-    if "<locals>" not in owner.__qualname__:
-        faults += [f"'{name}': {problem}" for problem in hints.problems]
+    local = "<locals>" in owner.__qualname__
+    faults += [
+        f"'{name}': {problem}"
+        for key, problem in hints.problems.items()
+        # Text is good enough for a comparison, but hides what an `Annotated` says of distribution.
+        if not local or "Annotated[" in hints.types[key]
+    ]
     mark = distribution_mark(function)
     common = mark.common or distribution_mark(owner).common
     faults += [

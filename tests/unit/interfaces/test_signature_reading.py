@@ -34,13 +34,13 @@ class Named(Protocol):
 
 class Shape(Named, Protocol):
     limit: int
-    unit = "m"
+    unit: str = "m"
 
     def overridden(self, a: int, b: str = "x") -> int: ...
 
     def scale(self, factor: float, /, *others: int, exact: bool = True, **rest: str) -> None: ...
 
-    def bare(self, thing): ...  # type: ignore[no-untyped-def,misc]  # a missing annotation is the point
+    def bare(self, thing): ...  # type: ignore[no-untyped-def]  # a missing annotation is the point
 
     def _private(self) -> None: ...
 
@@ -216,6 +216,21 @@ def test_in_a_protocol_made_inside_a_function_only_local_names_stay_text() -> No
     assert [one.annotation for one in put.parameters] == ["Item", int]
     assert put.result == "list[Item]"
     assert signature_of(Local).operations["next"].result is Local
+
+
+def test_a_distribution_is_not_lost_with_an_annotation_that_stays_text() -> None:
+    class Item:
+        pass
+
+    class Local(Protocol):
+        def put(self, items: Annotated[list[Item], one_to_one]) -> Item: ...
+
+    with pytest.raises(SignatureError) as caught:
+        signature_of(Local)
+    (fault,) = caught.value.faults
+    assert fault.startswith(
+        "'put': the annotation 'Annotated[list[Item], one_to_one]' of parameter 'items' uses 'Item'"
+    )
 
 
 def test_self_may_hide_in_variadic_arguments() -> None:
