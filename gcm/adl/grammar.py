@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -112,7 +113,11 @@ def _conform(node: Node, diagnostics: Diagnostics) -> Node | None:
     complete = _has_required(node, element, attributes, diagnostics)
     conforming = [_conform(child, diagnostics) for child in named]
     children = tuple([child for child in conforming if child is not None])
-    return replace(node, attributes=attributes, children=children) if complete else None
+    if not complete:
+        return None
+    if _same(children, node.children) and attributes == node.attributes:
+        return node
+    return replace(node, attributes=attributes, children=children)
 
 
 def _known_attributes(node: Node, element: Element, diagnostics: Diagnostics) -> dict[str, str]:
@@ -190,6 +195,10 @@ def _check_occurrences(
                 node.location,
                 hint=f"add <{tag}> inside it",
             )
+
+
+def _same(ones: Sequence[Node], others: Sequence[Node]) -> bool:
+    return len(ones) == len(others) and all(map(operator.is_, ones, others))
 
 
 def _shortened(text: str, width: int = 40) -> str:

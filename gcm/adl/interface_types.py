@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from gcm.adl.classes import ClassFault, LoadClass
 from gcm.adl.findings import Findings
 from gcm.adl.model import InterfaceNode
-from gcm.components.declarations import declared_interfaces
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.signature import signature_of
@@ -23,13 +22,16 @@ E = TypeVar("E", bound=StrEnum)
 class TypeReader:
     """Makes the interface types of one component; faults go to `findings`.
 
-    `broken` collects the names of interfaces that could not be made.
+    `broken` collects the names of interfaces that could not be made; `incomplete` tells that
+    there may be others, because the content class could not be read.
     """
 
     findings: Findings
     load_class: LoadClass
+    declared: Callable[[type[Any]], Sequence[InterfaceType]]
     path: str
-    broken: set[str]
+    broken: set[str] = field(default_factory=set)
+    incomplete: bool = False
 
     def read(
         self, nodes: Sequence[InterfaceNode], content: type[Any] | None, location: Location
@@ -53,11 +55,12 @@ class TypeReader:
         if content is None:
             return {}
         try:
-            return {one.name: one for one in declared_interfaces(content)}
+            return {one.name: one for one in self.declared(content)}
         except Exception as error:  # annotations are code of the user's and may raise anything
             hint = error.cure if isinstance(error, IllegalTypeError) else ""
             what = error.what if isinstance(error, IllegalTypeError) else str(error)
             message = f"what the class '{content.__qualname__}' declares cannot be read: {what}"
+            self.incomplete = True
             self.findings.report("illegal-declaration", message, location, self.path, hint=hint)
             return {}
 

@@ -95,16 +95,16 @@ def _why_incomplete(document: Document) -> str:
 def _open(
     path: PathLike, roots: Sequence[PathLike], diagnostics: Diagnostics
 ) -> tuple[Resolver, Source, Document, list[Path]] | None:
-    """Read the first document; with it the folders are known in which the rest is searched."""
+    """Read the first document; it tells the folders in which the rest is searched."""
     source = Source(os.fspath(path))
-    first = Resolver(FileLoader(), Diagnostics()).document(source)
-    folder = Path(path).parent
-    implied = implied_root(Path(path), first.name) if first else folder
-    folders = list(dict.fromkeys([folder, implied, *map(Path, roots)]))
-    resolver = Resolver(FileLoader(folders[1:]), diagnostics)
+    loader = FileLoader()
+    resolver = Resolver(loader, diagnostics)
     document = resolver.document(source)
     if document is None:
         return None
+    implied = implied_root(Path(path), document.name)
+    folders = list(dict.fromkeys([Path(path).parent, implied, *map(Path, roots)]))
+    loader.add_roots(folders[1:])
     stem = Path(path).stem
     if not same_definition(stem, document.name):
         diagnostics.report(

@@ -39,8 +39,13 @@ class FileLoader:
     """
 
     def __init__(self, roots: Sequence[str | os.PathLike[str]] = ()) -> None:
-        self._roots = tuple(Path(root) for root in roots)
+        self._roots = [Path(root) for root in roots]
         self._found: dict[tuple[str, Path], Source | None] = {}
+
+    def add_roots(self, roots: Iterable[str | os.PathLike[str]]) -> None:
+        """Search these folders too, after the ones that are searched already."""
+        self._roots += map(Path, roots)
+        self._found.clear()
 
     def find(self, name: str, including: str) -> Source | None:
         """Return the first file of that name."""

@@ -12,10 +12,11 @@ from gcm.adl.findings import Findings
 from gcm.adl.interface_types import TypeReader
 from gcm.adl.model import Body, ComponentNode
 from gcm.adl.plan import InterceptorPlan, MembraneKind, NodeCardinality, VirtualNodePlan
+from gcm.components.declarations import declared_interfaces
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.compatibility import content_mismatches
-from gcm.interfaces.types import ComponentType
+from gcm.interfaces.types import ComponentType, InterfaceType
 
 
 @dataclass(slots=True)
@@ -25,6 +26,8 @@ class TraitsReader:
     findings: Findings
     load_class: LoadClass
     _known: dict[int, tuple[Body, Traits]] = field(default_factory=dict)
+    _mismatches: dict[tuple[type, type, bool], tuple[str, ...]] = field(default_factory=dict)
+    _declared: dict[type, tuple[InterfaceType, ...]] = field(default_factory=dict)
 
     def read(self, node: ComponentNode, path: str) -> Traits:
         """Return the traits of a component that is not a reference to a shared one."""
@@ -33,18 +36,41 @@ class TraitsReader:
             self._known[id(node.body)] = node.body, _Reading(self, node, path).read()
         return self._known[id(node.body)][1]
 
+    def mismatches(
+        self, content: type[Any], signature: type[Any], gathercast: bool
+    ) -> tuple[str, ...]:
+        """Return why a class cannot serve a signature; compared once for each pair."""
+        key = content, signature, gathercast
+        if key not in self._mismatches:
+            try:
+                found = content_mismatches(content, signature, gathercast=gathercast)
+                self._mismatches[key] = tuple(map(str, found))
+            except IllegalTypeError as error:
+                self._mismatches[key] = (error.what,)
+        return self._mismatches[key]
+
+    def declared(self, content: type[Any]) -> tuple[InterfaceType, ...]:
+        """Return what a class declares; read once for each class. Raises what its code raises."""
+        if content not in self._declared:
+            self._declared[content] = declared_interfaces(content)
+        return self._declared[content]
+
+    def type_reader(self, path: str) -> TypeReader:
+        """Return a reader of the interface types of the component at `path`."""
+        return TypeReader(self.findings, self.load_class, self.declared, path)
+
     def read_membrane(self, node: ComponentNode, path: str) -> Traits:
         """Return the traits of the assembly inside a membrane."""
-        broken: set[str] = set()
-        reader = TypeReader(self.findings, self.load_class, path, broken)
+        reader = self.type_reader(path)
         component_type = reader.read(node.body.interfaces, None, node.location)
-        return Traits(component_type, broken=frozenset(broken))
+        return Traits(component_type, broken=frozenset(reader.broken))
 
 
 class _Reading:
     """The reading of one body."""
 
     def __init__(self, reader: TraitsReader, node: ComponentNode, path: str) -> None:
+        self._reader = reader
         self._findings = reader.findings
         self._load_class = reader.load_class
         self._node = node
@@ -55,27 +81,27 @@ class _Reading:
     def read(self) -> Traits:
         kind, description = self._membrane()
         content = self._content(kind)
-        broken: set[str] = set()
-        types = TypeReader(self._findings, self._load_class, self._path, broken)
+        types = self._reader.type_reader(self._path)
         where = self._body.content.location if self._body.content else self._node.location
         component_type = types.read(self._body.interfaces, content, where)
+        self._incomplete = self._incomplete or types.incomplete
         if kind is not MembraneKind.COMPOSITE:
             self._check_primitive(component_type, content)
         return Traits(
-            component_type,
-            kind,
-            description,
-            content,
-            read_attributes(
-                self._body.attributes, content, self._load_class, self._findings, self._path
-            )
-            if not self._incomplete
-            else (),
-            self._interceptors(),
-            self._virtual_node(),
-            frozenset(broken),
-            self._incomplete,
+            component_type=component_type,
+            kind=kind,
+            description=description,
+            content=content,
+            attributes=() if self._incomplete else self._attributes(content),
+            interceptors=self._interceptors(),
+            virtual_node=self._virtual_node(),
+            broken=frozenset(types.broken),
+            incomplete=self._incomplete,
         )
+
+    def _attributes(self, content: type[Any] | None) -> tuple[tuple[str, object], ...]:
+        node = self._body.attributes
+        return read_attributes(node, content, self._load_class, self._findings, self._path)
 
     # ---------------------------------------------------------------------------- membrane, content
 
@@ -152,12 +178,7 @@ class _Reading:
         self, content: type[Any], name: str, signature: type[Any], gathercast: bool
     ) -> None:
         where = self._body.content.location if self._body.content else self._node.location
-        try:
-            found = [
-                str(one) for one in content_mismatches(content, signature, gathercast=gathercast)
-            ]
-        except IllegalTypeError as error:
-            found = [error.what]
+        found = self._reader.mismatches(content, signature, gathercast)
         if found:
             message = (
                 f"the class '{content.__qualname__}' cannot serve interface '{name}'"

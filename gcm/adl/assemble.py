@@ -1,0 +1,152 @@
+"""Makes live components of a plan, with the same factory that programs use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from gcm.adl.plan import AssemblyPlan, BindingPlan, ComponentPlan, MembraneKind, MembranePlan
+from gcm.components.composite import Composite
+from gcm.components.factory import new_component
+from gcm.components.model import Component
+from gcm.errors import AdlError
+from gcm.interfaces.interface import ServerEnd
+from gcm.membranes.attribute import AttributeController
+from gcm.membranes.content import ContentController
+from gcm.membranes.descriptions import DESCRIPTIONS
+from gcm.membranes.interceptor import Interceptor, InterceptorController
+from gcm.membranes.membrane import MembraneDescription
+from gcm.membranes.membrane_controller import MembraneController
+
+Make = Callable[[ComponentPlan], Component]
+FindRemote = Callable[[str], ServerEnd]
+
+THIS = "this"
+
+
+def describe_membrane(plan: MembranePlan) -> MembraneDescription:
+    """Return the controllers that a plan asks for."""
+    if plan.description is not None:
+        return cast(MembraneDescription, plan.description)
+    return DESCRIPTIONS[plan.kind.value]
+
+
+def make_component(plan: ComponentPlan) -> Component:
+    """Make the bare component of a plan, without its sub-components."""
+    content = None if plan.membrane.kind is MembraneKind.COMPOSITE else plan.content
+    return new_component(plan.name, plan.component_type, describe_membrane(plan.membrane), content)
+
+
+def assemble(
+    plan: AssemblyPlan, *, make: Make = make_component, find_remote: FindRemote | None = None
+) -> Component:
+    """Make, fill, configure and bind everything in `plan`; return the root, stopped.
+
+    `make` makes one bare component and can put it elsewhere; `find_remote` turns a remote
+    reference into a server end.
+
+    Raises:
+        AdlError: a content class cannot be instantiated, or a remote reference appears and there
+            is no `find_remote`; with the place in the document.
+    """
+    assembler = _Assembler(make, find_remote)
+    root = assembler.make(plan.root)
+    assembler.share(plan.root)
+    assembler.bind(plan.root)
+    return root
+
+
+class _Assembler:
+    def __init__(self, make: Make, find_remote: FindRemote | None) -> None:
+        self._make = make
+        self._find_remote = find_remote
+        self._made: dict[str, Component] = {}
+
+    def make(self, plan: ComponentPlan) -> Component:
+        component = self._made[plan.path] = self._make(plan)
+        if plan.attributes:
+            attributes = component.controller(AttributeController)
+            for name, value in plan.attributes:
+                attributes.set(name, value)
+        if isinstance(component, Composite):
+            content = component.controller(ContentController)
+            for child in plan.components:
+                content.add(self.make(child))
+        self._fill_membrane(component, plan)
+        return component
+
+    def share(self, plan: ComponentPlan) -> None:
+        """Add the shared components, now that all of them exist."""
+        for shared in plan.shared:
+            holder = self._made[plan.path]
+            holder.controller(ContentController).add(self._made[shared.target])
+        for child in plan.components:
+            self.share(child)
+
+    def bind(self, plan: ComponentPlan) -> None:
+        for child in plan.components:
+            self.bind(child)
+        for binding in plan.bindings:
+            self._bind_one(plan, binding)
+
+    def _bind_one(self, plan: ComponentPlan, binding: BindingPlan) -> None:
+        name, interface = binding.client
+        if isinstance(binding.server, str):
+            server = self._remote(binding.server, binding)
+        else:
+            server = self._server(plan, *binding.server)
+        self._part(plan, name).bind(interface, server)
+
+    def _server(self, plan: ComponentPlan, name: str, interface: str) -> ServerEnd:
+        part = self._part(plan, name)
+        if name == THIS and isinstance(part, Composite):
+            return part.inner_server(interface)
+        return part.server(interface)
+
+    def _part(self, plan: ComponentPlan, name: str) -> Component:
+        if name == THIS:
+            return self._made[plan.path]
+        shared = next((one.target for one in plan.shared if one.name == name), None)
+        return self._made[shared or f"{plan.path}/{name}"]
+
+    def _remote(self, reference: str, binding: BindingPlan) -> ServerEnd:
+        if self._find_remote is None:
+            raise AdlError(
+                f"{binding.location}: the remote reference '{reference}' cannot be reached from "
+                "one process",
+                cure="Deploy the assembly with gcm-deploy, or bind a local component",
+            )
+        return self._find_remote(reference)
+
+    def _fill_membrane(self, component: Component, plan: ComponentPlan) -> None:
+        membrane = plan.membrane
+        if not membrane.components and not plan.interceptors:
+            return
+        holder = component.controller(MembraneController)
+        for part in membrane.components:
+            holder.add(self.make(part))
+        for binding in membrane.bindings:
+            client, server = ".".join(binding.client), ".".join(binding.server)
+            if binding.client[0] == THIS:
+                holder.export(binding.client[1], server)
+            else:
+                holder.bind(client, server)
+        for part in membrane.components:
+            self.share(part)
+            self.bind(part)
+        holder.start()
+        interceptors = component.controller(InterceptorController)
+        for planned in plan.interceptors:
+            interceptors.add(
+                self._interceptor(component, planned.component, planned.factory), planned.interface
+            )
+
+    @staticmethod
+    def _interceptor(component: Component, name: str, factory: object) -> Interceptor:
+        if not name:
+            return cast(Callable[[], Interceptor], factory)()
+        part = component.controller(MembraneController).part(name)
+        server = next(
+            known for known in part.servers if known.type.signature.__name__ == "Interceptor"
+        )
+        return cast(Interceptor, server.stub)
