@@ -32,7 +32,7 @@ _VARIABLE = ElementType(
     "A value used as `${name}` in any attribute. `--set name=value` wins over the environment, "
     "which wins over `value`.",
     (
-        Attribute("name", Kind.RAW, "The name between `${` and `}`.", required=True),
+        Attribute("name", Kind.NAME, "The name between `${` and `}`.", required=True),
         Attribute("value", Kind.RAW, "The default; without one the value must be given."),
         Attribute("environment", Kind.RAW, "The environment variable that overrides the default."),
     ),

@@ -86,7 +86,7 @@ def _program(entry: Entry, name: str, reading: Reading) -> tuple[ProgramKind, st
     kind = written[0]
     path = entry.text(kind)
     if not path:
-        reading.fault("empty-attribute", f"{kind} of application '{name}' is empty", entry.location)
+        reading.fault("empty-program", f"{kind} of application '{name}' is empty", entry.location)
     elif _is_staged(entry, kind):
         path = reading.existing(path, f"the {kind} of application '{name}'", entry.location)
     return kind, path

@@ -139,7 +139,7 @@ def _group(entry: Entry, reading: Reading) -> list[tuple[str, str]]:
     hosts, names = entry.hosts("hosts"), entry.hosts("names")
     if not hosts and not names:
         reading.fault(
-            "missing-attribute",
+            "empty-nodes",
             "<nodes> needs 'hosts', 'names' or both",
             entry.location,
             hint='for example hosts="node[01-16]"',

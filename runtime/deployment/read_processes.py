@@ -69,7 +69,7 @@ def _check_attributes(entry: Entry, kind: ProcessKind, reading: Reading) -> None
     needed = {ProcessKind.SSH: "hosts", ProcessKind.MPI: "on"}.get(kind)
     if needed and needed not in entry.attributes:
         reading.fault(
-            "missing-attribute",
+            "incomplete-process",
             f"process '{name}' of kind {kind} needs the attribute '{needed}'",
             entry.location,
         )

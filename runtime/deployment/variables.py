@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gcm.documents import Diagnostics, Location, Node, did_you_mean
+from runtime.deployment.grammar import NAME_PATTERN
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_NAME = re.compile(NAME_PATTERN)
 _USE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _ENVIRONMENT_PREFIX = "env."
+_BUILT_IN_PREFIX = "descriptor."
 
 
 class Origin(StrEnum):
@@ -163,7 +165,9 @@ def declare_variables(
     Reports duplicate and ill-formed names, and settings for variables that do not exist.
     """
     declared = {
-        f"descriptor.{name}": _Declared(value, Origin.BUILT_IN, root.location.file, root.location)
+        f"{_BUILT_IN_PREFIX}{name}": _Declared(
+            value, Origin.BUILT_IN, root.location.file, root.location
+        )
         for name, value in built_in.items()
     }
     for node in root.children:
@@ -171,7 +175,7 @@ def declare_variables(
             _declare(node, declared, settings, environment, diagnostics)
     for name in settings:
         if name not in declared or declared[name].origin is Origin.BUILT_IN:
-            own = [known for known in declared if not known.startswith("descriptor.")]
+            own = [known for known in declared if not known.startswith(_BUILT_IN_PREFIX)]
             diagnostics.report(
                 "unknown-setting",
                 f"--set {name}=... sets a variable that the descriptor does not declare",
@@ -189,14 +193,17 @@ def _declare(
     diagnostics: Diagnostics,
 ) -> None:
     name = node.attributes["name"]
-    if not _NAME.fullmatch(name):
+    if name.startswith((_ENVIRONMENT_PREFIX, _BUILT_IN_PREFIX)) or "${" in name:
         diagnostics.report(
-            "bad-name",
+            "reserved-name",
             f"'{name}' cannot be the name of a variable",
             node.location,
-            hint="use letters, digits, '_' and '-', and begin with a letter or '_'",
+            hint="names that begin with 'env.' or 'descriptor.' have a meaning of their own, and "
+            "names do not use variables",
         )
         return
+    if not _NAME.fullmatch(name):
+        return  # the check of the structure reports it
     if name in declared:
         diagnostics.report(
             "duplicate-name",
