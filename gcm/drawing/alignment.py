@@ -5,68 +5,87 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gcm.drawing.board import Board
-from gcm.drawing.ordering import separation, wishes
+from gcm.drawing.ordering import EFFORT, separation, wishes
 
-SWEEPS = 6
-INERTIA = 0.25
+SWEEPS = 5
+INERTIA = 0.5
 """How much an item that nothing pulls wants to stay, against 1 of a box that is pulled."""
 
 
 def align(board: Board) -> int:
-    """Place all items, keeping each column's order; return the height of it all, from zero on."""
+    """Place all items, keeping each column's order; return the height of it all, from zero on.
+
+    The columns come stacked and centred. No item is pulled out of the heights that they take up
+    now: a straight wire is not worth a picture twice as tall.
+    """
+    window = _window(board)
     numbers = range(len(board.columns))
-    for sweep in range(SWEEPS):
-        rightward = sweep % 2 == 0
+    for sweep in range(SWEEPS if len(board.items) * SWEEPS <= EFFORT else 1):
+        rightward = sweep % 2 == 1
         for number in numbers if rightward else reversed(numbers):
-            sides = (True, False) if sweep == SWEEPS - 1 else (rightward,)
-            _align_column(board, number, sides)
-    highest = min((item.top for item in board.items), default=0)
+            _align_column(board, number, window, rightward=rightward)
+    highest, lowest = _window(board)
     for item in board.items:
         item.top -= highest
-    return max((item.top + item.height for item in board.items), default=0)
+    return lowest - highest
 
 
-def _align_column(board: Board, number: int, sides: tuple[bool, ...]) -> None:
-    """Move a column's items towards what they are connected to, on the given sides."""
-    column = board.columns[number]
-    wanted: dict[int, list[int]] = {}
-    for of_right in sides:
-        channel = number - 1 if of_right else number
-        if 0 <= channel < len(board.channels):
-            for pin, height in wishes(board.channels[channel], board, of_right=of_right):
-                wanted.setdefault(pin.item, []).append(height - pin.offset)
-    if not wanted:
+def _window(board: Board) -> tuple[int, int]:
+    """Return the least and the greatest height that any item reaches."""
+    highest = min((item.top for item in board.items), default=0)
+    return highest, max((item.top + item.height for item in board.items), default=0)
+
+
+def _align_column(board: Board, number: int, window: tuple[int, int], *, rightward: bool) -> None:
+    """Move a column's items towards what they are connected to on one side."""
+    channel = number - 1 if rightward else number
+    if not 0 <= channel < len(board.channels):
         return
-    shifts = [0]
-    for upper, lower in zip(column, column[1:], strict=False):
-        shifts.append(shifts[-1] + separation(board, upper, lower))
-    tops = []
-    weights = []
-    for item in column:
-        choices = sorted(wanted.get(item, ()))
-        middle = choices[(len(choices) - 1) // 2] if choices else board.items[item].top
-        tops.append(middle)
-        weights.append(board.items[item].weight if choices else INERTIA)
-    desired = [top - shift for top, shift in zip(tops, shifts, strict=True)]
-    for item, level, shift in zip(column, monotone(desired, weights), shifts, strict=True):
-        board.items[item].top = level + shift
+    wanted: dict[int, list[int]] = {}
+    for pin, height in wishes(board.channels[channel], board, of_right=rightward):
+        wanted.setdefault(pin.item, []).append(height - pin.offset)
+    column = board.columns[number]
+    shift = 0
+    shifts, desired, weights = [], [], []
+    for position, number_of_item in enumerate(column):
+        item = board.items[number_of_item]
+        shift += separation(board, column[position - 1], number_of_item) if position else 0
+        choices = sorted(wanted.get(number_of_item, ()))
+        top = choices[(len(choices) - 1) // 2] if choices else item.top
+        top = max(window[0], min(top, window[1] - item.height))
+        shifts.append(shift)
+        desired.append(top - shift)
+        weights.append(item.weight if choices else INERTIA)
+    for number_of_item, level, down in zip(column, monotone(desired, weights), shifts, strict=True):
+        board.items[number_of_item].top = level + down
 
 
-def monotone(values: Sequence[float], weights: Sequence[float]) -> list[int]:
-    """Return the never-decreasing whole numbers nearest to the values, by weighted squares.
+def monotone(values: Sequence[int], weights: Sequence[float]) -> list[int]:
+    """Return never-decreasing whole numbers nearest to the values, by weighted distances.
 
-    The pooling of neighbours that would decrease, in linear time.
+    Neighbours that would decrease are pooled at their median: that leaves most wires of a pool
+    straight, where a mean would bend them all a little.
 
-    >>> monotone([1, 5, 3, 9], [1, 1, 1, 1])
-    [1, 4, 4, 9]
+    >>> monotone([1, 7, 3, 4, 9], [1, 1, 1, 1, 1])
+    [1, 4, 4, 4, 9]
     """
-    blocks: list[tuple[float, float, int]] = []
+    pools: list[tuple[int, list[tuple[int, float]]]] = []
     for value, weight in zip(values, weights, strict=True):
-        mean, total, count = float(value), float(weight), 1
-        while blocks and blocks[-1][0] >= mean:
-            before, its_weight, its_count = blocks.pop()
-            mean = (mean * total + before * its_weight) / (total + its_weight)
-            total += its_weight
-            count += its_count
-        blocks.append((mean, total, count))
-    return [int(mean // 1) for mean, _, count in blocks for _ in range(count)]
+        level, members = value, [(value, weight)]
+        while pools and pools[-1][0] > level:
+            members = sorted(pools.pop()[1] + members)
+            level = _median(members)
+        pools.append((level, members))
+    return [level for level, members in pools for _ in members]
+
+
+def _median(members: Sequence[tuple[int, float]]) -> int:
+    """Return the weighted median of sorted members, the middle of two where they balance."""
+    missing = sum(weight for _, weight in members) / 2
+    for position, (value, weight) in enumerate(members):
+        missing -= weight
+        if missing < 0:
+            return value
+        if missing == 0:
+            return (value + members[position + 1][0]) // 2
+    raise AssertionError("the weights of a pool are positive")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from gcm.drawing.metrics import CROSSING_MARGIN
 from gcm.drawing.scene import Link
 
-CROSSING_WEIGHT = 3
+CROSSING_WEIGHT = 2
 """How much more a wire that passes wants to be straight than a box wants to be in line."""
 
 
@@ -102,7 +103,7 @@ def connect(board: Board, links: Sequence[Link], ends: Mapping[tuple[str, str], 
         pins.append(end.pin)
         channels = _visited(start.channel, end.channel)
         board.routes.append(Route(link, net, tuple(pins), channels))
-        for channel, pair in zip(channels, zip(pins, pins[1:], strict=False), strict=True):
+        for channel, pair in zip(channels, pairwise(pins), strict=True):
             both = sides.setdefault((net, channel), ({}, {}))
             for pin in pair:
                 both[column_of[pin.item] != channel][pin] = None

@@ -34,7 +34,10 @@ def arrange(layers: Sequence[int], sizes: Sequence[Size]) -> list[Cell]:
     members: list[list[int]] = [[] for _ in range(max(layers) + 1)]
     for box, layer in enumerate(layers):
         members[layer].append(box)
-    tall = max(metrics.COLUMN_HEIGHT, int(metrics.SLENDER * math.sqrt(area / metrics.ASPECT)))
+    tallest = max(size.height for size in sizes)
+    tall = max(
+        metrics.COLUMN_HEIGHT, tallest, int(metrics.SLENDER * math.sqrt(area / metrics.ASPECT))
+    )
     columns = [part for layer in members for part in _parts(layer, sizes, tall)]
     wide = max(metrics.ROW_WIDTH, int(metrics.BROAD * math.sqrt(area * metrics.ASPECT)))
     cells: dict[int, Cell] = {}
@@ -77,9 +80,7 @@ def _parts(layer: list[int], sizes: Sequence[Size], limit: int) -> Iterable[list
     return [part for part in parts if part]
 
 
-def _rows(
-    columns: list[list[int]], sizes: Sequence[Size], limit: int
-) -> Iterable[list[list[int]]]:
+def _rows(columns: list[list[int]], sizes: Sequence[Size], limit: int) -> Iterable[list[list[int]]]:
     """Cut the row of columns into bands of about equal width, each at most about `limit` wide."""
     widths = [
         max(sizes[box].width for box in column) + 3 * metrics.CHANNEL_MARGIN for column in columns

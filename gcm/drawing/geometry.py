@@ -33,10 +33,13 @@ class PlacedPort:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A drawn binding: its corners from client to server; wires of one net share a colour."""
+    """A drawn binding: its corners from client to server, and the number of its colour.
+
+    Zero is for nets that run straight, which need no colour to be followed.
+    """
 
     link: Link
-    net: int
+    colour: int
     points: tuple[Point, ...]
 
     def lowered(self, distance: int) -> Wire:

@@ -101,10 +101,12 @@ def _wires(
     def end(component: str, interface: str) -> Point:
         return touch[component, made.meanings[component, interface].name]
 
+    bent = sorted({net for found in tracks for net in found})
+    colours = {net: number for number, net in enumerate(bent, start=1)}
     return tuple(
         Wire(
             route.link,
-            route.net,
+            colours.get(route.net, 0),
             simplified(
                 [
                     end(*route.link.client),

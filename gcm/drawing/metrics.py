@@ -24,7 +24,7 @@ STRETCH = 1.6
 """How many times wider a leaf may become to be as wide as its siblings."""
 
 # Ports.
-PORT_ROW = 19
+PORT_ROW = 20
 BORDER_ROW = 24
 LABEL_ROOM = 16
 """How far below the top of its row a composite's port sits; its name stands above the wire."""
@@ -53,7 +53,7 @@ BROAD = 1.4
 
 _WIDTHS = (
     ("|'.,:;ijlI!", 0.34),
-    (" ()[]{}`ftrJ/\\-\"*°", 0.42),
+    (' ()[]{}`ftrJ/\\-"*°', 0.42),
     ("ckszvxy_?LTFEYZ^", 0.62),
     ("abdeghnopqu0123456789$ACKPSRBVX&", 0.7),
     ("DGHNOQU+<>=~#", 0.84),

@@ -9,6 +9,8 @@ from itertools import chain
 from gcm.drawing.board import Board, Pin, Strand
 
 SWEEPS = 8
+EFFORT = 24_000
+"""Items times sweeps, beyond which there are fewer sweeps: a picture is worth a second or two."""
 BUS = 3
 """The pins on one side of a channel that make a net a bus."""
 
@@ -19,7 +21,7 @@ def order(board: Board) -> None:
         column.sort(key=lambda item: board.items[item].band)
         stack(board, column)
     best, fewest = _snapshot(board), crossings(board)
-    for sweep in range(SWEEPS):
+    for sweep in range(max(1, min(SWEEPS, EFFORT // len(board.items)))):
         if not fewest:
             break
         rightward = sweep % 2 == 0
@@ -41,20 +43,19 @@ def separation(board: Board, upper: int, lower: int) -> int:
 
 
 def stack(board: Board, column: Sequence[int]) -> None:
-    """Put the items of a column directly one below another, centred around zero."""
+    """Put the items of a column directly one below another, its boxes centred around zero."""
     top = 0
     for position, item in enumerate(column):
         top += separation(board, column[position - 1], item) if position else 0
         board.items[item].top = top
-    if column:
-        half = (top + board.items[column[-1]].height) // 2
+    boxes = [board.items[item] for item in column if board.items[item].height]
+    if boxes:
+        half = (boxes[0].top + boxes[-1].top + boxes[-1].height) // 2
         for item in column:
             board.items[item].top -= half
 
 
-def wishes(
-    strands: Iterable[Strand], board: Board, *, of_right: bool
-) -> Iterable[tuple[Pin, int]]:
+def wishes(strands: Iterable[Strand], board: Board, *, of_right: bool) -> Iterable[tuple[Pin, int]]:
     """Yield each pin of one side of a channel with the height at which its wire arrives.
 
     On a bus, which has many pins, boxes look at boxes only, and passing wires at passing wires:
@@ -67,27 +68,34 @@ def wishes(
         else:
             groups = list(zip(_by_class(near, board), _by_class(far, board), strict=True))
         for pins, others in groups:
-            heights = sorted(board.y(pin) for pin in others)
-            if heights:
-                middle = heights[(len(heights) - 1) // 2]
+            if others:
+                middle = _middle([board.y(pin) for pin in others])
                 yield from ((pin, middle) for pin in pins)
 
 
-def turns(
-    strands: Iterable[Strand], board: Board, *, of_right: bool
-) -> Iterable[tuple[Pin, int]]:
+def turns(strands: Iterable[Strand], board: Board, *, of_right: bool) -> Iterable[tuple[Pin, int]]:
     """Yield each pin of a wire that turns back in a channel, with the middle of its pins."""
     for strand in strands:
         near, far = (strand.right, strand.left) if of_right else (strand.left, strand.right)
         if not far:
-            heights = sorted(board.y(pin) for pin in near)
-            middle = heights[(len(heights) - 1) // 2]
+            middle = _middle([board.y(pin) for pin in near])
             yield from ((pin, middle) for pin in near)
 
 
-def _by_class(pins: Sequence[Pin], board: Board) -> tuple[list[Pin], list[Pin]]:
-    boxes = [pin for pin in pins if board.items[pin.item].height]
-    passing = [pin for pin in pins if not board.items[pin.item].height]
+def _middle(heights: list[int]) -> int:
+    """Return the median; of two heights the upper one, so that one of the wires runs straight."""
+    heights.sort()
+    half = len(heights) // 2
+    if len(heights) % 2:
+        return heights[half]
+    if len(heights) == 2:
+        return heights[0]
+    return (heights[half - 1] + heights[half]) // 2
+
+
+def _by_class(pins: Sequence[Pin], board: Board) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
+    boxes = tuple(pin for pin in pins if board.items[pin.item].height)
+    passing = tuple(pin for pin in pins if not board.items[pin.item].height)
     return boxes, passing
 
 

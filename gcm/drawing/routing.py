@@ -11,6 +11,7 @@ from gcm.drawing.board import Board, Pin, Route, Strand
 
 CLEARANCE = 8
 """How far two wires on the same track stay apart."""
+PASSES = 12
 OVERLAP_COST = 50
 """How many crossings are better than two wires that run over each other."""
 
@@ -27,18 +28,10 @@ class Span:
     """One net inside one channel: the heights it connects on both sides, each sorted."""
 
     net: int
+    top: int
+    bottom: int
     left: tuple[int, ...]
     right: tuple[int, ...]
-
-    @property
-    def top(self) -> int:
-        """Return the least height."""
-        return min(self.left[:1] + self.right[:1])
-
-    @property
-    def bottom(self) -> int:
-        """Return the greatest height."""
-        return max(self.left[-1:] + self.right[-1:])
 
 
 def tracks_of(board: Board, strands: Iterable[Strand]) -> dict[int, int]:
@@ -89,7 +82,8 @@ def _span(board: Board, strand: Strand) -> Span:
     def heights(pins: tuple[Pin, ...]) -> tuple[int, ...]:
         return tuple(sorted(board.y(pin) for pin in pins))
 
-    return Span(strand.net, heights(strand.left), heights(strand.right))
+    left, right = heights(strand.left), heights(strand.right)
+    return Span(strand.net, min(left[:1] + right[:1]), max(left[-1:] + right[-1:]), left, right)
 
 
 def _cost(first: Span, second: Span) -> int:
@@ -110,7 +104,7 @@ def _fewest_crossings(spans: list[Span]) -> list[Span]:
         spans,
         key=lambda span: span.left[0] if span.left[0] > span.right[0] else -span.left[0],
     )
-    for _ in range(min(len(spans), 12)):
+    for _ in range(PASSES):
         swapped = False
         for here in range(len(spans) - 1):
             first, second = spans[here], spans[here + 1]
@@ -123,14 +117,19 @@ def _fewest_crossings(spans: list[Span]) -> list[Span]:
 
 
 def _pack(spans: list[Span]) -> dict[int, int]:
-    """Give each net the leftmost track right of all earlier nets that it would touch."""
+    """Give each net the leftmost track right of all earlier nets that it would touch.
+
+    `next_free` holds, for each slice of the height, the first track that no net has reached yet.
+    """
+    if not spans:
+        return {}
+    origin = min(span.top for span in spans) - CLEARANCE
+    slices = (max(span.bottom for span in spans) - origin) // CLEARANCE + 2
+    next_free = [0] * slices
     tracks: dict[int, int] = {}
-    used: list[tuple[int, int, int]] = []
     for span in spans:
-        track = 0
-        for top, bottom, taken in used:
-            if taken >= track and top - CLEARANCE < span.bottom and span.top < bottom + CLEARANCE:
-                track = taken + 1
-        used.append((span.top, span.bottom, track))
+        first, last = (span.top - origin) // CLEARANCE, (span.bottom - origin) // CLEARANCE
+        track = max(next_free[first - 1 : last + 2])
+        next_free[first : last + 1] = [track + 1] * (last + 1 - first)
         tracks[span.net] = track
     return tracks

@@ -117,8 +117,9 @@ def _wire(wire: Wire, path: str) -> str:
         escape(f"{path}.{name}" if component == THIS else f"{path}/{component}.{name}")
         for component, name in (wire.link.client, wire.link.server)
     ]
+    colour = 1 + (wire.colour - 1) % (WIRE_COLOURS - 1) if wire.colour else 0
     return (
-        f'<path class="wire wire{wire.net % WIRE_COLOURS}" d="{rounded(wire.points)}">'
+        f'<path class="wire wire{colour}" d="{rounded(wire.points)}">'
         f"<title>{ends[0]} → {ends[1]}</title></path>"
     )
 
@@ -181,9 +182,8 @@ def _text(classes: str, x: int, y: int, text: str, anchor: str = "start") -> str
 
 def _key(key: Key) -> Iterator[str]:
     if isinstance(key.sample, str):
-        yield (
-            f'<rect class="box {key.sample}" x="{key.x}" y="{key.y}" width="18" height="13" rx="3"/>'
-        )
+        place = f'x="{key.x}" y="{key.y}" width="18" height="13" rx="3"'
+        yield f'<rect class="box {key.sample}" {place}/>'
     else:
         x = key.x + (15 if key.sample.on_left else 3)
         path, is_funnel = outer_face(key.sample, composite=False)
