@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gcm.components.model import Component
-from gcm.errors import NoSuchInterfaceError
+from gcm.errors import IllegalBindingError, NoSuchInterfaceError
 from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.membrane import MembraneDescription
@@ -43,7 +43,8 @@ class Composite(Component):
         Raises:
             NoSuchInterfaceError: there is none.
         """
-        self.interface(name)
+        if name not in self._inner and self.type.find(name):
+            self.interface(name)
         if name not in self._inner:
             raise NoSuchInterfaceError(
                 f"there is no inner face '{name}'",
@@ -97,6 +98,10 @@ class Composite(Component):
         found = self.interface(name)
         return found if isinstance(found, ClientInterface) else self.inner_client(name)
 
+    def child(self, name: str) -> Component | None:
+        """Return the sub-component of that name, or None."""
+        return self._children.get(name)
+
     def put_child(self, child: Component) -> None:
         """Add `child`; the content controller has checked that it is legal."""
         self._children[child.name] = child
@@ -115,9 +120,26 @@ class Composite(Component):
 
     def target_of(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:
         """Return the way on through the other face of the interface."""
+        if interface.internal and interface.name not in self._interfaces:
+            return self._served_by_membrane(interface, operation)
         if interface.internal:
             return self.client(interface.name).way_out(operation)
         return self.inner_client(interface.name).way_out(operation)
+
+    def _served_by_membrane(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:
+        def serve(*args: Any, **kwargs: Any) -> Any:
+            exported = self.membrane.exported(interface.name)
+            if exported is None:
+                raise IllegalBindingError(
+                    f"'{operation}' was called, but nothing in the membrane serves the interface",
+                    component=self.path,
+                    interface=interface.name,
+                    cure="Let a non-functional component serve it: "
+                    'controller(MembraneController).export("name", "component.interface")',
+                )
+            return getattr(exported.stub, operation)(*args, **kwargs)
+
+        return serve
 
     def client_changed(self, interface: ClientInterface) -> None:
         """Lead the calls that come in at the other face of `interface` its new way."""
@@ -134,8 +156,13 @@ class Composite(Component):
                 face.wire()
 
     def _add_interface(self, declared: InterfaceType) -> ClientInterface | ServerInterface:
+        if declared.is_internal:  # it has no outer face: the membrane is at its other end
+            return self._add_face(declared)
         made = super()._add_interface(declared)
-        inside = declared.inner()
+        self._add_face(declared.inner())
+        return made
+
+    def _add_face(self, inside: InterfaceType) -> ClientInterface | ServerInterface:
         kind = ClientInterface if inside.is_client else ServerInterface
-        self._inner[declared.name] = kind(self, inside, internal=True)
+        made = self._inner[inside.name] = kind(self, inside, internal=True)
         return made

@@ -106,6 +106,9 @@ class Component:
             return self._add_interface(declared.with_name(name))
         if name.endswith(CONTROL_SUFFIX) and name.removesuffix(CONTROL_SUFFIX) in self.membrane:
             return self.membrane.control_interface(name.removesuffix(CONTROL_SUFFIX))
+        exported = self.membrane.exported(name)
+        if exported is not None:
+            return exported
         raise self._no_such_interface(name)
 
     def server(self, name: str) -> ServerInterface:

@@ -48,20 +48,26 @@ def lay_out(
         least_width=max(least_width, left + block.width + right + 2 * metrics.CHANNEL_MARGIN),
     )
     # Without wires, the ports' names and the loose children stand side by side.
-    block_top = made.height + 2 * metrics.BOX_MARGIN if made.wired and made.loose else 0
+    block_top = made.height + 2 * metrics.BOX_MARGIN if made.board.routes and made.loose else 0
     block_left = (left + across.width - right - block.width) // 2
-    at = {
-        child.box.name: Point(block_left + x, block_top + y)
+    at = _wired_corners(made, across)
+    at.update(
+        (child.box.name, Point(block_left + x, block_top + y))
         for child, (x, y) in zip(made.loose, spots, strict=True)
-    }
-    for item, (child, cell) in enumerate(zip(made.wired, made.cells, strict=True)):
-        middle = across.columns[cell.column]
-        at[child.box.name] = Point(middle - child.width // 2, made.board.items[item].top)
+    )
     placed = tuple(child.moved(*_down(at[child.box.name])) for child in children)
     borders = tuple(_border_port(port, made, across.width) for port in ports)
     height = max(made.height, block_top + block.height) + 2 * metrics.PADDING
     wires = _wires(made, across, tracks, placed, borders)
     return Interior(across.width, height, borders, placed, wires)
+
+
+def _wired_corners(made: Plan, across: Across) -> dict[str, Point]:
+    corner = {}
+    for item, (child, cell) in enumerate(zip(made.wired, made.cells, strict=True)):
+        x = across.columns[cell.column] - child.width // 2
+        corner[child.box.name] = Point(x, made.board.items[item].top)
+    return corner
 
 
 def _down(point: Point) -> Point:

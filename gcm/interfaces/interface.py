@@ -165,18 +165,23 @@ class ServerInterface(Interface):
 class ClientInterface(Interface):
     """An interface through which a component calls what it is bound to."""
 
-    __slots__ = ("_bound", "_stub", "rng")
+    __slots__ = ("_bound", "_stale", "_stub", "rng")
 
     def __init__(self, owner: Component, type: InterfaceType, *, internal: bool = False) -> None:
         super().__init__(owner, type, internal=internal)
-        self._bound: list[tuple[ServerEnd, Stub]] = []
+        self._bound: dict[ServerEnd, Stub] = {}
+        self._stale = False
         self._stub: Stub | None = None
         self.rng: Random | None = None
 
     @property
     def servers(self) -> tuple[ServerEnd, ...]:
         """What this interface is bound to, in binding order."""
-        return tuple(server for server, _ in self._bound)
+        return tuple(self._bound)
+
+    def is_bound_to(self, server: ServerEnd) -> bool:
+        """Whether `server` is one of the bound servers."""
+        return server in self._bound
 
     @property
     def is_bound(self) -> bool:
@@ -185,18 +190,30 @@ class ClientInterface(Interface):
 
     def bind(self, server: ServerEnd) -> None:
         """Bind to `server`; the binding controller has checked that it is legal."""
-        self._bound.append((server, server.connect(self)))
-        self.wire()
+        self._bound[server] = server.connect(self)
+        self.changed()
 
     def unbind(self, server: ServerEnd | None = None) -> None:
         """Take back the binding to `server`, or all bindings."""
-        for bound in [end for end, _ in self._bound if server is None or end is server]:
+        for bound in list(self._bound) if server is None else [server]:
             bound.disconnect(self)
-            self._bound = [(end, stub) for end, stub in self._bound if end is not bound]
-        self.wire()
+            del self._bound[bound]
+        self.changed()
+
+    def changed(self) -> None:
+        """Wire the interface: a multicast one later, once for all its servers."""
+        self._stale = self.type.is_multicast
+        if not self._stale:
+            self.wire()
+
+    def settle(self) -> None:
+        """Wire the interface now if a change of its servers has not reached it yet."""
+        if self._stale:
+            self.wire()
 
     def wire(self) -> None:
         """Compose the way out anew and tell the component, which hands it to its content."""
+        self._stale = False
         if self._stub is not None:
             self._fill(self._stub)
         self.owner.client_changed(self)
@@ -207,7 +224,7 @@ class ClientInterface(Interface):
         if not self._bound:
             return None
         if not self.type.is_multicast:
-            direct = self._bound[0][1]
+            direct = next(iter(self._bound.values()))
             if all(self.way_out(name) == getattr(direct, name) for name in direct.operations):
                 return direct
         if self._stub is None:
@@ -224,12 +241,12 @@ class ClientInterface(Interface):
             return _unbound(self, operation)
         if self.type.is_multicast:
             return dispatcher(self, operation, self.members())
-        port: Port = getattr(self._bound[0][1], operation)
+        port: Port = getattr(next(iter(self._bound.values())), operation)
         return port
 
     def members(self) -> Iterator[tuple[str, Stub]]:
         """Yield the path and the stub of every bound server, in binding order."""
-        for server, stub in self._bound:
+        for server, stub in self._bound.items():
             yield server.path, stub
 
     def _fill(self, stub: Stub) -> None:

@@ -65,7 +65,7 @@ class BindingController(Controller):
         """
         end = self.component.bindable(client)
         self._require_stopped(client)
-        if not end.is_bound or (server is not None and server not in end.servers):
+        if not end.is_bound or (server is not None and not end.is_bound_to(server)):
             raise IllegalBindingError(
                 f"is not bound to {server.path}" if server else "is not bound",
                 component=self.component.path,
@@ -96,7 +96,7 @@ def binding_faults(client: ClientInterface, server: ServerEnd) -> Iterable[str]:
     if not server.type.is_server:
         yield f"'{server.type.name}' is a client interface, so nothing can be bound to it"
         return
-    if server in client.servers:
+    if client.is_bound_to(server):
         yield "it is bound to it already"
     elif client.is_bound and not client.type.is_multicast:
         bound = client.servers[0].path

@@ -48,7 +48,7 @@ class ContentController(Controller):
             IllegalLifeCycleError: the composite is not stopped.
         """
         composite = self._composite("remove")
-        if child not in composite.children:
+        if composite.child(child.name) is not child:
             raise IllegalContentError(
                 f"'{child.name}' is not a sub-component",
                 component=composite.path,
@@ -82,11 +82,11 @@ class ContentController(Controller):
     def _fault(composite: Composite, child: Component) -> str:
         if child is composite:
             return "a composite cannot contain itself"
-        if child in composite.children:
+        if composite.child(child.name) is child:
             return f"'{child.name}' is a sub-component already"
         if any(part is composite for part in _inside(child)):
             return f"'{child.name}' contains this composite, so adding it would make a cycle"
-        if any(known.name == child.name for known in composite.children):
+        if composite.child(child.name) is not None:
             return f"there is another sub-component named '{child.name}'"
         return ""
 

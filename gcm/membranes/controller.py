@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gcm.interfaces.signature import signature_of
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
-    from gcm.interfaces.interface import Interface
+    from gcm.interfaces.interface import Interface, ServerInterface
 
 Port = Callable[..., Any]
 
@@ -38,6 +39,7 @@ class Controller:
     """
 
     __slots__ = ("component",)
+    exports: Mapping[str, ServerInterface] = MappingProxyType({})
     name: ClassVar[str] = ""
     hooks: ClassVar[frozenset[str]] = frozenset()
     __not_operations__: ClassVar[frozenset[str]] = frozenset((*_HOOKS, "operations"))

@@ -238,6 +238,8 @@ class LifeCycleController(Controller):
     def _open(self) -> None:
         """Let calls in."""
         self._draining = frozenset()
+        for client in self.component.bindables:
+            client.settle()
         self._set(State.STARTED, admits=True)
         if queue := _queue(self.component):
             queue.resume()

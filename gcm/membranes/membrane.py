@@ -118,6 +118,11 @@ class Membrane:
             self._control[name] = ControlInterface(self.component, self[name])
         return self._control[name]
 
+    def exported(self, name: str) -> ServerInterface | None:
+        """Return the interface of a non-functional component that is offered as `name`."""
+        holder = self._controllers.get("membrane")
+        return holder.exports.get(name) if isinstance(holder, Controller) else None
+
     def add(self, controller: Controller) -> None:
         """Put `controller` innermost into the membrane, in place of one with the same name."""
         self._controllers.pop(controller.name, None)

@@ -16,12 +16,13 @@ class MembraneController(Controller):
     They have a life of their own: they work while the component itself is stopped.
     """
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_parts", "exports")
     name = "membrane"
 
     def __init__(self, component: Component) -> None:
         super().__init__(component)
         self._parts: dict[str, Component] = {}
+        self.exports: dict[str, ServerInterface] = {}
 
     def names(self) -> list[str]:
         """Return the names of the non-functional components."""
@@ -96,6 +97,24 @@ class MembraneController(Controller):
                 interface=interface,
             )
         end.bind(target)
+
+    def export(self, name: str, server: str) -> None:
+        """Offer `component.interface` of the membrane as the interface `name` of the component.
+
+        Raises:
+            IllegalBindingError: the component has an interface of that name.
+            NoSuchComponentError: there is no such non-functional component.
+            NoSuchInterfaceError: there is no such interface.
+        """
+        declared = self.component.type.find(name)
+        if declared is not None and not declared.is_internal:
+            raise IllegalBindingError(
+                "is a functional interface, which the content serves",
+                component=self.component.path,
+                interface=name,
+                cure="Export under another name",
+            )
+        self.exports[name] = self._server(server)
 
     def start(self) -> None:
         """Start the non-functional components."""
