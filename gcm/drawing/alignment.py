@@ -9,7 +9,7 @@ from gcm.drawing.ordering import EFFORT, separation, wishes
 
 SWEEPS = 5
 INERTIA = 0.5
-"""How much an item that nothing pulls wants to stay, against 1 of a box that is pulled."""
+"""How much an item that nothing pulls wants to stay, compared to one that is pulled."""
 
 
 def align(board: Board) -> int:
@@ -55,7 +55,7 @@ def _align_column(board: Board, number: int, window: tuple[int, int], *, rightwa
         top = max(window[0], min(top, window[1] - item.height))
         shifts.append(shift)
         desired.append(top - shift)
-        weights.append(item.weight if choices else INERTIA)
+        weights.append(item.weight if choices else INERTIA * item.weight)
     for number_of_item, level, down in zip(column, monotone(desired, weights), shifts, strict=True):
         board.items[number_of_item].top = level + down
 

@@ -20,6 +20,8 @@ PADDING = 10
 LEAF_MIN_WIDTH = 84
 BOX_MARGIN = 11
 """Half the space between a box and the next one above or below it."""
+HEIGHT_PER_WEIGHT = 60
+"""The height that makes a box as hard to push aside as one more leaf."""
 STRETCH = 1.6
 """How many times wider a leaf may become to be as wide as its siblings."""
 

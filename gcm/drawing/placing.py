@@ -11,6 +11,7 @@ from gcm.drawing.interior import lay_out
 from gcm.drawing.metrics import shortened, text_width
 from gcm.drawing.routing import Point
 from gcm.drawing.scene import Box, Port
+from gcm.drawing.shapes import icon
 
 
 def place(box: Box, *, controls: bool = False) -> PlacedBox:
@@ -49,14 +50,13 @@ def _leaf(box: Box, ports: tuple[Port, ...]) -> PlacedBox:
     between = 2 * metrics.PADDING if all(label_widths) else 0
     names = sum(label_widths) + between + 2 * metrics.LABEL_INDENT
     width = max(metrics.LEAF_MIN_WIDTH, header.width, names)
-    placed = []
-    for side, x in zip(sides, (0, width), strict=True):
-        # The shorter side is centred.
-        first = header.height + (rows - len(side)) * metrics.PORT_ROW // 2 + metrics.PORT_ROW // 2
-        placed += [
-            PlacedPort(port, Point(x, first + row * metrics.PORT_ROW), _port_label(port))
-            for row, port in enumerate(side)
-        ]
+    # Both sides begin at the top, so that chains of first interfaces run straight.
+    first = header.height + metrics.PORT_ROW // 2
+    placed = [
+        PlacedPort(port, Point(x, first + row * metrics.PORT_ROW), _port_label(port))
+        for side, x in zip(sides, (0, width), strict=True)
+        for row, port in enumerate(side)
+    ]
     height = header.height + rows * metrics.PORT_ROW + (metrics.PADDING if rows else 0)
     return PlacedBox(box, 0, 0, width, height, _label(box), _note(box), tuple(placed))
 
@@ -77,7 +77,8 @@ def _header(box: Box) -> Size:
     """Return the room that the name, the note and the sign of the box's kind need."""
     name = text_width(_label(box), metrics.TITLE_SIZE, bold=True)
     note = text_width(_note(box), metrics.NOTE_SIZE) if box.note else 0
-    width = max(name + metrics.ICON, note) + 2 * metrics.PADDING
+    aside = metrics.ICON if icon(box.kind) else metrics.PADDING
+    width = max(name + 2 * aside, note + 2 * metrics.PADDING)
     return Size(width, metrics.HEADER + (metrics.NOTE_LINE if box.note else 0))
 
 

@@ -50,7 +50,8 @@ def plan(box: Box, ports: Sequence[Port], children: Sequence[PlacedBox]) -> Plan
     board.columns = [[] for _ in range(max((cell.column + 1 for cell in cells), default=0) + 2)]
     for child, cell in zip(wired, cells, strict=True):
         board.columns[cell.column + 1].append(len(board.items))
-        board.items.append(Item(child.height, metrics.BOX_MARGIN, 1, cell.band))
+        weight = max(1, child.height // metrics.HEIGHT_PER_WEIGHT)
+        board.items.append(Item(child.height, metrics.BOX_MARGIN, weight, cell.band))
     border = _add_border(board, ports)
     connect(board, links, _ends(meanings, wired, cells, board, border))
     order(board)
