@@ -1,0 +1,307 @@
+"""Each rule about bindings has a document that breaks it and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+Check = Any  # the fixture of conftest, which tests cannot import
+
+SERVER = '<component name="server"><content class="lib.Server"/></component>'
+CLIENT = '<component name="client"><content class="lib.Client"/></component>'
+WIRE = '<binding client="client.greeter" server="server.greeter"/>'
+
+
+def app(*lines: str) -> str:
+    return "\n".join(['<definition name="app">', *lines, "</definition>"])
+
+
+def interface(name: str, role: str, more: str = "", signature: str = "lib.Greeter") -> str:
+    return f'<interface name="{name}" role="{role}" signature="{signature}" {more}/>'
+
+
+def client_with(more: str, signature: str = "lib.Greeter") -> str:
+    itf = interface("out", "client", more, signature)
+    return f'<component name="c">{itf}<content class="lib.Watch"/></component>'
+
+
+def server_with(more: str, content: str = "lib.Loud") -> str:
+    itf = interface("in", "server", more)
+    return f'<component name="s">{itf}<content class="{content}"/></component>'
+
+
+def test_a_clean_assembly_becomes_a_plan(check: Check) -> None:
+    done = check(
+        app(
+            interface("run", "server", signature="lib.Runnable"),
+            CLIENT,
+            SERVER,
+            '<binding client="this.run" server="client.run"/>',
+            WIRE,
+        )
+    )
+    assert done.codes == []
+    assert done.plan.count == 3
+    assert done.root.path == "/app"
+    assert [one.path for one in done.root.components] == ["/app/client", "/app/server"]
+    assert [(one.client, one.server, one.location.line) for one in done.root.bindings] == [
+        (("this", "run"), ("client", "run"), 5),
+        (("client", "greeter"), ("server", "greeter"), 6),
+    ]
+
+
+@pytest.mark.parametrize("end", ["client", "client.", ".greeter", ""])
+def test_an_end_names_a_component_and_an_interface(check: Check, end: str) -> None:
+    done = check(app(SERVER, f'<binding client="{end or "."}" server="server.greeter"/>'))
+    assert done.codes == ["3 malformed-binding"]
+
+
+def test_unknown_components_are_told_with_the_nearest_name(check: Check) -> None:
+    done = check(app(SERVER, CLIENT, '<binding client="clent.greeter" server="servr.greeter"/>'))
+    assert [(one.message, one.hint, one.path) for one in done.found] == [
+        (
+            "the client end 'clent.greeter' names no component 'clent'",
+            "did you mean 'client'?",
+            "/app",
+        ),
+        (
+            "the server end 'servr.greeter' names no component 'servr'",
+            "did you mean 'server'?",
+            "/app",
+        ),
+    ]
+
+
+def test_unknown_interfaces_are_told_with_the_nearest_name(check: Check) -> None:
+    done = check(app(SERVER, CLIENT, '<binding client="client.greter" server="server.greetr"/>'))
+    assert [(one.message, one.hint) for one in done.found] == [
+        (
+            "component 'client' has no interface 'greter' to be the client end",
+            "did you mean 'greeter'?",
+        ),
+        (
+            "component 'server' has no interface 'greetr' to be the server end",
+            "did you mean 'greeter'?",
+        ),
+    ]
+
+
+def test_an_unlike_name_leaves_the_interface_unbound(check: Check) -> None:
+    done = check(app(SERVER, CLIENT, '<binding client="client.xyz" server="server.greeter"/>'))
+    assert done.codes == ["3 unbound-interface", "4 unknown-interface"]
+    assert done.found[1].hint == "it has: run, greeter"
+
+
+def test_exchanged_ends_are_told_once(check: Check) -> None:
+    done = check(app(SERVER, CLIENT, '<binding client="server.greeter" server="client.greeter"/>'))
+    assert done.only.message == "the ends 'server.greeter' and 'client.greeter' are exchanged"
+    assert done.only.hint == 'write client="client.greeter" server="server.greeter"'
+
+
+def test_two_servers_cannot_be_bound(check: Check) -> None:
+    done = check(
+        app(
+            interface("run", "server", "", "lib.Runnable"),
+            CLIENT,
+            SERVER,
+            WIRE,
+            '<binding client="client.run" server="server.greeter"/>',
+            '<binding client="this.run" server="client.run"/>',
+        )
+    )
+    assert done.only.code == "wrong-role"
+    assert done.only.message == "'client.run' is a server interface, not a client"
+
+
+def test_this_is_seen_from_inside(check: Check) -> None:
+    done = check(
+        app(
+            interface("up", "client"),
+            SERVER,
+            CLIENT,
+            '<binding client="client.greeter" server="this.up"/>',
+        )
+    )
+    assert done.codes == []
+    done = check(
+        app(
+            interface("up", "client"),
+            CLIENT,
+            WIRE.replace("server.greeter", "this.up"),
+            '<binding client="this.up" server="client.run"/>',
+        )
+    )
+    assert done.only.message == "'this.up' is a server interface seen from inside, not a client"
+
+
+def test_internal_interfaces_are_seen_as_they_are(check: Check) -> None:
+    done = check(
+        app(
+            interface("inner", "internal-server"),
+            CLIENT,
+            '<binding client="client.greeter" server="this.inner"/>',
+        )
+    )
+    assert done.codes == []
+
+
+def test_internal_interfaces_of_others_cannot_be_bound(check: Check) -> None:
+    inside = interface("inner", "internal-server")
+    done = check(
+        app(
+            f'<component name="box">{inside}{SERVER}</component>',
+            CLIENT,
+            '<binding client="client.greeter" server="box.inner"/>',
+        )
+    )
+    assert done.only.code == "internal-interface"
+
+
+def test_signatures_must_fit(check: Check) -> None:
+    done = check(
+        app(
+            client_with("", "lib.LoudGreeter"),
+            server_with(""),
+            '<binding client="c.out" server="s.in"/>',
+        )
+    )
+    assert done.only.code == "incompatible-binding"
+    assert done.only.message == (
+        "'c.out' cannot be bound to 's.in': Greeter has no operation 'shout'"
+    )
+    assert done.only.location.line == 4
+
+
+def test_a_subtype_serves_its_base(check: Check) -> None:
+    loud = interface("in", "server", "", "lib.LoudGreeter")
+    done = check(
+        app(
+            client_with(""),
+            f'<component name="s">{loud}<content class="lib.Loud"/></component>',
+            '<binding client="c.out" server="s.in"/>',
+        )
+    )
+    assert done.codes == []
+
+
+def test_a_mandatory_client_needs_a_mandatory_server(check: Check) -> None:
+    optional = 'contingency="optional"'
+    binding = '<binding client="c.out" server="s.in"/>'
+    done = check(app(client_with(""), server_with(optional), binding))
+    assert done.codes == ["4 optional-server"]
+    assert check(app(client_with(optional), server_with(optional), binding)).codes == []
+
+
+def test_a_singleton_is_bound_once(check: Check) -> None:
+    done = check(app(CLIENT, SERVER, WIRE, WIRE))
+    assert done.codes == ["5 duplicate-binding"]
+    assert done.only.message == "'client.greeter' is bound twice"
+
+
+def test_a_multicast_is_bound_many_times_but_once_to_each(check: Check) -> None:
+    several = [
+        client_with('cardinality="multicast"'),
+        server_with(""),
+        SERVER,
+        '<binding client="c.out" server="s.in"/>',
+        '<binding client="c.out" server="server.greeter"/>',
+    ]
+    done = check(app(*several))
+    assert not [code for code in done.codes if "duplicate" in code]
+    done = check(app(*several, '<binding client="c.out" server="s.in"/>'))
+    assert [one.message for one in done.found if one.code == "duplicate-binding"] == [
+        "'c.out' is bound to 's.in' twice"
+    ]
+
+
+def test_members_of_a_collection_are_named_or_numbered(check: Check) -> None:
+    done = check(
+        app(
+            client_with('cardinality="collection"'),
+            server_with(""),
+            SERVER,
+            '<binding client="c.out1" server="s.in"/>',
+            '<binding client="c.out" server="server.greeter"/>',
+        )
+    )
+    assert done.codes == []
+    assert [one.client for one in done.root.bindings] == [("c", "out1"), ("c", "out2")]
+
+
+def test_a_member_of_a_collection_is_bound_once(check: Check) -> None:
+    binding = '<binding client="c.out1" server="s.in"/>'
+    done = check(app(client_with('cardinality="collection"'), server_with(""), binding, binding))
+    assert done.codes == ["5 duplicate-binding"]
+
+
+def test_a_mandatory_client_must_be_bound(check: Check) -> None:
+    done = check(app(SERVER, CLIENT))
+    assert done.only.message == "mandatory interface 'greeter' has no binding"
+    assert done.only.path == "/app/client"
+    assert done.only.location.line == 3
+    assert done.only.hint == 'add <binding client="client.greeter" .../>, or make it optional'
+
+
+def test_a_mandatory_collection_needs_one_member(check: Check) -> None:
+    done = check(app(client_with('cardinality="collection"'), SERVER))
+    assert done.codes == ["2 unbound-interface"]
+
+
+def test_an_optional_client_may_stay_unbound(check: Check) -> None:
+    assert check(app(client_with('contingency="optional"'))).codes == []
+
+
+def test_the_clients_of_the_root_need_no_binding_but_its_servers_do_inside(check: Check) -> None:
+    done = check(
+        app(interface("up", "client"), interface("run", "server", "", "lib.Runnable"), SERVER)
+    )
+    assert done.only.message == "mandatory interface 'run' has no binding inside"
+    assert done.only.location.line == 3
+    assert done.only.hint == 'add <binding client="this.run" .../>, or make it optional'
+
+
+def test_a_remote_reference_is_taken_as_it_is(check: Check) -> None:
+    done = check(app(CLIENT, '<binding client="client.greeter" server="pyro:g@host:90"/>'))
+    assert done.codes == []
+    assert done.root.bindings[0].server == "pyro:g@host:90"
+
+
+def test_a_control_interface_can_be_bound(check: Check) -> None:
+    done = check(
+        app(
+            client_with(""),
+            SERVER,
+            '<binding client="c.out" server="server.lifecycle-controller"/>',
+        )
+    )
+    assert done.codes == []
+
+
+def test_a_primitive_holds_no_bindings(check: Check) -> None:
+    done = check(app('<content class="lib.Server"/>', '<binding client="a.b" server="c.d"/>'))
+    assert done.codes == ["3 bindings-in-primitive"]
+
+
+def test_a_gathercast_server_is_bound_as_a_single_one_outside(check: Check) -> None:
+    box = (
+        '<component name="box">'
+        + interface("in", "server", 'cardinality="gathercast" contingency="optional"')
+        + SERVER
+        + "</component>"
+    )
+    client = client_with('contingency="optional"')
+    done = check(app(client, box, '<binding client="c.out" server="box.in"/>'))
+    assert done.codes == []
+
+
+def test_a_gathercast_server_calls_with_lists_inside(check: Check) -> None:
+    done = check(
+        app(
+            interface("in", "server", 'cardinality="gathercast"'),
+            SERVER,
+            '<binding client="this.in" server="server.greeter"/>',
+        )
+    )
+    assert done.only.code == "incompatible-binding"
+    assert "list[str]" in done.only.message

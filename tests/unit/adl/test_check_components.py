@@ -1,0 +1,306 @@
+"""Each rule about single components has a document that breaks it and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gcm.interfaces.types import Cardinality, Contingency, Role
+
+Check = Any  # the fixture of conftest, which tests cannot import
+
+
+def primitive(*lines: str, content: str = "lib.Server") -> str:
+    return "\n".join(
+        ['<definition name="app">', *lines, f'<content class="{content}"/>', "</definition>"]
+    )
+
+
+def test_interfaces_come_from_the_content_class(check: Check) -> None:
+    (declared,) = check(primitive()).root.component_type.interfaces
+    assert (declared.name, declared.role, declared.signature.__name__) == (
+        "greeter",
+        Role.SERVER,
+        "Greeter",
+    )
+
+
+def test_the_document_completes_what_the_class_declares(check: Check) -> None:
+    done = check(
+        primitive(
+            '<interface name="greeter" contingency="optional"/>',
+            '<interface name="clock" role="client" signature="lib.Clock"'
+            ' cardinality="collection"/>',
+        )
+    )
+    greeter, clock = done.root.component_type.interfaces
+    assert greeter.contingency is Contingency.OPTIONAL
+    assert (clock.role, clock.cardinality) == (Role.CLIENT, Cardinality.COLLECTION)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "code", "hint"),
+    [
+        ('role="clent" signature="lib.Clock"', "unknown-role", "did you mean 'client'?"),
+        ('signature="lib.Clock"', "missing-role", "write one of: client, server,"),
+        ('role="client"', "missing-signature", 'write signature="module.Protocol"'),
+        ('role="client" signature="lib.Nope"', "missing-class", "add it"),
+        ('role="client" signature="lib.five"', "not-a-class", "name a typing.Protocol"),
+        (
+            'role="client" signature="lib.Clock" cardinality="many"',
+            "unknown-cardinality",
+            "write one of: singleton,",
+        ),
+        (
+            'role="client" signature="lib.Clock" contingency="optinal"',
+            "unknown-contingency",
+            "did you mean 'optional'?",
+        ),
+        (
+            'role="server" signature="lib.Greeter" cardinality="multicast"',
+            "composite-only",
+            "make it multicast at the client",
+        ),
+        (
+            'role="client" signature="lib.Greeter" cardinality="gathercast"',
+            "composite-only",
+            "make it gathercast at the server",
+        ),
+        ('role="internal-client" signature="lib.Clock"', "composite-only", "only a composite"),
+        ('role="internal-server" signature="lib.Clock"', "composite-only", "only a composite"),
+    ],
+)
+def test_a_faulty_interface_gives_one_diagnostic(
+    check: Check, attributes: str, code: str, hint: str
+) -> None:
+    done = check(primitive(f'<interface name="extra" {attributes}/>'))
+    assert (done.only.code, done.only.location.line) == (code, 2)
+    assert done.only.hint.startswith(hint)
+    assert done.only.path == "/app"
+    assert done.plan is None
+
+
+@pytest.mark.parametrize("name", ["1a", "a b", "a/b", "-a"])
+def test_an_interface_needs_a_proper_name(check: Check, name: str) -> None:
+    done = check(primitive(f'<interface name="{name}" role="client" signature="lib.Clock"/>'))
+    assert done.codes == ["2 illegal-type"]
+
+
+def test_a_name_may_not_begin_with_a_collections_name(check: Check) -> None:
+    done = check(
+        primitive(
+            '<interface name="a" role="client" signature="lib.Clock" cardinality="collection"/>',
+            '<interface name="ab" role="client" signature="lib.Clock"/>',
+        )
+    )
+    assert [one.code for one in done.found] == ["illegal-type"]
+    assert "begins with the name of the collection 'a'" in done.only.message
+
+
+def test_the_class_must_serve_its_interfaces_and_every_mismatch_is_told(check: Check) -> None:
+    done = check(
+        primitive(
+            '<interface name="loud" role="server" signature="lib.LoudGreeter"/>',
+            content="lib.Wrong",
+        )
+    )
+    assert (done.only.code, done.only.location.line) == ("content-mismatch", 3)
+    assert "Wrong.greet takes int for 'name'" in done.only.message
+    assert "Wrong has no operation 'shout'" in done.only.message
+
+
+def test_the_traceback_of_a_class_goes_into_the_detail(check: Check) -> None:
+    done = check(primitive(content="lib.Nope"))
+    assert (done.only.code, done.only.detail) == ("missing-class", "its traceback")
+
+
+def test_the_content_must_be_a_class(check: Check) -> None:
+    assert check(primitive(content="lib.five")).codes == ["2 not-a-class"]
+
+
+def test_attributes_are_converted(check: Check) -> None:
+    done = check(
+        primitive(
+            "<attributes>",
+            '<attribute name="count" value="7"/>',
+            '<attribute name="prefix" value=""/>',
+            '<attribute name="sizes" value="1, 2"/>',
+            "</attributes>",
+        )
+    )
+    assert done.root.attributes == (("count", 7), ("prefix", ""), ("sizes", [1, 2]))
+
+
+def test_faulty_attributes_are_all_told(check: Check) -> None:
+    done = check(
+        primitive(
+            "<attributes>",
+            '<attribute name="cuont" value="7"/>',
+            '<attribute name="count" value="x"/>',
+            "</attributes>",
+        )
+    )
+    assert [(one.code, one.message, one.hint) for one in done.found] == [
+        ("unknown-attribute", "there is no attribute 'cuont'", "did you mean 'count'?"),
+        ("bad-value", "attribute 'count': 'x' is not an int", "write an int"),
+    ]
+
+
+def test_a_signature_types_the_attributes(check: Check) -> None:
+    text = '<attributes signature="lib.{}"><attribute name="speed" value="2"/></attributes>'
+    assert check(primitive(text.format("Settings"))).root.attributes == (("speed", 2.0),)
+    assert check(primitive(text.format("Nope"))).codes == ["2 missing-class"]
+    assert check(primitive(text.format("five"))).codes == ["2 not-a-class"]
+
+
+def test_a_composite_has_no_attributes_of_its_own(check: Check) -> None:
+    done = check(
+        """
+        <definition name="app">
+          <component name="s"><content class="lib.Server"/></component>
+          <attributes><attribute name="count" value="1"/></attributes>
+        </definition>"""
+    )
+    assert done.codes == ["3 attributes-without-content"]
+
+
+@pytest.mark.parametrize("kind", ["primitive", "active", "parametric"])
+def test_a_membrane_is_named(check: Check, kind: str) -> None:
+    assert check(primitive(f'<controller desc="{kind}"/>')).root.membrane.kind == kind
+
+
+def test_a_membrane_is_implied_by_the_content(check: Check) -> None:
+    assert check(primitive()).root.membrane.kind == "primitive"
+
+
+def test_a_membrane_may_be_a_python_name(check: Check) -> None:
+    done = check(primitive('<controller desc="lib.Watch"/>'))
+    assert done.root.membrane.kind == "primitive"
+    assert done.root.membrane.description.__name__ == "Watch"
+
+
+def test_an_unknown_membrane_is_told_with_the_nearest(check: Check) -> None:
+    done = check(primitive('<controller desc="primitve"/>'))
+    assert (done.only.code, done.only.hint) == ("unknown-controller", "did you mean 'primitive'?")
+
+
+def test_a_composite_cannot_have_content(check: Check) -> None:
+    done = check(primitive('<controller desc="composite"/>'))
+    assert done.codes == ["3 content-in-composite"]
+
+
+def test_a_primitive_cannot_have_components(check: Check) -> None:
+    done = check(primitive('<component name="s"><content class="lib.Server"/></component>'))
+    assert done.codes == ["1 components-in-primitive"]
+
+
+def test_a_component_needs_content(check: Check) -> None:
+    assert check('<definition name="app"><logger name="x"/></definition>').codes == [
+        "1 missing-content"
+    ]
+
+
+def test_a_declared_composite_may_be_empty(check: Check) -> None:
+    done = check('<definition name="app"><controller desc="composite"/></definition>')
+    assert done.codes == []
+
+
+@pytest.mark.parametrize("name", ["this", "a.b", "a/b", "a:b"])
+def test_a_component_needs_a_proper_name(check: Check, name: str) -> None:
+    done = check(
+        f'<definition name="app"><component name="{name}">'
+        '<content class="lib.Server"/></component></definition>'
+    )
+    assert done.codes == ["1 bad-component-name"]
+
+
+def test_a_membrane_holds_an_assembly(check: Check) -> None:
+    done = check(
+        primitive(
+            '<interface name="greeter" interceptors="watch, lib.Watch"/>',
+            "<controller>",
+            '<interface name="nf" role="server" signature="lib.Greeter"/>',
+            '<component name="watch"><content class="lib.Server"/></component>',
+            '<component name="user"><content class="lib.Client"/></component>',
+            '<binding client="user.greeter" server="watch.greeter"/>',
+            '<binding client="this.nf" server="watch.greeter"/>',
+            "</controller>",
+        )
+    )
+    membrane = done.root.membrane
+    assert [one.name for one in membrane.component_type.interfaces] == ["nf"]
+    assert [one.path for one in membrane.components] == [
+        "/app/controller/watch",
+        "/app/controller/user",
+    ]
+    assert [one.client for one in membrane.bindings] == [("user", "greeter"), ("this", "nf")]
+    first, second = done.root.interceptors
+    assert (first.interface, first.component, first.factory) == ("greeter", "watch", None)
+    assert (second.component, second.factory.__name__) == ("", "Watch")
+    assert done.plan.count == 3
+
+
+def test_the_membrane_is_checked_like_a_composite(check: Check) -> None:
+    done = check(
+        primitive(
+            "<controller>",
+            '<component name="user"><content class="lib.Client"/></component>',
+            "</controller>",
+        )
+    )
+    assert (done.only.code, done.only.path) == ("unbound-interface", "/app/controller/user")
+
+
+def test_an_unknown_interceptor_is_told(check: Check) -> None:
+    done = check(
+        primitive(
+            '<interface name="greeter" interceptors="wach"/>',
+            '<controller><component name="watch"><content class="lib.Server"/></component>',
+            "</controller>",
+        )
+    )
+    assert (done.only.code, done.only.hint) == ("unknown-interceptor", "did you mean 'watch'?")
+
+
+def test_a_virtual_node_is_single_unless_said_otherwise(check: Check) -> None:
+    node = check(primitive('<virtual-node name="n"/>')).root.virtual_node
+    assert (node.name, node.cardinality) == ("n", "single")
+    node = check(primitive('<virtual-node name="n" cardinality="multiple"/>')).root.virtual_node
+    assert node.cardinality == "multiple"
+    done = check(primitive('<virtual-node name="n" cardinality="multipel"/>'))
+    assert (done.only.code, done.only.hint) == ("unknown-cardinality", "did you mean 'multiple'?")
+
+
+EXPORTING = """
+<definition name="app">
+  <exportedVirtualNodes><exportedVirtualNode name="all"><composedFrom>
+    <composingVirtualNode component="{}" name="{}"/>
+  </composedFrom></exportedVirtualNode></exportedVirtualNodes>
+  <component name="s"><content class="lib.Server"/><virtual-node name="n"/></component>
+  <virtual-node name="own"/>
+</definition>"""
+
+
+@pytest.mark.parametrize(("component", "name"), [("s", "n"), ("this", "own")])
+def test_virtual_nodes_are_exported(check: Check, component: str, name: str) -> None:
+    (exported,) = check(EXPORTING.format(component, name)).root.exported_nodes
+    assert (exported.name, exported.composed_from) == ("all", ((component, name),))
+
+
+@pytest.mark.parametrize(
+    ("component", "name", "code"),
+    [
+        ("t", "n", "unknown-component"),
+        ("s", "m", "unknown-virtual-node"),
+        ("this", "all", "unknown-virtual-node"),
+    ],
+)
+def test_exported_nodes_are_made_of_what_exists(
+    check: Check, component: str, name: str, code: str
+) -> None:
+    assert check(EXPORTING.format(component, name)).codes == [f"3 {code}"]
+
+
+def test_the_logger_is_planned(check: Check) -> None:
+    assert check(primitive('<logger name="x.y"/>')).root.logger == "x.y"
