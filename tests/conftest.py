@@ -22,6 +22,8 @@ import pytest
 GRACE_SECONDS = 2.0
 """How long threads and processes that a test already told to end may take to do so."""
 
+STANDARD_ERROR = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
@@ -69,6 +71,9 @@ def _open_files() -> frozenset[tuple[int, str]]:
     found: set[tuple[int, str]] = set()
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir("/proc/self/fd"):
+            # Standard input and output are moved about by pytest itself.
+            if int(name) <= STANDARD_ERROR:
+                continue
             # The descriptor that listed the folder is closed again by now.
             with contextlib.suppress(FileNotFoundError):
                 found.add((int(name), os.readlink(f"/proc/self/fd/{name}")))

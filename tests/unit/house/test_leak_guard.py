@@ -94,13 +94,22 @@ def test_with_sloppy_server(sloppy_server):
 """
 
 
-def run_suite(folder: Path, source: str) -> str:
+def run_suite(folder: Path, source: str, *options: str) -> str:
     guard = (ROOT / "tests" / "conftest.py").read_text()
     assert guard.count("GRACE_SECONDS = 2.0") == 1
     (folder / "conftest.py").write_text(guard.replace("_SECONDS = 2.0", "_SECONDS = 0.3"))
     shutil.copy(ROOT / "setup.cfg", folder)
     (folder / "test_sample.py").write_text(source)
-    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:hypothesispytest", "test_sample.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-rA",
+        "-p",
+        "no:hypothesispytest",
+        "test_sample.py",
+        *options,
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
@@ -156,6 +165,13 @@ def test_leaked_processes_are_ended(output: str) -> None:
     assert len(pids) == 2
     for pid in pids:
         assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_run_that_stops_at_the_first_failure_is_no_leak(tmp_path: Path) -> None:
+    source = "def test_one():\n    assert False\n\n\ndef test_two():\n    pass\n"
+    output = run_suite(tmp_path, source, "-x")
+    assert "left behind" not in output
+    assert "stopping after 1 failures" in output
 
 
 def test_an_unknown_marker_is_refused(tmp_path: Path) -> None:
