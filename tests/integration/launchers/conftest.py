@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
 
 SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
-PORTS = ("plain", "jump", "banner", "old_python", "no_python", "silent", "no_login")
+PORTS = ("plain", "jump", "banner", "old_python", "no_python", "silent", "no_login", "small_disk")
 
 # What a login shell may do before it comes to the command it was given.
 BANNER = """#!/bin/sh
@@ -32,6 +33,10 @@ exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"
 """
 WITH_PATH = """#!/bin/sh
 PATH={path} exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+SMALL_DISK = """#!/bin/sh
+ulimit -f 100
+exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"
 """
 OLD_PYTHON = """#!/bin/sh
 test "$1" = -V && echo "Python 3.6.15"
@@ -111,6 +116,7 @@ def prepare(folder: Path, ports: dict[str, int]) -> Path:
         ),
         "no_python": write_script(folder / "none.sh", WITH_PATH.format(path=tools)),
         "silent": write_script(folder / "silent.sh", "#!/bin/sh\nexec sleep 1000\n"),
+        "small_disk": write_script(folder / "small.sh", SMALL_DISK),
         "no_login": write_script(folder / "no.sh", "#!/bin/sh\necho No logins today.\nexit 1\n"),
     }
     path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
@@ -125,11 +131,15 @@ def prepare(folder: Path, ports: dict[str, int]) -> Path:
     return config
 
 
-@pytest.fixture(scope="session")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    """An sshd of the current user, with its own keys, on free ports."""
+@pytest.fixture(scope="session", autouse=True)
+def running_sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd | None]:
+    """An sshd of the current user, with its own keys, on free ports; None where there is none.
+
+    Started before the first test, because no test may leave a process behind.
+    """
     if SSHD is None:
-        pytest.skip("no sshd is installed: apt-get install openssh-server")
+        yield None
+        return
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
     folder = tmp_path_factory.mktemp("sshd")
@@ -150,34 +160,44 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 
 
 @pytest.fixture
+def sshd(running_sshd: Sshd | None) -> Sshd:
+    if running_sshd is None:
+        pytest.skip("no sshd is installed: apt-get install openssh-server")
+    return running_sshd
+
+
+@pytest.fixture
 def local() -> Iterator[LocalLauncher]:
     with LocalLauncher() as launcher:
         yield launcher
 
 
 WAYS = ("local", "ssh", "ssh-jump")
-Open = Callable[[str], GuardSession]
 
 
-@pytest.fixture
-def open_launcher(request: pytest.FixtureRequest, local: LocalLauncher) -> Iterator[Open]:
-    """Open a launcher by the name of its kind; all are closed at the end."""
-    with ExitStack() as stack:
+def open_way(way: str, local: LocalLauncher, server: Sshd | None) -> GuardSession:
+    if way == "local":
+        return LocalLauncher()
+    if server is None:
+        pytest.skip("no sshd is installed: apt-get install openssh-server")
+    hops = [server.hop()] if way == "ssh" else [server.hop("jump"), server.hop()]
+    return SshLauncher(hops, local, user_file=None)
 
-        def open_one(kind: str) -> GuardSession:
-            if kind == "local":
-                return stack.enter_context(LocalLauncher())
-            server: Sshd = request.getfixturevalue("sshd")
-            hops = [server.hop()] if kind == "ssh" else [server.hop("jump"), server.hop()]
-            return stack.enter_context(SshLauncher(hops, local, user_file=None))
 
-        yield open_one
+@pytest.fixture(scope="module", params=WAYS)
+def launcher(request: pytest.FixtureRequest, running_sshd: Sshd | None) -> Iterator[GuardSession]:
+    """Every kind of launcher in turn, shared by the tests of a module."""
+    with LocalLauncher() as local, open_way(request.param, local, running_sshd) as opened:
+        yield opened
 
 
 @pytest.fixture(params=WAYS)
-def launcher(request: pytest.FixtureRequest, open_launcher: Open) -> GuardSession:
-    """Every kind of launcher in turn."""
-    return open_launcher(request.param)
+def own_launcher(
+    request: pytest.FixtureRequest, running_sshd: Sshd | None, local: LocalLauncher
+) -> Iterator[GuardSession]:
+    """Every kind of launcher in turn, for a test that closes it."""
+    with open_way(request.param, local, running_sshd) as opened:
+        yield opened
 
 
 @pytest.fixture

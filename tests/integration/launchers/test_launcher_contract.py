@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from runtime.launchers.base import Command, Exit, Reach, Stream
 from runtime.launchers.errors import (
     CommandNotFound,
@@ -209,7 +210,7 @@ def test_a_signal_reaches_the_command(launcher: GuardSession) -> None:
 def test_wait_gives_up_in_time_and_says_what_it_waited_for(launcher: GuardSession) -> None:
     process = launcher.start(Command(("sleep", "1000")))
     process.started(20)
-    with pytest.raises(StillRunning, match="'sleep' had not ended after 0.05 s"):
+    with pytest.raises(StillRunning, match=r"'sleep' had not ended after 0\.05 s"):
         process.wait(0.05)
     assert process.stop() == Exit(signal=signal.SIGTERM)
 
@@ -226,26 +227,26 @@ def test_stop_kills_what_ignores_the_request(launcher: GuardSession) -> None:
 
 
 def test_kill_reaches_the_whole_family(
-    launcher: GuardSession, wait_gone: Callable[[list[int], float], list[int]]
+    own_launcher: GuardSession, wait_gone: Callable[[list[int], float], list[int]]
 ) -> None:
     family = Numbers(MEMBERS)
-    process = launcher.start(python(FAMILY, "stay"), family)
+    process = own_launcher.start(python(FAMILY, "stay"), family)
     assert family.complete.wait(20)
     process.kill()
     assert process.wait(10) == Exit(signal=signal.SIGKILL)
-    # The one that left no trace of where it came from goes with its launcher.
-    launcher.close()
+    # The one that left no trace of where it came from goes with its own_launcher.
+    own_launcher.close()
     assert wait_gone(family.pids, 5) == []
 
 
 def test_what_a_command_leaves_behind_ends_after_it(
-    launcher: GuardSession, wait_gone: Callable[[list[int], float], list[int]]
+    own_launcher: GuardSession, wait_gone: Callable[[list[int], float], list[int]]
 ) -> None:
     family = Numbers(MEMBERS)
-    process = launcher.start(python(FAMILY, "go"), family)
+    process = own_launcher.start(python(FAMILY, "go"), family)
     assert family.complete.wait(20)
     assert process.wait(10) == Exit(code=0)
-    launcher.close()
+    own_launcher.close()
     assert wait_gone(family.pids, 5) == []
 
 
@@ -299,22 +300,22 @@ def test_staging_refuses_names_outside_the_folder(launcher: GuardSession) -> Non
 
 
 def test_staging_a_missing_file_names_it(launcher: GuardSession, tmp_path: Path) -> None:
-    with pytest.raises(StagingFailed, match="cannot be read here.*no-such-file"):
+    with pytest.raises(StagingFailed, match=r"cannot be read here.*no-such-file"):
         launcher.stage({"x": tmp_path / "no-such-file"}, launcher.make_folder())
 
 
 def test_fetching_a_missing_file_names_it(launcher: GuardSession, tmp_path: Path) -> None:
     folder = launcher.make_folder()
-    with pytest.raises(FetchFailed, match="(?s)brought home.*no-such-file"):
+    with pytest.raises(FetchFailed, match=r"(?s)brought home.*no-such-file"):
         launcher.fetch(["no-such-file"], folder, tmp_path)
 
 
-def test_a_folder_is_private_and_goes_with_the_launcher(launcher: GuardSession) -> None:
-    folder = Path(launcher.make_folder())
+def test_a_folder_is_private_and_goes_with_the_launcher(own_launcher: GuardSession) -> None:
+    folder = Path(own_launcher.make_folder())
     (folder / "sub").mkdir()
     (folder / "sub" / "file").write_text("x")
     assert folder.stat().st_mode & 0o777 == 0o700
-    launcher.close()
+    own_launcher.close()
     assert not folder.exists()
 
 
@@ -324,21 +325,21 @@ def test_a_folder_that_cannot_be_made_is_refused(launcher: GuardSession) -> None
 
 
 def test_closing_ends_what_runs_and_twice_is_once(
-    launcher: GuardSession, wait_gone: Callable[[list[int], float], list[int]]
+    own_launcher: GuardSession, wait_gone: Callable[[list[int], float], list[int]]
 ) -> None:
     done = threading.Event()
-    process = launcher.start(Command(("sleep", "1000")))
+    process = own_launcher.start(Command(("sleep", "1000")))
     process.started(20)
     process.when_done(done.set)
-    launcher.close()
-    launcher.close()
+    own_launcher.close()
+    own_launcher.close()
     assert done.wait(5)
     with pytest.raises(LauncherClosed):
         process.wait(5)
     assert process.pid is not None
     assert wait_gone([process.pid], 5) == []
     with pytest.raises(LauncherClosed):
-        launcher.start(Command(("true",)))
+        own_launcher.start(Command(("true",)))
 
 
 def test_a_failing_callback_does_not_stop_the_launcher(launcher: GuardSession) -> None:
