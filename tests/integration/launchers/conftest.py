@@ -201,6 +201,11 @@ def own_launcher(
 
 
 @pytest.fixture
+def unused_port() -> int:
+    return free_ports(1)[0]
+
+
+@pytest.fixture
 def wait_gone() -> Callable[[list[int], float], list[int]]:
     """Wait until processes have ended and return those that have not."""
 
