@@ -129,10 +129,25 @@ def _plain(annotation: Any) -> Any:
             annotation = annotation.__forward_arg__
         elif isinstance(annotation, NewType):
             annotation = annotation.__supertype__
-        elif type(annotation).__name__ == "TypeAliasType":  # the `type` statement of Python 3.12
-            annotation = annotation.__value__
+        elif _is_alias(annotation) or _is_alias(get_origin(annotation)):
+            annotation = _unaliased(annotation)
         else:
             return annotation
+
+
+def _is_alias(annotation: Any) -> bool:
+    """Tell whether this is what the `type` statement of Python 3.12 and later makes."""
+    return type(annotation).__name__ == "TypeAliasType"
+
+
+def _unaliased(annotation: Any) -> Any:
+    """Return what a named alias stands for, with its type parameters filled in."""
+    alias = get_origin(annotation) or annotation
+    filled = dict(zip(alias.__type_params__, get_args(annotation), strict=False))
+    unfilled = getattr(alias.__value__, "__parameters__", ())
+    if not filled or not unfilled:
+        return alias.__value__
+    return alias.__value__[tuple(filled.get(parameter, Any) for parameter in unfilled)]
 
 
 def _is_open(annotation: Any) -> bool:

@@ -219,6 +219,18 @@ def test_named_aliases_stand_for_what_they_name() -> None:
     assert element_of(scope["Numbers"]) is int
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the type statement is of Python 3.12")
+def test_parameters_of_named_aliases_are_filled_in_by_name() -> None:
+    scope: dict[str, Any] = {}
+    exec("type Swapped[K, V] = dict[V, K]\ntype Fixed[T] = list[int]", scope)
+    swapped, fixed = scope["Swapped"], scope["Fixed"]
+    assert fits(swapped[int, str], dict[str, int])
+    assert not fits(swapped[str, int], dict[str, int])
+    assert fits(swapped, dict[str, int])
+    assert not fits(fixed[str], list[str])
+    assert element_of(fixed[str]) is int
+
+
 PLAIN = st.sampled_from([int, str, bytes, bool, float, None, Base, Derived, np.ndarray])
 TYPES = st.recursive(
     PLAIN,
@@ -257,7 +269,7 @@ def test_what_fits_also_fits_inside_a_list(found: Any, expected: Any) -> None:
         (Annotated[list[int], "x"], int),
         (list[int] | tuple[str, ...], int | str),
         (list[int] | None, int),
-        (npt.NDArray[np.float64], npt.NDArray[np.float64]),
+        (np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.float64]]),
         (np.ndarray, np.ndarray),
         (list, Any),
         (tuple, Any),
@@ -313,6 +325,12 @@ def test_some_types_certainly_have_no_elements_to_spread(annotation: Any) -> Non
 )
 def test_types_are_described_as_one_writes_them(annotation: Any, text: str) -> None:
     assert describe(annotation) == text
+
+
+def test_the_parts_of_an_array_are_arrays() -> None:
+    part = element_of(npt.NDArray[np.float64])
+    assert fits(part, np.ndarray)
+    assert not fits(part, float)
 
 
 def test_a_class_made_inside_a_function_is_described_by_its_own_name() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gcm.interfaces.annotations import describe
+from gcm.interfaces.annotations import describe, element_of
 from gcm.interfaces.compatibility import Mismatch, content_mismatches, mismatches
 from gcm.interfaces.reduction import concat, first, maximum, reduce_by, total
 from gcm.interfaces.signature import SignatureError
@@ -315,7 +315,7 @@ def test_a_multicast_server_that_takes_lists_where_elements_come_is_told() -> No
         ("spread", "a", "int", "list[int]"),
         ("spread", "b", "int", "list[int]"),
         ("spread", "c", "int", "list[int]"),
-        ("spread", "d", describe(npt.NDArray[np.float64]), "float"),
+        ("spread", "d", describe(element_of(npt.NDArray[np.float64])), "float"),
     ]
     assert str(found[4]) == (
         "Worker.spread takes list[int] for 'a', but Workers.spread gives int (spread by one_to_one)"

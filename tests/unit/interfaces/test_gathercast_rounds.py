@@ -40,6 +40,7 @@ def test_each_entry_carries_its_callers_ticket() -> None:
     rounds.arrive("b", 2, 0.0, ticket="for b")
     (fire,) = rounds.arrive("a", 1, 0.0, ticket="for a")
     assert [entry.ticket for entry in fire.entries] == ["for a", "for b"]
+    assert [entry.rank for entry in fire.entries] == [0, 1]
 
 
 def test_a_single_client_fires_at_once() -> None:
