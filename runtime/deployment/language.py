@@ -307,7 +307,7 @@ _NODES = ElementType(
 _ARGUMENT = ElementType(
     "argument",
     "One argument, taken as it is, after those of `arguments`.",
-    (Attribute("value", Kind.TEXT, "The argument.", required=True),),
+    (Attribute("value", Kind.TEXT, "The argument; empty by default."),),
 )
 
 _ENVIRONMENT = ElementType(

@@ -173,11 +173,13 @@ class _Opening:
             names.append(step.name)
             yield step
         leader, file = self.deployment.leader, self.deployment.assembly.file
+        leading = self.deployment.cluster((leader, self.deployment.sites[leader].leader))
         yield Step(
             _ASSEMBLE,
             StepKind.ASSEMBLE,
-            self.deployment.cluster((leader, self.deployment.sites[leader].leader)).path,
-            depends_on=(*names, _WHOLE_GRID),
+            leading.path,
+            depends_on=(_front_end_name(leading), *before, *names),
+            by=_front_end_name(leading),
             files=(FileMove(file, posixpath.basename(file)),),
         )
 

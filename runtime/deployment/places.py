@@ -14,11 +14,13 @@ class Places:
 
     def __init__(self, sites: Iterable[DeployedSite], reading: Reading) -> None:
         self._reading = reading
+        self._everywhere: list[Position] = []
         self._clusters: dict[str, tuple[Position, ...]] = {}
         self._nodes: dict[str, dict[str, NodeAddress]] = {}
         for site in sites:
             self._clusters.setdefault(site.name, tuple(one.position for one in site.clusters))
             for cluster in site.clusters:
+                self._everywhere.append(cluster.position)
                 self._clusters.setdefault(cluster.path, (cluster.position,))
                 self._nodes.setdefault(
                     cluster.path,
@@ -30,12 +32,7 @@ class Places:
 
     def everywhere(self) -> tuple[Position, ...]:
         """Return all clusters."""
-        return tuple(
-            position
-            for path, positions in self._clusters.items()
-            if "/" in path
-            for position in positions
-        )
+        return tuple(self._everywhere)
 
     def clusters(self, paths: Iterable[str], location: Location) -> tuple[Position, ...]:
         """Return the clusters of some paths, each once, and report unknown ones."""

@@ -51,13 +51,14 @@ def _application(entry: Entry, alone: bool, places: Places, reading: Reading) ->
         clusters = places.clusters(entry.hosts("clusters"), entry.location)
     else:
         clusters = places.everywhere()
-        if not alone:
+        if not alone and not entry.incomplete:
             reading.fault(
                 "unmapped-application",
                 f"application '{name}' does not say where it runs",
                 entry.location,
                 hint='with several applications each needs clusters="site/cluster ..."',
             )
+        if not alone:
             clusters = ()
     return Application(
         name=name,
@@ -74,6 +75,8 @@ def _application(entry: Entry, alone: bool, places: Places, reading: Reading) ->
 
 def _program(entry: Entry, name: str, reading: Reading) -> tuple[ProgramKind, str]:
     written = [kind for kind in ProgramKind if entry.has(kind)]
+    if not written and entry.incomplete:
+        return ProgramKind.SCRIPT, ""
     if len(written) != 1:
         what = " and ".join(written) if written else "none of them"
         reading.fault(

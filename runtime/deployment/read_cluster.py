@@ -138,12 +138,13 @@ def _nodes(
 def _group(entry: Entry, reading: Reading) -> list[tuple[str, str]]:
     hosts, names = entry.hosts("hosts"), entry.hosts("names")
     if not hosts and not names:
-        reading.fault(
-            "empty-nodes",
-            "<nodes> needs 'hosts', 'names' or both",
-            entry.location,
-            hint='for example hosts="node[01-16]"',
-        )
+        if not entry.incomplete:
+            reading.fault(
+                "empty-nodes",
+                "<nodes> needs 'hosts', 'names' or both",
+                entry.location,
+                hint='for example hosts="node[01-16]"',
+            )
         return []
     names, hosts = names or hosts, hosts or ("localhost",)
     if len(hosts) not in (1, len(names)):

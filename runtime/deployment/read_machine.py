@@ -15,13 +15,14 @@ def read_machine(root: Entry, reading: Reading) -> tuple[tuple[DeployedSite, ...
     """Return the sites and the number of the site that leads the grid."""
     grid, emulation = root.only("grid"), root.only("emulate")
     if grid is None and emulation is None:
-        reading.fault(
-            "no-machine",
-            "the descriptor names no machine to run on",
-            root.location,
-            hint='<emulate sites="2" clusters="2"/> emulates one on this machine; '
-            "<grid> describes a real one",
-        )
+        if not root.incomplete:
+            reading.fault(
+                "no-machine",
+                "the descriptor names no machine to run on",
+                root.location,
+                hint='<emulate sites="2" clusters="2"/> emulates one on this machine; '
+                "<grid> describes a real one",
+            )
         return (), 0
     if grid is None:
         assert emulation is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
@@ -67,7 +67,7 @@ def _check_attributes(entry: Entry, kind: ProcessKind, reading: Reading) -> None
             hint='remove it, or write kind="ssh"',
         )
     needed = {ProcessKind.SSH: "hosts", ProcessKind.MPI: "on"}.get(kind)
-    if needed and needed not in entry.attributes:
+    if needed and not entry.has(needed) and not entry.incomplete:
         reading.fault(
             "incomplete-process",
             f"process '{name}' of kind {kind} needs the attribute '{needed}'",
@@ -84,23 +84,16 @@ def _check_attributes(entry: Entry, kind: ProcessKind, reading: Reading) -> None
 
 def read_dependencies(
     root: Entry,
-    applications: Iterable[Application],
-    processes: Iterable[Process],
+    applications: Sequence[Application],
+    processes: Sequence[Process],
     reading: Reading,
 ) -> dict[str, tuple[str, ...]]:
     """Return what has to be up before each member of the dependent sequences."""
-    known: dict[str, Location] = {one.name: one.location for one in applications}
-    for process in processes:
-        if process.name in known or process.name == ASSEMBLY:
-            reading.fault(
-                "duplicate-name",
-                f"process '{process.name}' has the name of something else",
-                process.location,
-                hint="applications, processes and 'assembly' share one set of names",
-            )
-        known.setdefault(process.name, process.location)
+    known = [one.name for one in applications]
+    _check_shared_names(applications, processes, reading)
+    known += [one.name for one in processes]
     if root.only("assembly"):
-        known[ASSEMBLY] = root.location
+        known.append(ASSEMBLY)
     graph: dict[str, list[str]] = {}
     for sequence in root.each("dependent-sequence"):
         members = [_member(entry, known, reading) for entry in sequence.each("process-reference")]
@@ -111,7 +104,24 @@ def read_dependencies(
     return {name: tuple(before) for name, before in graph.items()}
 
 
-def _member(entry: Entry, known: Iterable[str], reading: Reading) -> str:
+def _check_shared_names(
+    applications: Sequence[Application], processes: Sequence[Process], reading: Reading
+) -> None:
+    taken = {one.name for one in applications}
+    named = [(one.name, one.location) for one in applications if one.name == ASSEMBLY]
+    named += [
+        (one.name, one.location) for one in processes if one.name in taken or one.name == ASSEMBLY
+    ]
+    for name, location in named:
+        reading.fault(
+            "duplicate-name",
+            f"the name '{name}' is taken",
+            location,
+            hint="applications, processes and 'assembly' share one set of names",
+        )
+
+
+def _member(entry: Entry, known: Sequence[str], reading: Reading) -> str:
     name = entry.text("refid")
     if name and name not in known:
         reading.fault(

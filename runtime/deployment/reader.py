@@ -63,7 +63,7 @@ def _deployment(entry: Entry, stem: str, variables: Variables, reading: Reading)
     applications = read_applications(entry, places, reading)
     assembly = read_assembly(entry, reading)
     processes = read_processes(entry, places, reading)
-    if not applications and assembly is None:
+    if not applications and assembly is None and not entry.incomplete:
         reading.fault(
             "nothing-to-run",
             "the descriptor has neither an <application> nor an <assembly>",
@@ -104,6 +104,8 @@ def _assigned(
                     hint="one cluster runs one application; describe two clusters on one machine",
                 )
             owner.setdefault(position, application.name)
+    # a fault in a mapping is no reason to complain about the clusters it meant
+    complete = bool(applications) and all(one.clusters for one in applications)
     assigned = []
     for site in sites:
         clusters = []
@@ -112,7 +114,7 @@ def _assigned(
             nodes = cluster.nodes
             if not name:
                 nodes = tuple(replace(node, ranks=0) for node in nodes)
-            if not name and applications and not has_assembly:
+            if not name and complete and not has_assembly:
                 reading.diagnostics.report(
                     "idle-cluster",
                     f"no application runs in cluster '{cluster.path}'",

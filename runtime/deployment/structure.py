@@ -29,12 +29,17 @@ _FOR_EDITORS = frozenset({"xmlns:xsi", "xsi:noNamespaceSchemaLocation"})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One element of a checked document: attributes hold only values that fit their kinds."""
+    """One element of a checked document: attributes hold only values that fit their kinds.
+
+    `incomplete` tells that something of it was faulty and left out, so that what is missing may
+    have been meant to be there.
+    """
 
     type: ElementType
     attributes: Mapping[str, str]
     children: tuple[Entry, ...]
     location: Location
+    incomplete: bool = False
 
     def has(self, name: str) -> bool:
         """Tell whether an attribute was written, with a value that fits."""
@@ -92,7 +97,9 @@ class _Checking:
             else:
                 children.append(self.entry(child, self.grammar.elements[child.tag]))
         self._counts(node, element)
-        return Entry(element, attributes, tuple(children), node.location)
+        written = len(node.attributes.keys() - _FOR_EDITORS)
+        left_out = len(attributes) < written or len(children) < len(node.children)
+        return Entry(element, attributes, tuple(children), node.location, left_out)
 
     def _attributes(self, node: Node, element: ElementType) -> dict[str, str]:
         accepted: dict[str, str] = {}

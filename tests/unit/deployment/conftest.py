@@ -37,7 +37,7 @@ class Reader:
         settings: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
         exists: Callable[[str], bool] = lambda _path: True,
-        virtual_nodes: Iterable[str] | None = None,
+        virtual_nodes: Callable[[str], Iterable[str] | None] | None = None,
     ) -> Read:
         diagnostics = Diagnostics()
         surroundings = Surroundings(
@@ -45,7 +45,7 @@ class Reader:
             settings=settings or {},
             environment=environment or {},
             exists=exists,
-            virtual_nodes=None if virtual_nodes is None else lambda _file: virtual_nodes,
+            virtual_nodes=virtual_nodes,
             python="/usr/bin/python3",
         )
         deployment = read_descriptor(

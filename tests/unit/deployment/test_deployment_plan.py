@@ -1,0 +1,351 @@
+"""The plan of a deployment: steps, their order, commands, files and places."""
+
+from __future__ import annotations
+
+from time import process_time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcm.documents import Diagnostics
+from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.deployment.steps import FileMove, Step, StepKind, in_order
+
+REMOTE = (
+    '<grid><site><cluster><ssh host="h" user="u"/><front-end folder="/run" port="7000"/>'
+    '<mpi flavour="{flavour}" ranks="3" options="-v"/>{nodes}</cluster></site></grid>'
+)
+PYTHON = "/usr/bin/python3"
+
+
+def plan_of(read: Any, text: str) -> DeploymentPlan:
+    return make_plan(read(f"<deployment>{text}</deployment>").good)
+
+
+def ranks_argv(read: Any, grid: str, application: str) -> tuple[str, ...]:
+    return plan_of(read, f"{grid}<application {application}</application>").step("ranks:0:0").argv
+
+
+def test_a_small_grid_starts_level_by_level(read: Any) -> None:
+    plan = plan_of(read, '<emulate sites="2"/><application script="a.py"/>')
+    assert [(step.depth, step.name, step.depends_on) for step in plan.steps] == [
+        (0, "front-end:0:0", ()),
+        (0, "front-end:1:0", ()),
+        (1, "ranks:0:0", ("front-end:0:0",)),
+        (1, "ranks:1:0", ("front-end:1:0",)),
+        (2, "handshake:0:0", ("ranks:0:0",)),
+        (2, "handshake:1:0", ("ranks:1:0",)),
+        (3, "handshake:0", ("handshake:0:0",)),
+        (3, "handshake:1", ("handshake:1:0",)),
+        (4, "handshake:grid", ("handshake:0", "handshake:1")),
+        (5, "start", ("handshake:grid",)),
+    ]
+    assert plan.depth == 6
+    assert plan.closing == ()
+
+
+def test_the_front_end_of_the_first_cluster_hosts_the_levels_above(read: Any) -> None:
+    plan = plan_of(read, '<emulate sites="2" clusters="2"/><application script="a.py"/>')
+    levels = [step.argv[-1] for step in plan.steps if step.kind is StepKind.FRONT_END]
+    assert levels == ["L3,L4,L5", "L3", "L3,L4", "L3"]
+    assert (plan.grid_front_end, plan.site_front_end(1)) == ((0, 0), (1, 0))
+
+
+def test_the_descriptor_chooses_other_front_ends_for_the_levels_above(read: Any) -> None:
+    plan = plan_of(
+        read,
+        '<grid front-end="b"><site name="a"><cluster/></site><site name="b" front-end="y">'
+        '<cluster name="x"/><cluster name="y"/></site></grid><application script="a.py"/>',
+    )
+    levels = [step.argv[-1] for step in plan.steps if step.kind is StepKind.FRONT_END]
+    assert levels == ["L3,L4", "L3", "L3,L4,L5"]
+    assert plan.grid_front_end == (1, 1)
+
+
+def test_the_commands_of_an_emulated_cluster_run_here(read: Any) -> None:
+    plan = plan_of(read, '<emulate/><application name="x" script="a.py" arguments="1 \'2 3\'"/>')
+    assert plan.step("front-end:0:0").argv == (
+        PYTHON, "-m", "runtime.frontend", "--cluster", "0:0", "--levels", "L3,L4,L5",
+    )  # fmt: skip
+    ranks = plan.step("ranks:0:0")
+    assert ranks.argv == (
+        "mpiexec", "-n", "2", PYTHON, "-m", "runtime.rank", "--cluster", "0:0",
+        "--application", "x", "--comm-world", "cluster", "--script", "/home/me/grid/a.py",
+        "--", "1", "2 3",
+    )  # fmt: skip
+    assert (ranks.by, ranks.place) == ("front-end:0:0", "site0/cluster0")
+    assert plan.step("front-end:0:0").files == ()
+
+
+def test_the_commands_of_a_cluster_elsewhere_lead_there_and_stage_the_program(read: Any) -> None:
+    grid = REMOTE.format(flavour="mpich", nodes="")
+    plan = plan_of(read, f'{grid}<application script="a.py" comm-world="grid"/>')
+    front_end = plan.step("front-end:0:0")
+    assert front_end.argv == (
+        "ssh", "-o", "BatchMode=yes", "--", "u@h",
+        "python3 -m runtime.frontend --cluster 0:0 --levels L3,L4,L5 --port 7000",
+    )  # fmt: skip
+    assert front_end.files == (FileMove("/home/me/grid/a.py", "a.py"),)
+    assert front_end.folder == "/run"
+    assert plan.step("ranks:0:0").argv == (
+        "mpiexec", "-n", "3", "-v", "python3", "-m", "runtime.rank", "--cluster", "0:0",
+        "--application", "application", "--comm-world", "grid", "--script", "a.py", "--",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("nodes", "hosts"),
+    [
+        ("", ()),
+        ('<nodes hosts="h"/>', ()),
+        ('<nodes names="a b" hosts="localhost"/>', ()),
+        ('<nodes hosts="n[1-2]"/>', ("--host", "n1:2,n2:1")),
+        ('<nodes hosts="h n1"/>', ("--host", "h:2,n1:1")),
+        ('<nodes names="a b" hosts="n1"/><nodes hosts="n2"/>', ("--host", "n1:2,n2:1")),
+        ('<nodes hosts="n[1-4]"/>', ("--host", "n1:1,n2:1,n3:1")),
+    ],
+)
+def test_mpiexec_is_told_the_hosts_when_they_are_other_machines(
+    read: Any, nodes: str, hosts: tuple[str, ...]
+) -> None:
+    argv = ranks_argv(read, REMOTE.format(flavour="auto", nodes=nodes), 'script="a.py">')
+    assert argv[3 : argv.index("-v")] == hosts
+
+
+@pytest.mark.parametrize(
+    ("program", "there"),
+    [
+        ('script="x/a.py"', ("--script", "a.py")),
+        ('script="/nfs/a.py" stage="no"', ("--script", "/nfs/a.py")),
+        ('module="m.n"', ("--module", "m.n")),
+        ('executable="bin/s"', ("--executable", "./s")),
+        ('executable="s"', ("--executable", "s")),
+    ],
+)
+def test_a_program_is_named_as_its_cluster_sees_it(
+    read: Any, program: str, there: tuple[str, str]
+) -> None:
+    argv = ranks_argv(read, REMOTE.format(flavour="auto", nodes=""), f"{program}>")
+    assert argv[-3:-1] == there
+
+
+SECRET = 'script="a.py"><environment name="TOKEN" value="s3cret"/>'
+
+
+@pytest.mark.parametrize("flavour", ["auto", "mpich", "openmpi"])
+def test_values_of_the_environment_stay_out_of_every_command(read: Any, flavour: str) -> None:
+    grid = REMOTE.format(flavour=flavour, nodes='<nodes hosts="n1"/>')
+    plan = plan_of(read, f"{grid}<application {SECRET}</application>")
+    assert plan.step("ranks:0:0").environment == {"TOKEN": "s3cret"}
+    assert not any("s3cret" in word for step in plan.steps for word in step.argv)
+    assert "s3cret" not in str(plan.step("ranks:0:0").as_dict())
+    exported = ("-x", "TOKEN") if flavour == "openmpi" else ()
+    argv = plan.step("ranks:0:0").argv
+    assert argv[argv.index("n1:3") + 1 : argv.index("-v")] == exported
+
+
+def test_only_emulated_clusters_may_have_more_ranks_than_cores(read: Any) -> None:
+    here = plan_of(read, f"<emulate/><application {SECRET}</application>").step("ranks:0:0")
+    assert dict(here.environment) == {
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        "TOKEN": "s3cret",
+    }
+
+
+def sequence(*names: str) -> str:
+    members = "".join(f'<process-reference refid="{name}"/>' for name in names)
+    return f"<dependent-sequence>{members}</dependent-sequence>"
+
+
+def test_an_application_waits_for_the_helper_before_it(read: Any) -> None:
+    plan = plan_of(
+        read,
+        '<emulate clusters="2"/><application script="a"/>'
+        '<process id="p" program="x" number="2" ready-line="up" folder="/d"/>'
+        + sequence("p", "application"),
+    )
+    for cluster in ("0:0", "0:1"):
+        assert plan.step(f"ranks:{cluster}").depends_on == (
+            f"front-end:{cluster}", "process:p#0", "process:p#1",
+        )  # fmt: skip
+    step = plan.step("process:p#1")
+    assert (step.argv, step.place, step.by) == (("x",), "here", "")
+    assert (step.ready_line, step.ready_when_finished, step.folder) == ("up", False, "/d")
+    assert plan.step("start").depends_on == ("handshake:grid", "process:p#0", "process:p#1")
+
+
+def test_what_follows_an_application_waits_for_the_handshakes_of_its_clusters(read: Any) -> None:
+    plan = plan_of(
+        read,
+        '<emulate clusters="2"/><application name="a" script="a" clusters="site0/cluster0"/>'
+        '<application name="b" script="b" clusters="site0/cluster1"/>'
+        '<process id="p" kind="mpi" program="x" number="3" on="site0/cluster1" options="-v" '
+        'ready="finished"/>' + sequence("a", "b", "p"),
+    )
+    assert plan.step("ranks:0:0").depends_on == ("front-end:0:0",)
+    assert plan.step("ranks:0:1").depends_on == ("front-end:0:1", "handshake:0:0")
+    helper = plan.step("process:p")
+    assert helper.depends_on == ("front-end:0:1", "handshake:0:1")
+    assert (helper.by, helper.place) == ("front-end:0:1", "site0/cluster1")
+    assert helper.argv == ("mpiexec", "-n", "3", "-v", "x")
+    assert helper.ready_when_finished
+
+
+def test_a_helper_over_ssh_runs_on_each_of_its_hosts(read: Any) -> None:
+    plan = plan_of(
+        read,
+        '<emulate/><application script="a"/><process id="p" kind="ssh" program="x" folder="/d" '
+        'hosts="n[1-2]" options="-4"><ssh host="gate"/></process>',
+    )
+    helpers = [step for step in plan.steps if step.kind is StepKind.PROCESS]
+    assert [(step.name, step.place) for step in helpers] == [
+        ("process:p@n1", "n1"),
+        ("process:p@n2", "n2"),
+    ]
+    assert helpers[1].argv == (
+        "ssh", "-o", "BatchMode=yes", "-4",
+        "-o", "ProxyCommand=ssh -o BatchMode=yes -W '[%h]:%p' -- gate",
+        "--", "n2", "cd /d && exec x",
+    )  # fmt: skip
+
+
+def test_a_local_helper_of_a_cluster_is_started_by_its_front_end(read: Any) -> None:
+    plan = plan_of(
+        read,
+        '<emulate/><application script="a"/>'
+        '<process id="p" program="x" on="site0/cluster0" arguments="-q"/>',
+    )
+    helper = plan.step("process:p")
+    assert (helper.by, helper.depends_on, helper.argv) == (
+        "front-end:0:0",
+        ("front-end:0:0",),
+        ("x", "-q"),
+    )
+
+
+ASSEMBLY = (
+    '<grid><site name="s"><cluster name="c"><nodes names="n[0-1]"/></cluster><cluster name="d">'
+    '<ssh host="h"/><nodes hosts="h m"/></cluster></site></grid><assembly file="f.fractal"/>'
+    '<virtual-node name="v" nodes="s/d s/c/n1"/>'
+)
+
+
+def test_components_live_in_processes_of_their_nodes(read: Any) -> None:
+    plan = plan_of(read, ASSEMBLY)
+    nodes = {step.name: step for step in plan.steps if step.kind is StepKind.NODE}
+    assert list(nodes) == ["node:s/c/n1", "node:s/d/h", "node:s/d/m"]
+    assert nodes["node:s/c/n1"].argv == (PYTHON, "-m", "runtime.node", "--node", "s/c/n1")
+    assert nodes["node:s/d/h"].argv == ("python3", "-m", "runtime.node", "--node", "s/d/h")
+    assert nodes["node:s/d/m"].argv[-3:] == ("--", "m", "python3 -m runtime.node --node s/d/m")
+    assert nodes["node:s/d/m"].by == "front-end:0:1"
+    assemble = plan.step("assemble")
+    assert assemble.depends_on == ("front-end:0:0", *nodes)
+    assert assemble.files == (FileMove("/home/me/grid/f.fractal", "f.fractal"),)
+    assert plan.step("start").depends_on == ("handshake:grid", "assemble")
+    assert plan.step("handshake:0:0").depends_on == ("front-end:0:0",)
+    assert not [step for step in plan.steps if step.kind is StepKind.RANKS]
+
+
+@pytest.mark.parametrize("order", [("application", "assembly"), ("assembly", "application")])
+def test_an_application_and_an_assembly_can_wait_for_each_other(
+    read: Any, order: tuple[str, str]
+) -> None:
+    plan = plan_of(read, f'{ASSEMBLY}<application script="a"/>{sequence(*order)}')
+    ranks, assemble = plan.step("ranks:0:0"), plan.step("assemble")
+    assert (ranks.depth < assemble.depth) == (order[0] == "application")
+
+
+def test_files_go_to_the_clusters_they_are_meant_for_and_come_home_apart(read: Any) -> None:
+    plan = plan_of(
+        read,
+        '<emulate clusters="2"/><application script="a"/>'
+        '<file-transfer direction="in" source="d" clusters="site0/cluster1"/>'
+        '<file-transfer direction="out" source="o" destination="home"/>'
+        '<file-transfer direction="out" source="log" clusters="site0/cluster0"/>',
+    )
+    assert plan.step("front-end:0:0").files == ()
+    assert plan.step("front-end:0:1").files == (FileMove("/home/me/grid/d", "d"),)
+    assert [(step.name, step.by, step.files) for step in plan.closing] == [
+        (
+            "fetch:0:0",
+            "front-end:0:0",
+            (
+                FileMove("o", "/home/me/grid/home/site0/cluster0"),
+                FileMove("log", "/home/me/grid/log"),
+            ),
+        ),
+        ("fetch:0:1", "front-end:0:1", (FileMove("o", "/home/me/grid/home/site0/cluster1"),)),
+    ]
+
+
+def test_every_rank_has_a_place(read: Any) -> None:
+    plan = plan_of(
+        read, '<emulate sites="2" clusters="2" ranks="3" nodes="2"/><application script="a"/>'
+    )
+    placed = [(str(one.identifier), one.cluster.path, one.node.name) for one in plan.placements()]
+    assert placed[:4] == [
+        ("0:0:0", "site0/cluster0", "node0"),
+        ("0:0:1", "site0/cluster0", "node0"),
+        ("0:0:2", "site0/cluster0", "node1"),
+        ("0:1:0", "site0/cluster1", "node0"),
+    ]
+    assert [one.identifier for one in plan.placements()] == list(plan.grid.identifiers())
+    for one in plan.placements():
+        assert plan.grid.cluster_of(one.identifier).node_of(one.identifier.rank) == one.node
+
+
+def test_a_step_that_is_not_there_is_a_key_error(read: Any) -> None:
+    plan = plan_of(read, '<emulate/><application script="a"/>')
+    with pytest.raises(KeyError, match="ranks:9:9"):
+        plan.step("ranks:9:9")
+
+
+@given(st.integers(1, 4), st.integers(1, 4))
+def test_the_number_of_waves_does_not_grow_with_the_clusters(sites: int, clusters: int) -> None:
+    document = (
+        f'<deployment><emulate sites="{sites}" clusters="{clusters}"/>'
+        '<application script="a"/></deployment>'
+    )
+    diagnostics = Diagnostics()
+    found = read_descriptor(
+        document.encode(), name="d", surroundings=Surroundings("/d"), diagnostics=diagnostics
+    )
+    assert found is not None
+    plan = make_plan(found)
+    assert plan.depth == 6
+    depths = {step.name: step.depth for step in plan.steps}
+    for step in plan.steps:
+        assert all(depths[before] < step.depth for before in step.depends_on)
+
+
+def test_steps_sort_by_depth_and_keep_their_order_within() -> None:
+    steps = [
+        Step("c", StepKind.START, "here", depends_on=("a", "b")),
+        Step("b", StepKind.START, "here", depends_on=("a",)),
+        Step("a", StepKind.START, "here"),
+        Step("z", StepKind.START, "here"),
+    ]
+    assert [(step.name, step.depth) for step in in_order(steps)] == [
+        ("a", 0),
+        ("z", 0),
+        ("b", 1),
+        ("c", 2),
+    ]
+
+
+def test_a_thousand_clusters_of_a_hundred_nodes_are_planned_in_seconds() -> None:
+    cluster = '<cluster><ssh host="front"/><nodes hosts="node[001-100]"/></cluster>'
+    site = f'<site><ssh host="gate"/>{cluster * 100}</site>'
+    document = f'<deployment><application script="a.py"/><grid>{site * 10}</grid></deployment>'
+    begin = process_time()
+    found = read_descriptor(
+        document.encode(), name="d", surroundings=Surroundings("/d"), diagnostics=Diagnostics()
+    )
+    assert found is not None
+    plan = make_plan(found)
+    assert process_time() - begin < 5
+    assert plan.grid.size == 100_000
+    assert plan.depth == 6

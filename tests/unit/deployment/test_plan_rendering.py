@@ -1,0 +1,128 @@
+"""How a plan looks: for people as text, for programs as plain values."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from runtime.deployment import make_plan, plan_as_dict, render_plan
+
+DESCRIPTOR = """<deployment name="show">
+<variable name="n" value="3"/>
+<application name="code" script="a.py" clusters="far">
+<environment name="K" value="v"/></application>
+<assembly file="f.fractal"/>
+<virtual-node name="v" nodes="near/cluster0/x"/>
+<file-transfer direction="out" source="out" clusters="far"/>
+<grid>
+<site name="far"><ssh host="gate"/>
+<cluster name="big" reachability="front-end"><ssh host="front" user="me"/>
+<mpi flavour="mpich" ranks="${n}"/><nodes hosts="n[1-2]"/></cluster></site>
+<site name="near"><cluster reachability="direct"><nodes names="x"/></cluster></site>
+</grid>
+</deployment>"""
+
+TEXT = """\
+deployment show: 2 sites, 2 clusters, 3 nodes, 3 ranks
+starts in 6 waves
+
+grid (led by the front-end of 0:0)
+  site 0 far (led by the front-end of 0:0)
+    cluster 0:0 big: through gate -> me@front, reachability front-end, MPI mpich, runs code
+      n1: 0:0:0 to 0:0:1
+      n2: 0:0:2
+  site 1 near (led by the front-end of 1:0)
+    cluster 1:0 cluster0: on this machine, reachability direct, MPI auto, runs no application
+      x (localhost): no ranks
+  virtual node v: near/cluster0/x
+
+wave 1, all at once:
+  front-end:0:0 at far/big
+    copy /home/me/grid/a.py to a.py
+    $ ssh -o BatchMode=yes -o 'ProxyCommand=ssh -o BatchMode=yes -W '"'"'[%h]:%p'"'"' -- gate' \
+-- me@front 'python3 -m runtime.frontend --cluster 0:0 --levels L3,L4,L5'
+  front-end:1:0 at near/cluster0
+    $ /usr/bin/python3 -m runtime.frontend --cluster 1:0 --levels L3,L4
+wave 2, all at once:
+  ranks:0:0 at far/big by front-end:0:0
+    after front-end:0:0
+    with K in its environment
+    $ mpiexec -n 3 --host n1:2,n2:1 python3 -m runtime.rank --cluster 0:0 --application code \
+--comm-world cluster --script a.py --
+  handshake:1:0 at near/cluster0
+    after front-end:1:0
+  node:near/cluster0/x at near/cluster0/x by front-end:1:0
+    after front-end:1:0
+    $ /usr/bin/python3 -m runtime.node --node near/cluster0/x
+wave 3, all at once:
+  handshake:0:0 at far/big
+    after ranks:0:0
+  handshake:1 at near
+    after handshake:1:0
+  assemble at far/big by front-end:0:0
+    after front-end:0:0, node:near/cluster0/x
+    copy /home/me/grid/f.fractal to f.fractal
+wave 4, all at once:
+  handshake:0 at far
+    after handshake:0:0
+wave 5, all at once:
+  handshake:grid at grid
+    after handshake:0, handshake:1
+wave 6, all at once:
+  start at grid
+    after handshake:grid, assemble
+after the end, all at once:
+  fetch:0:0 at far/big by front-end:0:0
+    copy out to /home/me/grid/out
+"""
+
+
+def test_the_text_shows_the_machine_the_waves_and_the_exact_commands(read: Any) -> None:
+    assert render_plan(make_plan(read(DESCRIPTOR).good)) == TEXT
+
+
+def test_long_lists_of_dependencies_are_cut_short(read: Any) -> None:
+    text = '<deployment><emulate sites="8"/><application script="a"/></deployment>'
+    shown = render_plan(make_plan(read(text).good))
+    first = ", ".join(f"handshake:{number}" for number in range(6))
+    assert f"    after {first} and 2 more\n" in shown
+
+
+def test_the_plain_values_survive_json(read: Any) -> None:
+    plain = plan_as_dict(make_plan(read(DESCRIPTOR).good))
+    assert json.loads(json.dumps(plain)) == plain
+    assert (plain["name"], plain["ranks"], plain["depth"]) == ("show", 3, 6)
+    assert plain["variables"] == [
+        {"name": "descriptor.folder", "value": "/home/me/grid", "origin": "built in",
+         "source": "test.xml"},
+        {"name": "descriptor.name", "value": "test", "origin": "built in", "source": "test.xml"},
+        {"name": "n", "value": "3", "origin": "descriptor", "source": "test.xml:2"},
+    ]  # fmt: skip
+    assert plain["virtual_nodes"] == {"v": ["near/cluster0/x"]}
+
+
+def test_the_plain_values_hold_clusters_and_steps(read: Any) -> None:
+    plain: dict[str, Any] = plan_as_dict(make_plan(read(DESCRIPTOR).good))
+    assert [site["name"] for site in plain["sites"]] == ["far", "near"]
+    assert plain["sites"][0]["clusters"] == [
+        {
+            "name": "big",
+            "identifier": "0:0",
+            "levels": ["L3", "L4", "L5"],
+            "route": ["gate", "me@front"],
+            "address": "front",
+            "reachability": "front-end",
+            "application": "code",
+            "flavour": "mpich",
+            "nodes": [
+                {"name": "n1", "host": "n1", "ranks": 2},
+                {"name": "n2", "host": "n2", "ranks": 1},
+            ],
+        }
+    ]
+    (ranks,) = (step for step in plain["steps"] if step["kind"] == "ranks")
+    assert (ranks["environment"], ranks["depends_on"]) == (["K"], ["front-end:0:0"])
+    assert ranks["depth"] == 1
+    assert [step["files"] for step in plain["closing"]] == [
+        [{"from": "out", "to": "/home/me/grid/out"}]
+    ]
