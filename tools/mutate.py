@@ -3,8 +3,8 @@
     python -m tools.mutate                                all of gcm/, 15 minutes at most
     python -m tools.mutate --path gcm/adl --sample 200    200 faults of one package
 
-Each mutant is tried in a copy of the tree: first the tests of its own package, then all other
-unit tests. A mutant that makes the tests fail, hang or use up the memory is noticed ("killed").
+Each mutant is tried in a copy of the tree: first by the tests that run its line, then by the other
+unit tests of its package. It is noticed if they fail, hang or run out of memory.
 The faults are tried in a random order that the seed decides, so that a run cut short by its
 budget is a fair sample.
 """
@@ -29,7 +29,7 @@ from tools.mutants import Mutant, find_mutants
 from tools.workshop import BrokenTestsError, Verdict, Workshop
 
 # The seconds a mutant gets: so many, and so many times what the tests take without it.
-PATIENCE = (10.0, 4.0)
+PATIENCE = (10.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,13 @@ def run(options: Options) -> tuple[list[Tried], int]:
         for number in range(options.jobs):
             workshop = Workshop(options.root, Path(folder, str(number)), options.tests)
             workshops.append(at_end.enter_context(contextlib.closing(workshop)))
-        patience = PATIENCE[0] + PATIENCE[1] * workshops[0].measure()
+        seconds, tests_of_lines = workshops[0].measure(Path(options.paths[0]).parts[0])
+        for workshop in workshops:
+            workshop.patience = PATIENCE[0] + PATIENCE[1] * seconds
+            workshop.tests_of_lines = tests_of_lines
         stop = threading.Event()
 
         def work(workshop: Workshop) -> None:
-            workshop.patience = patience
             while time.monotonic() < deadline and not stop.is_set():
                 try:
                     mutant = waiting.get_nowait()

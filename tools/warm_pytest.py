@@ -3,7 +3,8 @@
 Most of a short pytest run is the import of pytest, hypothesis, numpy and lxml. This process imports
 them once and forks for each request, so that the fork imports only the code under test. It reads
 one JSON object a line, `{"arguments": [...], "patience": seconds, "memory": bytes}`, and answers
-with one line: pytest's exit code, or `hung`. It ends with its input.
+with one line: pytest's exit code, or `hung`. With `"lines": [file, package]` the run also writes
+its line map. It ends with its input.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import importlib
 import json
 import os
 import resource
+import runpy
 import select
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 HUNG = "hung"
-WORTH_WARMING = ("pytest", "hypothesis", "lxml.etree", "numpy")
+WORTH_WARMING = ("pytest", "hypothesis", "lxml.etree", "numpy", "coverage")
 
 
 def serve() -> None:
@@ -28,19 +32,16 @@ def serve() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(library)
     for line in sys.stdin:
-        request = json.loads(line)
-        print(
-            _run_in_fork(request["arguments"], request["patience"], request["memory"]), flush=True
-        )
+        print(_run_in_fork(json.loads(line)), flush=True)
 
 
-def _run_in_fork(arguments: Sequence[str], patience: float, memory: int) -> str:
+def _run_in_fork(request: Mapping[str, Any]) -> str:
     pid = os.fork()
     if pid == 0:
-        _become_pytest(arguments, memory)
+        _become_pytest(request)
     handle = os.pidfd_open(pid)
     try:
-        ended, _, _ = select.select([handle], [], [], patience)
+        ended, _, _ = select.select([handle], [], [], request["patience"])
     finally:
         os.close(handle)
         # Also what the tests started and left.
@@ -50,19 +51,27 @@ def _run_in_fork(arguments: Sequence[str], patience: float, memory: int) -> str:
     return str(os.waitstatus_to_exitcode(status)) if ended else HUNG
 
 
-def _become_pytest(arguments: Sequence[str], memory: int) -> None:
+def _become_pytest(request: Mapping[str, Any]) -> None:
     code = 1
     try:
         os.setsid()
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nowhere, descriptor)
         os.close(nowhere)
-        code = int(importlib.import_module("pytest").main(list(arguments)))
+        plugins = []
+        if "lines" in request:
+            # By its place: the folder of this file is not on the path of the code under test.
+            plugins.append(_line_map_class()(*request["lines"]))
+        code = int(importlib.import_module("pytest").main(request["arguments"], plugins))
     finally:
         # Never return into the loop of the parent.
         os._exit(code)
+
+
+def _line_map_class() -> Any:
+    return runpy.run_path(str(Path(__file__).with_name("line_map.py")))["LineMap"]
 
 
 if __name__ == "__main__":

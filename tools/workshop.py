@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
 
+from tools.line_map import AT_IMPORT
 from tools.mutants import Mutant
 from tools.warm_pytest import HUNG
 
@@ -21,6 +22,9 @@ NO_TESTS_FOUND = 5
 NOT_ASKED = "house"
 MEMORY_LIMIT = 6 * 2**30
 NOT_COPIED = (".*", "__pycache__", "*.egg-info", "build", "dist")
+
+
+LineTests = dict[str, dict[int, list[str]]]
 
 
 class Verdict(StrEnum):
@@ -44,6 +48,7 @@ class Workshop:
         self.tests = tests
         self._ignore = f"--ignore={Path(tests, NOT_ASKED)}"
         self.patience = 600.0
+        self.tests_of_lines: LineTests = {}
         # Cached bytecode is recognised by size and time: give each version a time of its own.
         self._times = count(1)
         self._server = subprocess.Popen(
@@ -57,15 +62,21 @@ class Workshop:
             start_new_session=True,
         )
 
-    def measure(self) -> float:
-        """Return the seconds that the tests take as they are; raises BrokenTestsError."""
+    def measure(self, package: str) -> tuple[float, LineTests]:
+        """Return the seconds that the tests take as they are, and which tests run which lines.
+
+        Raises BrokenTestsError.
+        """
         start = time.monotonic()
-        if self._ask([self.tests]) != "0":
+        output = self.folder / "lines.json"
+        if self._ask([self.tests], lines=[str(output), package]) != "0":
             raise BrokenTestsError(
                 f"The tests fail, hang or are missing without any mutant. Make this pass first: "
                 f"python -m pytest {self._ignore} {self.tests}"
             )
-        return time.monotonic() - start
+        read = json.loads(output.read_text())
+        lines = {file: {int(n): tests for n, tests in read[file].items()} for file in read}
+        return time.monotonic() - start, lines
 
     def try_out(self, mutant: Mutant) -> Verdict:
         """Plant the mutant, run the tests, and take it out again."""
@@ -73,14 +84,27 @@ class Workshop:
         source = path.read_bytes()
         self._write(path, mutant.apply(source))
         try:
-            near = self._tests_near(mutant.file)
-            verdict = self._pytest(near) if near else Verdict.SURVIVED
-            if verdict is Verdict.SURVIVED and near != [self.tests]:
-                apart = [f"--ignore={folder}" for folder in near]
-                verdict = self._pytest([self.tests, *apart])
-            return verdict
+            for tests in self._tests_for(mutant):
+                verdict = self._pytest(tests)
+                if verdict is not Verdict.SURVIVED:
+                    return verdict
+            return Verdict.SURVIVED
         finally:
             self._write(path, source)
+
+    def _tests_for(self, mutant: Mutant) -> Iterator[list[str]]:
+        """Yield the tests that run the line, then those of the package.
+
+        A line that no test runs may be one that runs at import, whose effect shows elsewhere: then
+        those that run any line of its file follow, or all if the file has only such lines.
+        """
+        lines = self.tests_of_lines.get(mutant.file, {})
+        last = mutant.line + mutant.original.count("\n")
+        direct = _named(lines.get(line, []) for line in range(mutant.line, last + 1))
+        near = self._tests_near(mutant.file)
+        yield from filter(None, [direct, near])
+        if not direct:
+            yield _named(lines.values()) or [self.tests]
 
     def _write(self, path: Path, source: bytes) -> None:
         path.write_bytes(source)
@@ -102,13 +126,14 @@ class Workshop:
             return Verdict.HUNG
         return Verdict.SURVIVED if int(answer) in {0, NO_TESTS_FOUND} else Verdict.KILLED
 
-    def _ask(self, arguments: Sequence[str]) -> str:
+    def _ask(self, arguments: Sequence[str], **more: object) -> str:
         # The libraries are imported already, too late for pytest to rewrite assertions in them.
         options = ["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", self._ignore]
         request = {
             "arguments": [*options, *arguments],
             "patience": self.patience,
             "memory": MEMORY_LIMIT,
+            **more,
         }
         assert self._server.stdin is not None
         assert self._server.stdout is not None
@@ -121,3 +146,7 @@ class Workshop:
         with self._server:
             assert self._server.stdin is not None
             self._server.stdin.close()
+
+
+def _named(groups: Iterable[Iterable[str]]) -> list[str]:
+    return sorted({test for group in groups for test in group} - {AT_IMPORT})
