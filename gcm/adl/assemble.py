@@ -64,6 +64,7 @@ class _Assembler:
 
     def make(self, plan: ComponentPlan) -> Component:
         component = self._made[plan.path] = self._make(plan)
+        component.notes = _notes(plan)
         if plan.attributes:
             attributes = component.controller(AttributeController)
             for name, value in plan.attributes:
@@ -99,7 +100,7 @@ class _Assembler:
 
     def _server(self, plan: ComponentPlan, name: str, interface: str) -> ServerEnd:
         part = self._part(plan, name)
-        if name == THIS and isinstance(part, Composite):
+        if name == THIS and isinstance(part, Composite) and not is_control_name(interface, part):
             return part.inner_server(interface)
         return part.server(interface)
 
@@ -150,3 +151,17 @@ class _Assembler:
             known for known in part.servers if known.type.signature.__name__ == "Interceptor"
         )
         return cast(Interceptor, server.stub)
+
+
+def _notes(plan: ComponentPlan) -> Notes:
+    if not (plan.logger or plan.virtual_node or plan.exported_nodes):
+        return NO_NOTES
+    node = plan.virtual_node
+    return Notes(
+        logger=plan.logger,
+        virtual_node=node
+        and VirtualNodeNote(node.name, node.cardinality is NodeCardinality.MULTIPLE),
+        exported_nodes=tuple(
+            ExportedNodeNote(one.name, one.composed_from) for one in plan.exported_nodes
+        ),
+    )

@@ -14,6 +14,7 @@ from gcm.adl.recovery import nearest
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.compatibility import mismatches
+from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.types import Cardinality, InterfaceType
 
 _THIS = "this"
@@ -117,8 +118,12 @@ class BindingCheck:
             message = f"{shown} is a {kind} interface{side}, not a {role}"
             self._report("wrong-role", message, location, composite, hint)
             return None
-        calls = seen.cardinality if seen.is_multicast else Cardinality.SINGLETON
-        gathers_here = found.is_gathercast and (found.is_server if is_this else found.is_client)
+        blocks = redistributes(seen.signature)  # each member sees a block of its own
+        spreads = seen.is_multicast and not blocks
+        calls = seen.cardinality if spreads else Cardinality.SINGLETON
+        gathers_here = (
+            not blocks and found.is_gathercast and (found.is_server if is_this else found.is_client)
+        )
         return _Face(owner, is_this, seen, Cardinality.GATHERCAST if gathers_here else calls)
 
     def _unknown_interface(

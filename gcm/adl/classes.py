@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pkgutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -86,16 +87,17 @@ class ImportingLoader:
             raise ClassFault(
                 "missing-module",
                 f"there is no module '{name}' for '{dotted}'",
-                did_you_mean(name, self._modules())
-                or "correct the name, or put the module beside the document",
+                self._nearest(name),
             ) from None
         except (Exception, SystemExit) as error:
             raise _failed(name, error) from error
 
-    def _modules(self) -> list[str]:
-        folders = (folder for folder in self._folders if os.path.isdir(folder))
-        names = (name for folder in folders for name in os.listdir(folder))
-        return [name.removesuffix(".py") for name in names]
+    def _nearest(self, name: str) -> str:
+        """Suggest a module that lies where this one was looked for."""
+        package, _, last = name.rpartition(".")
+        folders = list(sys.modules[package].__path__) if package else self._folders
+        near = did_you_mean(last, (one.name for one in pkgutil.iter_modules(folders)))
+        return near or "correct the name, or put the module beside the document"
 
 
 def _member(owner: object, name: str) -> object:

@@ -78,7 +78,7 @@ class Resolver:
         body = self._expand((key,), EMPTY_BODY, document.node.location)
         name = document.name.rpartition(".")[2]
         definition = INCOMPLETE if key in self._incomplete else ""
-        return ComponentNode(name, definition, body, document.node.location)
+        return ComponentNode(name, definition, body or EMPTY_BODY, document.node.location)
 
     def _read(self, source: Source) -> Document | None:
         data = source.file if source.data is None else source.data
@@ -176,19 +176,22 @@ class Resolver:
 
     # ------------------------------------------------------------------------------ components
 
-    def _expand(self, keys: tuple[_Key, ...], own: Body, location: Location) -> Body:
-        """Merge definitions and a component's own body, then resolve the components in it."""
+    def _expand(self, keys: tuple[_Key, ...], own: Body, location: Location) -> Body | None:
+        """Merge definitions and a component's own body, then resolve the components in it.
+
+        There is nothing to return where that would not end.
+        """
         alone = own is EMPTY_BODY
         if alone and keys in self._expanded:
             return self._expanded[keys]
         if self._depth >= MAX_DEPTH:
             self._too_deep(location, "components are nested")
-            return EMPTY_BODY
+            return None
         if keys and keys in self._nesting:
             chain = [key for nested in self._nesting for key in nested[:1]]
             start = self._nesting.index(keys)
             self._cycle("contains", "definition-cycle", [*chain[start:], keys[0]], location)
-            return EMPTY_BODY
+            return None
         merged = merge_all([*(self._merge(key) for key in keys), own])
         self._nesting += [keys] if keys else []
         self._depth += 1
@@ -224,8 +227,9 @@ class Resolver:
             return component
         keys, complete = self._keys(component.definition, component.location)
         body = self._expand(keys, component.body, component.location)
-        missing = not complete or not self._incomplete.isdisjoint(keys)
-        return replace(component, definition=INCOMPLETE if missing else "", body=body)
+        missing = body is None or not complete or not self._incomplete.isdisjoint(keys)
+        definition = INCOMPLETE if missing else ""
+        return replace(component, definition=definition, body=body or EMPTY_BODY)
 
     # ------------------------------------------------------------------------------ reports
 
