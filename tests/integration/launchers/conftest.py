@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -18,6 +19,7 @@ import pytest
 
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
+from runtime.launchers.mpiexec import Flavour
 from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
 
@@ -223,3 +225,44 @@ def wait_gone() -> Callable[[list[int], float], list[int]]:
         return left
 
     return wait
+
+
+@dataclass(frozen=True)
+class MpiHome:
+    """An environment with an MPI and the mpi4py that goes with it, both from wheels."""
+
+    flavour: Flavour
+    mpiexec: str
+    python: str
+
+
+@pytest.fixture(scope="session")
+def mpi_homes() -> dict[Flavour, MpiHome | str]:
+    """Both MPIs, or why one is missing; kept between runs beside other temporary files."""
+    return {flavour: find_mpi(flavour) for flavour in Flavour}
+
+
+def find_mpi(flavour: Flavour) -> MpiHome | str:
+    beside = Path(sys.executable).parent / "mpiexec"
+    if flavour is Flavour.MPICH and beside.exists():
+        return MpiHome(flavour, str(beside), sys.executable)
+    version = "{}.{}".format(*sys.version_info)
+    home = Path(tempfile.gettempdir(), f"gcm-test-mpi-{os.getuid()}", f"{flavour}-{version}")
+    python, mark = home / "bin" / "python", home / "complete"
+    if not mark.exists():
+        install = [str(python), "-m", "pip", "install", "-q", "mpi4py", str(flavour)]
+        for command in ([sys.executable, "-m", "venv", "--clear", str(home)], install):
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+            if done.returncode != 0:
+                return f"pip cannot install {flavour}: {done.stderr.strip().splitlines()[-1:]}"
+        mark.touch()
+    return MpiHome(flavour, str(home / "bin" / "mpiexec"), str(python))
+
+
+@pytest.fixture(params=list(Flavour))
+def mpi(request: pytest.FixtureRequest, mpi_homes: dict[Flavour, MpiHome | str]) -> MpiHome:
+    """Each MPI in turn."""
+    home = mpi_homes[request.param]
+    if isinstance(home, str):
+        pytest.skip(home)
+    return home

@@ -1,0 +1,196 @@
+"""Both MPIs as they come from wheels: started, told apart, mixed up, killed."""
+
+from __future__ import annotations
+
+import collections
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from runtime.launchers import family, ranks
+from runtime.launchers.base import Command, Reach, Stream
+from runtime.launchers.errors import MissingMpiexec, MpiexecFailed, WrongMpiexec
+from runtime.launchers.local import LocalLauncher
+from runtime.launchers.mpiexec import Flavour, MpiJob, Probes, detect_flavour, mpi_command
+from runtime.launchers.rank_lines import RankLines
+
+pytestmark = pytest.mark.mpi
+
+ROOT = os.getuid() == 0
+RANKS = str(Path(ranks.__file__))
+Said = dict[tuple[int | None, Stream], list[str]]
+
+
+class Mpi(Protocol):
+    """An MPI of conftest."""
+
+    flavour: Flavour
+    mpiexec: str
+    python: str
+
+
+def job(mpi: Mpi, program: str, count: int = 2, *, tagged: bool = True) -> Command:
+    argv = [mpi.python, *([RANKS, mpi.python] if tagged else []), "-c", program]
+    return mpi_command(MpiJob(argv, count, mpi.mpiexec), mpi.flavour, root=ROOT)
+
+
+def run(local: LocalLauncher, command: Command) -> tuple[int, Said]:
+    said: Said = collections.defaultdict(list)
+    sink = RankLines(lambda rank, stream, line: said[rank, stream].append(line))
+    ended = local.start(command, sink).wait(60)
+    return ended.shell_code, said
+
+
+def test_every_rank_knows_its_place_and_its_lines_keep_its_name(
+    local: LocalLauncher, mpi: Mpi
+) -> None:
+    program = (
+        "import sys; from mpi4py import MPI; c = MPI.COMM_WORLD\n"
+        "print(c.rank, 'of', c.size); sys.stderr.write('half a line')"
+    )
+    code, said = run(local, job(mpi, program, 3))
+    assert code == 0
+    for rank in range(3):
+        assert said[rank, Stream.OUTPUT] == [f"{rank} of 3"]
+        assert said[rank, Stream.ERROR] == ["half a line"]
+
+
+def test_lines_of_all_ranks_stay_whole_and_in_order_in_a_flood(
+    local: LocalLauncher, mpi: Mpi
+) -> None:
+    program = (
+        "import os\n"
+        "for i in range(4000):\n"
+        "    os.write(1, b'%d ' % i); os.write(1, b'o' * (i % 700) + b'\\n')\n"
+        "    os.write(2, b'%d ' % i + b'e' * (i % 300) + b'\\n')\n"
+        "os.write(1, b'x' * 20000 + b'\\n')"
+    )
+    code, said = run(local, job(mpi, program, 4))
+    assert code == 0
+    for rank in range(4):
+        output = [f"{i} " + "o" * (i % 700) for i in range(4000)]
+        assert said[rank, Stream.OUTPUT] == [*output, "x" * 20000]
+        assert said[rank, Stream.ERROR] == [f"{i} " + "e" * (i % 300) for i in range(4000)]
+    assert [line for line in said[None, Stream.OUTPUT] if line] == []
+
+
+def test_nothing_is_lost_when_a_rank_is_killed(local: LocalLauncher, mpi: Mpi) -> None:
+    program = (
+        "import os; from mpi4py import MPI; c = MPI.COMM_WORLD\n"
+        "c.Barrier()\n"
+        "if c.rank == 1:\n"
+        "    for i in range(1000): os.write(1, b'line %d\\n' % i)\n"
+        "    os.write(1, b'last words'); os.kill(os.getpid(), 9)\n"
+        "c.Barrier()"
+    )
+    code, said = run(local, job(mpi, program))
+    assert code != 0
+    assert said[1, Stream.OUTPUT] == [*(f"line {i}" for i in range(1000)), "last words"]
+
+
+def test_the_exit_code_of_a_rank_is_the_exit_code_of_the_job(
+    local: LocalLauncher, mpi: Mpi
+) -> None:
+    assert run(local, job(mpi, "raise SystemExit(7)"))[0] == 7
+
+
+def test_settings_reach_every_rank_and_stdin_reaches_the_first(
+    local: LocalLauncher, mpi: Mpi
+) -> None:
+    program = (
+        "import os, sys; from mpi4py import MPI; r = MPI.COMM_WORLD.rank\n"
+        "print(os.environ['WORD'], sys.stdin.readline().strip() if r == 0 else '')"
+    )
+    command = mpi_command(
+        MpiJob(
+            (mpi.python, RANKS, mpi.python, "-c", program),
+            2,
+            mpi.mpiexec,
+            environment={"WORD": "a b"},
+            first_input=b"a secret\n",
+        ),
+        mpi.flavour,
+        root=ROOT,
+    )
+    _, said = run(local, command)
+    assert said[0, Stream.OUTPUT] == ["a b a secret"]
+    assert said[1, Stream.OUTPUT] == ["a b "]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_signal_to_mpiexec_ends_the_ranks(
+    local: LocalLauncher,
+    mpi: Mpi,
+    number: signal.Signals,
+    wait_gone: Callable[[list[int], float], list[int]],
+) -> None:
+    ready = threading.Semaphore(0)
+    program = "import time; from mpi4py import MPI; print('up', flush=True); time.sleep(1000)"
+    sink = RankLines(lambda rank, *_: ready.release() if rank is not None else None)
+    process = local.start(job(mpi, program), sink)
+    assert ready.acquire(timeout=30)
+    assert ready.acquire(timeout=30)
+    started = family.descendants({local.ready().guard}, family.processes())
+    assert len(started) >= 3
+    process.signal(number, Reach.PROCESS)
+    assert not process.wait(15).ok
+    assert wait_gone(sorted(started), 5) == []
+
+
+def test_the_flavour_is_found_out(local: LocalLauncher, mpi: Mpi) -> None:
+    assert detect_flavour(local, mpi.mpiexec) is mpi.flavour
+
+
+def test_a_missing_mpiexec_is_told_with_what_to_install(local: LocalLauncher) -> None:
+    with pytest.raises(MissingMpiexec, match=r"there is no 'no-mpiexec'.*pip install mpich"):
+        detect_flavour(local, "no-mpiexec")
+    with pytest.raises(MissingMpiexec):
+        Probes().check(local, Flavour.MPICH, "no-mpiexec", sys.executable)
+
+
+def test_a_program_that_is_no_mpiexec_is_told(local: LocalLauncher) -> None:
+    with pytest.raises(WrongMpiexec, match="'echo' belongs to no MPI known here") as fault:
+        detect_flavour(local, "echo")
+    assert fault.value.cause == "--version"
+
+
+def test_a_probe_passes_for_the_right_pair_and_is_asked_once(
+    local: LocalLauncher, mpi: Mpi
+) -> None:
+    probes = Probes()
+    probes.check(local, mpi.flavour, mpi.mpiexec, mpi.python)
+    local.close()
+    probes.check(local, mpi.flavour, mpi.mpiexec, mpi.python)
+
+
+def test_the_wrong_mpiexec_is_found_by_its_lonely_ranks(
+    local: LocalLauncher, mpi_homes: dict[Flavour, Mpi | str]
+) -> None:
+    mpich, openmpi = mpi_homes[Flavour.MPICH], mpi_homes[Flavour.OPEN_MPI]
+    if isinstance(mpich, str) or isinstance(openmpi, str):
+        pytest.skip(f"needs both MPIs: {mpich}, {openmpi}")
+    for one, other in ((mpich, openmpi), (openmpi, mpich)):
+        with pytest.raises(WrongMpiexec, match="each believes to be 0 of 1") as fault:
+            Probes().check(local, one.flavour, one.mpiexec, other.python)
+        assert other.python in fault.value.cause
+
+
+def test_a_job_that_cannot_run_is_told_with_its_last_words(local: LocalLauncher, mpi: Mpi) -> None:
+    with pytest.raises(MpiexecFailed, match="could not run two ranks") as fault:
+        Probes().check(local, mpi.flavour, mpi.mpiexec, "/no/such/python")
+    assert "/no/such/python" in fault.value.cause
+
+
+def test_a_native_program_that_is_missing_is_told_by_its_rank(
+    local: LocalLauncher, mpi: Mpi
+) -> None:
+    argv = (mpi.python, RANKS, "no-such-program")
+    code, said = run(local, mpi_command(MpiJob(argv, 1, mpi.mpiexec), mpi.flavour, root=ROOT))
+    assert code == 1
+    assert said[0, Stream.ERROR] == ["no-such-program: No such file or directory"]
