@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gcm.components.notes import NO_NOTES, Notes
 from gcm.errors import IllegalTypeError, NoSuchComponentError, NoSuchInterfaceError
 from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
@@ -25,11 +26,12 @@ class Component:
     and wrappers have in common.
     """
 
-    __slots__ = ("__weakref__", "_interfaces", "membrane", "name", "parents", "type")
+    __slots__ = ("__weakref__", "_interfaces", "membrane", "name", "notes", "parents", "type")
 
     def __init__(self, name: str, type: ComponentType, description: MembraneDescription) -> None:
         self.name = name
         self.type = type
+        self.notes: Notes = NO_NOTES
         self.parents: tuple[Composite, ...] = ()
         self._interfaces: dict[str, ClientInterface | ServerInterface] = {}
         self.membrane = Membrane(self, description)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+
+Bounds = Sequence[tuple[int, int]]
+"""The start and the stop of each block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +42,29 @@ def block_bounds(length: int, parts: int) -> list[tuple[int, int]]:
     return list(pairwise(starts))
 
 
-def exchange_plan(length: int, sources: int, targets: int) -> tuple[Transfer, ...]:
-    """Return the transfers that turn `sources` blocks of `length` elements into `targets` blocks.
+def exchange_plan(givers: Bounds, takers: Bounds) -> tuple[Transfer, ...]:
+    """Return the transfers that turn the blocks of `givers` into those of `takers`.
 
-    Each element travels exactly once and no transfer is empty; the transfers are in the order of
-    the elements. Raises ValueError for a negative length or no sources or targets.
+    Both are bounds of contiguous blocks of the same whole. Each element travels exactly once and
+    no transfer is empty; the transfers are in the order of the elements.
     """
-    givers, takers = block_bounds(length, sources), block_bounds(length, targets)
+    length = givers[-1][1]
     plan = []
     source = target = start = 0
     while start < length:
         (source_start, source_stop), (target_start, target_stop) = givers[source], takers[target]
         stop = min(source_stop, target_stop)
-        plan.append(
-            Transfer(
-                source,
-                target,
-                slice(start - source_start, stop - source_start),
-                slice(start - target_start, stop - target_start),
-                start,
-                stop,
+        if stop > start:  # a member's block may be empty
+            plan.append(
+                Transfer(
+                    source,
+                    target,
+                    slice(start - source_start, stop - source_start),
+                    slice(start - target_start, stop - target_start),
+                    start,
+                    stop,
+                )
             )
-        )
         source += stop == source_stop
         target += stop == target_stop
         start = stop

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from inspect import _ParameterKind
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gcm.errors import DispatchError
-from gcm.interfaces.signature import Operation, Parameter, signature_of
+from gcm.interfaces.parallel import Blocks
+from gcm.interfaces.signature import Operation, Parameter, SignatureError, signature_of
 from gcm.interfaces.spreading import (
     Distribution,
     Mode,
@@ -19,6 +20,7 @@ from gcm.interfaces.spreading import (
     distribute_by,
     one_to_one,
     random,
+    redistribute,
     round_robin,
     unicast,
 )
@@ -37,6 +39,8 @@ __all__ = [
     "distribute_by",
     "one_to_one",
     "random",
+    "redistribute",
+    "redistributes",
     "round_robin",
     "unicast",
 ]
@@ -75,6 +79,7 @@ class OperationDispatch:
         "_rest",
         "_unicast",
         "is_broadcast",
+        "is_redistributing",
     )
 
     is_broadcast: bool
@@ -99,6 +104,7 @@ class OperationDispatch:
             (one for one in parameters if one.kind is kinds.VAR_KEYWORD), None
         )
         self._unicast = _unicast_label(operation)
+        self.is_redistributing = is_redistributing(operation)
         self.is_broadcast = not self._unicast and all(
             one.distribution.is_whole for one in parameters
         )
@@ -134,17 +140,32 @@ class OperationDispatch:
             self._call(server, args, kwargs, parts, index) for index, server in enumerate(targets)
         ]
 
-    def reduce(self, results: Sequence[Any]) -> Any:
+    def reduce(self, results: Sequence[Any], *, inside: bool = False) -> Any:
         """Return what the caller gets for the results of the calls, which are in call order.
 
-        None for an operation that returns None, the outcome of its reduction, or else a list.
-        Raises DispatchError when the results cannot be reduced.
+        None for an operation that returns None, the outcome of its reduction, or else a list. Of
+        an operation that redistributes arrays the results are reduced among the members, `inside`
+        their component, and then pass through as they are. Raises DispatchError when the results
+        cannot be reduced.
         """
         if self._operation.returns_nothing:
             return None
+        if self.is_redistributing:
+            return self._reduce_blocks(results, inside)
         if self._operation.reduction is None:
             return list(results)
         return self._operation.reduction(results)
+
+    def _reduce_blocks(self, results: Sequence[Any], inside: bool) -> Any:
+        if inside:
+            reduction = self._operation.reduction
+            return Blocks(results) if reduction is None else reduction(results)
+        if len(results) > 1:
+            raise DispatchError(
+                f"'{self._operation.name}' returns blocks from {len(results)} components at once",
+                cure="Bind it to one parallel component, or let it return None",
+            )
+        return results[0]
 
     def _parts(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], spread: Spread
@@ -221,6 +242,25 @@ def dispatch_of(interface: type[Any], operation: str) -> OperationDispatch:
     does not have.
     """
     return OperationDispatch(signature_of(interface).operations[operation])
+
+
+def redistributes(interface: type[Any]) -> bool:
+    """Tell whether operations of an interface exchange blocks between parallel components."""
+    return _redistributes(cast(Hashable, interface))
+
+
+@lru_cache(maxsize=_CACHED_DISPATCHES)
+def _redistributes(interface: Any) -> bool:
+    try:
+        operations = signature_of(interface).operations.values()
+    except SignatureError:  # reported where the class is named as a signature
+        return False
+    return any(is_redistributing(operation) for operation in operations)
+
+
+def is_redistributing(operation: Operation) -> bool:
+    """Tell whether an argument of the operation is a block of an array spread over members."""
+    return any(one.distribution.mode is Mode.REDISTRIBUTE for one in operation.parameters)
 
 
 def _unicast_label(operation: Operation) -> str:

@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError
+from gcm.interfaces.distribution import is_redistributing
 from gcm.interfaces.future import Future
-from gcm.interfaces.gathering import Effect, Entry, Expire, Rounds, scatter_results
+from gcm.interfaces.gathering import Effect, Entry, Expire, Rounds
 from gcm.interfaces.marks import get_mark, put_mark
+from gcm.interfaces.sharing import ListSharing, MemberSharing, Sharing
+from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stacks import outside
 from gcm.invocation import submit_to
 
@@ -84,14 +87,17 @@ class Gathering:
 
     def port(self, client: ClientInterface | None, operation: str, target: Port) -> Port:
         """Return the port through which `client` takes part in the rounds of `operation`."""
-        if get_mark(getattr(self._server.type.signature, operation), "one_by_one"):
+        described = signature_of(self._server.type.signature).operations[operation]
+        alone = get_mark(getattr(self._server.type.signature, operation), "one_by_one")
+        # Blocks were gathered when they left their component.
+        if alone or (is_redistributing(described) and not self._server.internal):
             return target
         if client is None:
             return self._refuse_strangers(operation)
         if operation not in self._operations:
             self._operations[operation] = _Gathered(
                 self._server,
-                operation,
+                described,
                 Rounds(self._clients, wait_for_all=self.wait_for_all, timeout=self.timeout),
             )
         gathered = self._operations[operation]
@@ -134,10 +140,13 @@ class _Gathered:
     """One operation: carries out what its round machine says."""
 
     def __init__(
-        self, server: ServerInterface, operation: str, rounds: Rounds[ClientInterface]
+        self, server: ServerInterface, operation: Operation, rounds: Rounds[ClientInterface]
     ) -> None:
         self._server = server
-        self._operation = operation
+        self._operation = operation.name
+        self._share: Sharing = (
+            MemberSharing(operation) if is_redistributing(operation) else ListSharing(operation)
+        )
         self._rounds = rounds
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -194,7 +203,7 @@ class _Gathered:
     def _fire(self, entries: Sequence[Entry[ClientInterface]]) -> None:
         """Make one call of a full round; its result or its exception goes to every caller."""
         try:
-            args, kwargs = _joined([entry.arguments for entry in entries])
+            args, kwargs = self._share.join([entry.arguments for entry in entries])
         except GcmError as error:
             _fail(entries, error)
             return
@@ -206,7 +215,8 @@ class _Gathered:
         error = done.exception()
         if error is None:
             try:
-                results = scatter_results(self._operation, done.result(), len(entries))
+                calls = [entry.arguments for entry in entries]
+                results = self._share.part(done.result(), calls)
             except GcmError as refused:
                 refused.component = self._server.owner.path
                 refused.interface = self._server.name
@@ -254,21 +264,6 @@ class _Gathered:
 def _fail(entries: Sequence[Entry[ClientInterface]], error: BaseException) -> None:
     for entry in entries:
         entry.ticket.set_exception(error)
-
-
-def _joined(
-    calls: Sequence[tuple[tuple[Any, ...], dict[str, Any]]],
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Turn the arguments of several calls into one list for each parameter."""
-    shapes = {(len(args), tuple(sorted(kwargs))) for args, kwargs in calls}
-    if len(shapes) > 1:
-        raise GcmError(
-            "the clients of a gathercast call gave different arguments",
-            cure="All clients have to pass the same parameters, by position or by name alike",
-        )
-    (count, names) = next(iter(shapes))
-    args = tuple([call[0][place] for call in calls] for place in range(count))
-    return args, {name: [call[1][name] for call in calls] for name in names}
 
 
 def _nowhere(*_: Any, **__: Any) -> Any:

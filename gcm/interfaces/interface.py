@@ -7,6 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gcm.errors import IllegalBindingError
+from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.gathercast import Gathering
 from gcm.interfaces.multicast import dispatcher
 from gcm.interfaces.signature import Operation, signature_of
@@ -85,7 +86,7 @@ class ServerInterface(Interface):
         super().__init__(owner, type, internal=internal)
         self._stub: Stub | None = None
         self._stubs: dict[ClientInterface, Stub] = {}
-        self._gathering: Gathering | None = Gathering(self) if type.is_gathercast else None
+        self._gathering = _gathering_of(self)
 
     @property
     def gathering(self) -> Gathering | None:
@@ -114,7 +115,7 @@ class ServerInterface(Interface):
         if self._gathering is None:
             stub = self.stub
         else:
-            stub = stub_class(client.type.signature)(self)
+            stub = stub_class(self.type.signature)(self)
             self._gathering.admit(client)
             self.wire_one(client, stub)
         self._stubs[client] = stub
@@ -160,6 +161,18 @@ class ServerInterface(Interface):
         if self._gathering is not None:
             return self._gathering.port(client, name, port)
         return port
+
+
+def _gathering_of(server: ServerInterface) -> Gathering | None:
+    """Return what collects the calls of several clients, where one interface does that.
+
+    Besides gathercast interfaces it is the inner face through which the members of a parallel
+    component send their blocks out.
+    """
+    gathers = server.type.is_gathercast or (
+        server.internal and redistributes(server.type.signature)
+    )
+    return Gathering(server) if gathers else None
 
 
 class ClientInterface(Interface):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gcm.errors import DispatchError, MulticastError
 from gcm.interfaces.distribution import Call, OperationDispatch, dispatch_of
 from gcm.interfaces.future import Future
+from gcm.interfaces.parallel import assembled
 from gcm.interfaces.stub import Stub
 from gcm.invocation import is_asynchronous, submit_to
 
@@ -80,7 +81,11 @@ class _Cast:
         for wanted in (True, False):  # first those that work elsewhere, then those that work here
             for n, call in enumerate(calls):
                 if asynchronous[n] is wanted:
-                    futures[n] = submit_to(self._ports[call.server], call.args, call.kwargs)
+                    # By value, a piece of a distributed array becomes an array on its own.
+                    args, kwargs = (
+                        (call.args, call.kwargs) if wanted else assembled(call.args, call.kwargs)
+                    )
+                    futures[n] = submit_to(self._ports[call.server], args, kwargs)
         results: list[Any] = [None] * len(calls)
         failures: dict[int, BaseException] = {}
         for n, future in futures.items():
@@ -91,7 +96,7 @@ class _Cast:
                 results[n] = future.result()
         if failures:
             self._fail(calls, results, failures)
-        return self._dispatch.reduce(results)
+        return self._dispatch.reduce(results, inside=self._client.internal)
 
     def _calls(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Call]:
         turn, self._turn = self._turn, self._turn + 1

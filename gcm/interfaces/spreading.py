@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from gcm.errors import DispatchError, IllegalTypeError
 from gcm.interfaces.blocks import block_bounds
 from gcm.interfaces.marks import get_mark, put_mark
+from gcm.interfaces.parallel import Blocks
 
 if TYPE_CHECKING:
     from random import Random
@@ -39,6 +40,7 @@ class Mode(StrEnum):
     ROUND_ROBIN = "round_robin"
     RANDOM = "random"
     UNICAST = "unicast"
+    REDISTRIBUTE = "redistribute"
     CUSTOM = "custom"
 
 
@@ -88,6 +90,9 @@ class Distribution:
         `label` names the argument in errors. Raises DispatchError for a value that cannot be
         spread in this way.
         """
+        if self.mode is Mode.REDISTRIBUTE:
+            blocks = value if isinstance(value, Blocks) else Blocks([value])
+            return Placement(range(spread.servers), blocks.redistributed(spread.servers, label))
         if self.chooser is not None:
             return _chosen(self.chooser, value, spread.servers, label)
         parts = _parts(value, spread.servers, label)
@@ -122,6 +127,12 @@ are servers, and each block goes to a server drawn at random."""
 
 unicast: Final = Distribution(Mode.UNICAST)
 """Exactly one server gets the call, each in its turn."""
+
+
+redistribute: Final = Distribution(Mode.REDISTRIBUTE)
+"""The argument is one block of an array that is spread over the members of a parallel component;
+each member of the component at the other end gets its own block of the whole. Both ends see plain
+arrays: M members call with M blocks, N members are called with N blocks."""
 
 
 def distribute_by(chooser: Chooser) -> Distribution:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from gcm.errors import IllegalTypeError
+from gcm.interfaces.distribution import redistributes
 
 
 class Role(StrEnum):
@@ -154,7 +155,8 @@ class InterfaceType:
 
         A server interface is a client inside, and the reverse. Multicast is kept inside a server
         and gathercast inside a client interface, where the inner face does that work; where the
-        outer face does it, the inner face is a singleton. Raises IllegalTypeError for an internal
+        outer face does it, the inner face is a singleton. Behind a server that redistributes arrays
+        the inner face is multicast, to meet all members. Raises IllegalTypeError for an internal
         type.
         """
         if self.is_internal:
@@ -163,7 +165,9 @@ class InterfaceType:
                 interface=self.name,
             )
         cardinality = self.cardinality
-        if not (self.is_collection or (self.role, cardinality) in _COLLECTIVE_INSIDE):
+        if self.is_server and redistributes(self.signature):
+            cardinality = Cardinality.MULTICAST  # every member behind it takes its own block
+        elif not (self.is_collection or (self.role, cardinality) in _COLLECTIVE_INSIDE):
             cardinality = Cardinality.SINGLETON
         return replace(self, role=_INNER_ROLES[self.role], cardinality=cardinality)
 

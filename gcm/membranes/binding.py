@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from gcm.errors import IllegalBindingError, IllegalLifeCycleError
 from gcm.interfaces.compatibility import mismatches
+from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
 from gcm.interfaces.types import Cardinality
 from gcm.membranes.controller import Controller
@@ -109,16 +110,21 @@ def binding_faults(client: ClientInterface, server: ServerEnd) -> Iterable[str]:
             "through an interface of that composite"
         )
     for mismatch in mismatches(
-        client.type.signature, server.type.signature, collective_cardinality(client, server)
+        client.type.signature, server.type.signature, collective_cardinality(client)
     ):
         yield str(mismatch)
 
 
-def collective_cardinality(client: ClientInterface, server: ServerEnd) -> Cardinality:
+def collective_cardinality(client: ClientInterface) -> Cardinality:
     """Return how the arguments of the two ends correspond."""
+    declared = client.owner.type.find(client.name)
+    if declared is not None and redistributes(declared.signature):
+        return Cardinality.SINGLETON  # every member sees its own block, at both ends
     if client.type.is_multicast:
         return Cardinality.MULTICAST
-    if server.type.is_gathercast:
+    # A composite that gathers calls out with lists: behind its gathercast server, or before its
+    # gathercast client.
+    if declared and declared.is_gathercast and declared.is_server is client.internal:
         return Cardinality.GATHERCAST
     return Cardinality.SINGLETON
 

@@ -27,14 +27,21 @@ def test_impossible_splits_are_refused(length: int, parts: int) -> None:
         block_bounds(length, parts)
 
 
-@pytest.mark.parametrize(("sources", "targets"), [(0, 1), (1, 0)])
-def test_an_exchange_needs_both_sides(sources: int, targets: int) -> None:
-    with pytest.raises(ValueError, match="into 0 blocks"):
-        exchange_plan(3, sources, targets)
+def plan_of(length: int, sources: int, targets: int) -> tuple[Transfer, ...]:
+    return exchange_plan(block_bounds(length, sources), block_bounds(length, targets))
+
+
+def test_blocks_of_any_length_exchange_also_empty_ones() -> None:
+    givers = [(0, 0), (0, 2), (2, 2), (2, 7)]
+    assert exchange_plan(givers, [(0, 4), (4, 4), (4, 7)]) == (
+        Transfer(1, 0, slice(0, 2), slice(0, 2), 0, 2),
+        Transfer(3, 0, slice(0, 2), slice(2, 4), 2, 4),
+        Transfer(3, 2, slice(2, 5), slice(0, 3), 4, 7),
+    )
 
 
 def test_the_plan_of_a_small_exchange() -> None:
-    assert exchange_plan(5, 2, 3) == (
+    assert plan_of(5, 2, 3) == (
         Transfer(0, 0, slice(0, 2), slice(0, 2), 0, 2),
         Transfer(0, 1, slice(2, 3), slice(0, 1), 2, 3),
         Transfer(1, 1, slice(0, 1), slice(1, 2), 3, 4),
@@ -43,12 +50,12 @@ def test_the_plan_of_a_small_exchange() -> None:
 
 
 def test_nothing_travels_of_nothing_and_equal_splits_travel_straight() -> None:
-    assert exchange_plan(0, 3, 4) == ()
-    assert [(one.source, one.target) for one in exchange_plan(7, 3, 3)] == [(0, 0), (1, 1), (2, 2)]
+    assert plan_of(0, 3, 4) == ()
+    assert [(one.source, one.target) for one in plan_of(7, 3, 3)] == [(0, 0), (1, 1), (2, 2)]
 
 
 def test_empty_blocks_take_no_part() -> None:
-    assert [(one.source, one.target) for one in exchange_plan(2, 5, 1)] == [(0, 0), (1, 0)]
+    assert [(one.source, one.target) for one in plan_of(2, 5, 1)] == [(0, 0), (1, 0)]
 
 
 @given(SMALL, PARTS, PARTS)
@@ -59,7 +66,7 @@ def test_an_exchange_carried_out_rebuilds_every_element_exactly_once(
     given_blocks = np.array_split(whole, sources)
     taken_blocks = [np.full(len(block), -1) for block in np.array_split(whole, targets)]
     written = np.zeros(length, dtype=int)
-    for one in exchange_plan(length, sources, targets):
+    for one in plan_of(length, sources, targets):
         assert one.start < one.stop
         block = given_blocks[one.source][one.source_slice]
         assert block.tolist() == list(range(one.start, one.stop))
@@ -73,7 +80,7 @@ def test_an_exchange_carried_out_rebuilds_every_element_exactly_once(
 def test_an_exchange_has_no_more_transfers_than_blocks_on_both_sides(
     length: int, sources: int, targets: int
 ) -> None:
-    plan = exchange_plan(length, sources, targets)
+    plan = plan_of(length, sources, targets)
     assert len(plan) <= max(0, min(length, sources) + min(length, targets) - 1)
     assert len({(one.source, one.target) for one in plan}) == len(plan)
 
