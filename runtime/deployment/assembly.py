@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from runtime.topology.tree import Grid
+from runtime.topology import Grid
 
 
 class Level(StrEnum):

@@ -15,7 +15,7 @@ from runtime.deployment.model import (
     SshHop,
 )
 from runtime.deployment.ssh_commands import over_ssh
-from runtime.topology.tree import Node
+from runtime.topology import Node
 
 FRONT_END_MODULE = "runtime.frontend"
 RANK_MODULE = "runtime.rank"

@@ -9,7 +9,7 @@ _PIECE = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 _SEPARATOR = re.compile(r"[\s,]+(?![^\[]*\])")
 
-MOST_NAMES = 1_000_000
+MOST_NAMES = 100_000
 """No list stands for more names than this, so that a slip of the pen cannot fill the memory."""
 
 

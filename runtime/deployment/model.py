@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from gcm.documents import Location
 from runtime.deployment.variables import Variable
-from runtime.topology.tree import Cluster, Grid, Node, Reachability, Site
+from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
 Position = tuple[int, int]
 """A cluster, as the number of its site and its own number within the site."""

@@ -10,8 +10,7 @@ from runtime.deployment.closing import closing_steps
 from runtime.deployment.model import DeployedCluster, Deployment, Position
 from runtime.deployment.opening import opening_steps
 from runtime.deployment.steps import Step
-from runtime.topology.identifiers import Identifier
-from runtime.topology.tree import Grid, Node
+from runtime.topology import Grid, Identifier, Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from gcm.documents import Location
+from runtime.deployment.grammar import NAME_PATTERN
 from runtime.deployment.model import (
     LOCAL_ADDRESS,
     DeployedCluster,
@@ -17,8 +19,9 @@ from runtime.deployment.model import (
 from runtime.deployment.placement import TooFewSlotsError, spread
 from runtime.deployment.structure import Entry
 from runtime.deployment.surroundings import Reading, distinct
-from runtime.topology.tree import Node, Reachability
+from runtime.topology import Node, Reachability
 
+_NAME = re.compile(NAME_PATTERN)
 _HOPS_OF_A_HIDDEN_MACHINE = 2
 
 
@@ -146,6 +149,14 @@ def _group(entry: Entry, reading: Reading) -> list[tuple[str, str]]:
                 hint='for example hosts="node[01-16]"',
             )
         return []
+    for name in sorted({*names, *hosts}):
+        if not _NAME.fullmatch(name):
+            reading.fault(
+                "bad-node-name",
+                f"<nodes> has '{name}', which is not a name",
+                entry.location,
+                hint="use letters, digits, '_', '-' and '.'",
+            )
     names, hosts = names or hosts, hosts or ("localhost",)
     if len(hosts) not in (1, len(names)):
         reading.fault(

@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 from gcm.documents import Severity, did_you_mean
-from runtime.deployment.model import LOCAL_ADDRESS, DeployedCluster, DeployedSite, FrontEnd
+from runtime.deployment.model import LOCAL_ADDRESS, DeployedCluster, DeployedSite, FrontEnd, SshHop
 from runtime.deployment.placement import spread
 from runtime.deployment.read_cluster import Above, read_cluster, read_mpi
 from runtime.deployment.structure import Entry
 from runtime.deployment.surroundings import Reading, distinct
-from runtime.topology.tree import Node, Reachability
+from runtime.topology import Node, Reachability
 
 
 def read_machine(root: Entry, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
     """Return the sites and the number of the site that leads the grid."""
     grid, emulation = root.only("grid"), root.only("emulate")
-    if grid is None and emulation is None:
-        if not root.incomplete:
+    if grid is not None:
+        if emulation is not None:
             reading.fault(
-                "no-machine",
-                "the descriptor names no machine to run on",
-                root.location,
-                hint='<emulate sites="2" clusters="2"/> emulates one on this machine; '
-                "<grid> describes a real one",
+                "two-machines",
+                "the descriptor has both <grid> and <emulate>",
+                emulation.location,
+                hint="keep one of them",
             )
-        return (), 0
-    if grid is None:
-        assert emulation is not None
-        return _emulated(emulation, reading), 0
+        return _grid(grid, reading)
     if emulation is not None:
+        return _emulated(emulation, reading), 0
+    if not root.incomplete:
         reading.fault(
-            "two-machines",
-            "the descriptor has both <grid> and <emulate>",
-            emulation.location,
-            hint="keep one of them",
+            "no-machine",
+            "the descriptor names no machine to run on",
+            root.location,
+            hint='<emulate sites="2" clusters="2"/> emulates one on this machine; '
+            "<grid> describes a real one",
         )
+    return (), 0
+
+
+def _grid(grid: Entry, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
     mixed = any(
         place.only("ssh") for site in grid.each("site") for place in (site, *site.each("cluster"))
     )
@@ -42,6 +45,7 @@ def read_machine(root: Entry, reading: Reading) -> tuple[tuple[DeployedSite, ...
         name = entry.text("name") or f"site{number}"
         sites.append(_site(number, Above(grid, entry, name, mixed), reading))
     distinct(reading, "site", ((site.name, site.location) for site in sites))
+    _check_ports(sites, reading)
     leader = _chosen(grid, "site", [site.name for site in sites], reading)
     _warn_of_hidden_leaders(sites, leader, reading)
     return tuple(sites), leader
@@ -97,6 +101,21 @@ def _chosen(entry: Entry, what: str, names: list[str], reading: Reading) -> int:
         )
         return 0
     return names.index(chosen)
+
+
+def _check_ports(sites: list[DeployedSite], reading: Reading) -> None:
+    first: dict[tuple[tuple[SshHop, ...], int], DeployedCluster] = {}
+    for cluster in (cluster for site in sites for cluster in site.clusters):
+        key = (cluster.hops, cluster.front_end.port)
+        if cluster.front_end.port and key in first:
+            reading.fault(
+                "port-taken",
+                f"the front-ends of '{first[key].path}' and '{cluster.path}' are on one machine "
+                f"and both want port {cluster.front_end.port}",
+                cluster.location,
+                hint="give them different ports, or none",
+            )
+        first.setdefault(key, cluster)
 
 
 def _warn_of_hidden_leaders(sites: list[DeployedSite], leader: int, reading: Reading) -> None:

@@ -29,7 +29,8 @@ def _ssh(hops: Sequence[SshHop]) -> list[str]:
     if hop.port is not None:
         words += ["-p", str(hop.port)]
     if hop.key:
-        words += ["-o", "IdentitiesOnly=yes", "-i", _escaped(hop.key)]
+        # not -i, which looks for the file before it replaces %%
+        words += ["-o", "IdentitiesOnly=yes", "-o", f'IdentityFile="{_escaped(hop.key)}"']
     if hop.known_hosts:
         words += ["-o", f'UserKnownHostsFile="{_escaped(hop.known_hosts)}"']
     words += hop.options

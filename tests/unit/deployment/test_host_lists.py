@@ -41,12 +41,12 @@ def test_a_list_stands_for_its_names_in_order(written: str, names: str) -> None:
         ("n[1", "the brackets of 'n[1' do not match"),
         ("n1]", "the brackets of 'n1]' do not match"),
         ("n[[1]]", "the brackets of 'n[[1]]' do not match"),
-        ("n[0-1000000]", "'n[0-1000000]' stands for too many names; the most is 1000000"),
+        ("n[0-100000]", "'n[0-100000]' stands for too many names; the most is 100000"),
         (
-            "n[1-1001]x[1-1000]",
-            "'n[1-1001]x[1-1000]' stands for too many names; the most is 1000000",
+            "n[1-1001]x[1-100]",
+            "'n[1-1001]x[1-100]' stands for too many names; the most is 100000",
         ),
-        ("a n[1-1000000]", "'n[1-1000000]' stands for too many names; the most is 1000000"),
+        ("a n[1-100000]", "'n[1-100000]' stands for too many names; the most is 100000"),
     ],
 )
 def test_a_list_that_cannot_be_read_says_why(written: str, message: str) -> None:

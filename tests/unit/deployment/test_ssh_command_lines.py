@@ -28,7 +28,7 @@ def test_a_hop_has_its_own_key_port_and_known_hosts() -> None:
     hop = SshHop("h", 2222, "me", "/k/100%", "/my hosts", ("-4",), "/opt/ssh")
     assert over_ssh((hop,), ("true",)) == (
         "/opt/ssh", "-o", "BatchMode=yes", "-p", "2222",
-        "-o", "IdentitiesOnly=yes", "-i", "/k/100%%",
+        "-o", "IdentitiesOnly=yes", "-o", 'IdentityFile="/k/100%%"',
         "-o", 'UserKnownHostsFile="/my hosts"', "-4", "--", "me@h", "true",
     )  # fmt: skip
 

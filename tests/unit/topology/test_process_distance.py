@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from runtime.errors import GridError
-from runtime.topology.identifiers import Identifier
-from runtime.topology.neighbourhood import (
+from runtime.topology.distance import (
     Neighbourhood,
     hops,
     hops_through_hierarchy,
     neighbourhood,
 )
+from runtime.topology.identifiers import Identifier
 from runtime.topology.tree import Cluster, Grid, Node, Reachability, Site
 
 PAIR = (Node("a", ranks=2), Node("b", ranks=1))
