@@ -21,7 +21,8 @@ def order(board: Board) -> None:
         column.sort(key=lambda item: board.items[item].band)
         stack(board, column)
     best, fewest = _snapshot(board), crossings(board)
-    for sweep in range(max(1, min(SWEEPS, EFFORT // len(board.items)))):
+    sweeps = SWEEPS if SWEEPS * len(board.items) <= EFFORT else 1
+    for sweep in range(sweeps):
         if not fewest:
             break
         rightward = sweep % 2 == 0

@@ -43,7 +43,9 @@ def plan(box: Box, ports: Sequence[Port], children: Sequence[PlacedBox]) -> Plan
     """Return the plan of a composite with these visible ports and already sized children."""
     meanings = _meanings(box, ports, children)
     links = [link for link in box.links if link.client in meanings and link.server in meanings]
-    names = {component for link in links for component, _ in (link.client, link.server)}
+    kept = {end for link in links for end in (link.client, link.server)}
+    meanings = {end: port for end, port in meanings.items() if end in kept}
+    names = {component for component, _ in kept}
     wired = tuple(child for child in children if child.box.name in names)
     cells = tuple(_cells(wired, links))
     board = Board()
@@ -69,14 +71,17 @@ def plan(box: Box, ports: Sequence[Port], children: Sequence[PlacedBox]) -> Plan
 def _meanings(
     box: Box, ports: Sequence[Port], children: Sequence[PlacedBox]
 ) -> dict[tuple[str, str], Port]:
-    """Return the visible port that each end of a link means."""
-    finders = {
-        child.box.name: PortFinder(placed.port for placed in child.ports) for child in children
-    }
-    finders[THIS] = PortFinder(ports)
-    ends = dict.fromkeys(end for link in box.links for end in (link.client, link.server))
-    found = {end: finders[end[0]].find(end[1]) for end in ends}
-    return {end: port for end, port in found.items() if port is not None}
+    """Return the port that each end of a link means, where that port is visible."""
+    finders = {child.box.name: PortFinder(child.box.ports) for child in children}
+    finders[THIS] = PortFinder(box.ports)
+    visible = {(child.box.name, placed.port.name) for child in children for placed in child.ports}
+    visible |= {(THIS, port.name) for port in ports}
+    found = {}
+    for end in dict.fromkeys(end for link in box.links for end in (link.client, link.server)):
+        port = finders[end[0]].find(end[1])
+        if port is not None and (end[0], port.name) in visible:
+            found[end] = port
+    return found
 
 
 def _cells(wired: Sequence[PlacedBox], links: Sequence[Link]) -> list[Cell]:
