@@ -2,9 +2,9 @@
 
 Most of a short pytest run is the import of pytest, hypothesis, numpy and lxml. This process imports
 them once and forks for each request, so that the fork imports only the code under test. It reads
-one JSON object a line, `{"arguments": [...], "patience": seconds, "memory": bytes}`, and answers
-with one line: pytest's exit code, or `hung`. With `"lines": [file, package]` the run also writes
-its line map. It ends with its input.
+one JSON object a line, `{"arguments": [...], "patience": seconds, "memory": bytes, "output": file}`
+and answers with one line: pytest's exit code, or `hung`. With `"lines": [file, package]` the run
+also writes its line map. It ends with its input.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def _become_pytest(request: Mapping[str, Any]) -> None:
     try:
         os.setsid()
         resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(nowhere, descriptor)
-        os.close(nowhere)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for descriptor in (1, 2):
+            os.dup2(output, descriptor)
         plugins = []
         if "lines" in request:
             # By its place: the folder of this file is not on the path of the code under test.

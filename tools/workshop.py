@@ -49,6 +49,7 @@ class Workshop:
         self._ignore = f"--ignore={Path(tests, NOT_ASKED)}"
         self.patience = 600.0
         self.tests_of_lines: LineTests = {}
+        self._output = folder / "pytest.log"
         # Cached bytecode is recognised by size and time: give each version a time of its own.
         self._times = count(1)
         self._server = subprocess.Popen(
@@ -72,7 +73,7 @@ class Workshop:
         if self._ask([self.tests], lines=[str(output), package]) != "0":
             raise BrokenTestsError(
                 f"The tests fail, hang or are missing without any mutant. Make this pass first: "
-                f"python -m pytest {self._ignore} {self.tests}"
+                f"python -m pytest {self._ignore} {self.tests}\n{self._output.read_text()[-2000:]}"
             )
         read = json.loads(output.read_text())
         lines = {file: {int(n): tests for n, tests in read[file].items()} for file in read}
@@ -133,6 +134,7 @@ class Workshop:
             "arguments": [*options, *arguments],
             "patience": self.patience,
             "memory": MEMORY_LIMIT,
+            "output": str(self._output),
             **more,
         }
         assert self._server.stdin is not None

@@ -153,7 +153,7 @@ def test_a_mutant_that_hangs_is_noticed(sample: Path, monkeypatch: pytest.Monkey
 
 def test_broken_tests_are_refused(sample: Path) -> None:
     (sample / "tests/unit/test_broken.py").write_text("def test_broken():\n    assert False\n")
-    with pytest.raises(BrokenTestsError, match="fail, hang or are missing without any mutant"):
+    with pytest.raises(BrokenTestsError, match=r"missing without any mutant(.|\n)*test_broken"):
         run(Options(sample, paths=("gcm/flag.py",), jobs=1))
 
 
