@@ -63,7 +63,7 @@ _WIDTHS = (
 )
 _WIDTH_OF = {char: width for chars, width in _WIDTHS for char in chars}
 _BOLD = 1.1
-_OTHER = 0.72
+_OTHER = 0.85
 _WIDE = 1.05
 
 
@@ -90,4 +90,4 @@ def shortened(text: str, size: int, *, bold: bool = False, limit: int = MAX_TEXT
 def _foreign_width(char: str) -> float:
     if unicodedata.combining(char):
         return 0.0
-    return _WIDE if unicodedata.east_asian_width(char) in "WFA" else _OTHER
+    return _WIDE if unicodedata.east_asian_width(char) in "WF" else _OTHER

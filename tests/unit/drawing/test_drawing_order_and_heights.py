@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcm.drawing.alignment import align, monotone
+from gcm.drawing.board import Board, End, Item, Pin, connect
+from gcm.drawing.ordering import crossings, order, separation, stack
+from gcm.drawing.scene import Link
+
+
+def board_of(columns: list[int], links: list[tuple[int, int]], bands: dict[int, int]) -> Board:
+    """Make a board of boxes 40 high; a link runs from the right of one to the left of another."""
+    board = Board()
+    column_of = []
+    for number, count in enumerate(columns):
+        board.columns.append(list(range(len(board.items), len(board.items) + count)))
+        column_of += [number] * count
+        board.items += [Item(40, 5, 1) for _ in range(count)]
+    for item, band in bands.items():
+        board.items[item].band = band
+    ends = {}
+    for start, end in links:
+        ends[str(start), "out"] = End(Pin(start, 20), column_of[start])
+        ends[str(end), "in"] = End(Pin(end, 20), column_of[end] - 1)
+    connect(board, [Link((str(a), "out"), (str(b), "in")) for a, b in links], ends)
+    return board
+
+
+def test_crossed_wires_are_untangled() -> None:
+    board = board_of([2, 2], [(0, 3), (1, 2)], {})
+    for column in board.columns:
+        stack(board, column)
+    assert crossings(board) == 1
+    order(board)
+    assert crossings(board) == 0
+    assert board.columns == [[0, 1], [3, 2]]
+
+
+def test_what_is_in_order_stays_in_order() -> None:
+    board = board_of([2, 2], [(0, 2), (1, 3)], {})
+    order(board)
+    assert board.columns == [[0, 1], [2, 3]]
+
+
+def test_no_crossing_is_worth_leaving_ones_band() -> None:
+    board = board_of([2, 2], [(0, 3), (1, 2)], {1: 1, 3: 1})
+    order(board)
+    assert board.columns == [[0, 1], [2, 3]]
+
+
+def test_a_long_link_passes_the_columns_between_as_an_item() -> None:
+    board = board_of([1, 1, 1], [(0, 1), (0, 2)], {})
+    assert board.columns == [[0], [1, 3], [2]]
+    assert [(strand.net, strand.left, strand.right) for strand in board.channels[1]] == [
+        (0, (Pin(3, 0),), (Pin(2, 20),))
+    ]
+    assert [route.channels for route in board.routes] == [(0,), (0, 1)]
+
+
+def test_links_that_share_an_end_share_their_passage() -> None:
+    board = board_of([2, 1, 2], [(0, 3), (0, 4), (1, 4)], {})
+    assert [route.net for route in board.routes] == [0, 0, 1]
+    assert board.columns[1] == [2, 5, 6]
+    assert board.routes[0].pins[1] == board.routes[1].pins[1] == Pin(5, 0)
+    assert board.routes[2].pins[1] == Pin(6, 0)
+
+
+def test_a_link_back_passes_under_both_of_its_boxes() -> None:
+    board = Board(items=[Item(40, 5, 1) for _ in range(4)], columns=[[2], [0], [1], [3]])
+    ends = {("1", "out"): End(Pin(1, 20), 2), ("0", "in"): End(Pin(0, 20), 0)}
+    connect(board, [Link(("1", "out"), ("0", "in"))], ends)
+    assert board.columns == [[2], [0, 5], [1, 4], [3]]
+    assert board.routes[0].pins == (Pin(1, 20), Pin(4, 0), Pin(5, 0), Pin(0, 20))
+    assert board.routes[0].channels == (2, 1, 0)
+
+
+def test_a_stack_keeps_its_distances_and_centres_its_boxes() -> None:
+    board = Board(items=[Item(40, 5, 1), Item(20, 5, 1), Item(0, 3, 1)])
+    stack(board, [1, 0, 2])
+    assert [item.top for item in board.items] == [-5, -35, 43]
+    assert separation(board, 0, 2) == 48
+
+
+def test_a_chain_runs_straight() -> None:
+    board = board_of([1, 1, 1], [(0, 1), (1, 2)], {})
+    order(board)
+    assert align(board) == 40
+    assert [item.top for item in board.items] == [0, 0, 0]
+
+
+def test_the_centre_of_a_fan_is_in_the_middle_of_its_boxes() -> None:
+    board = board_of([1, 4], [(0, 1), (0, 2), (0, 3), (0, 4)], {})
+    order(board)
+    assert align(board) == 190
+    assert [item.top for item in board.items] == [75, 0, 50, 100, 150]
+
+
+def nearest(values: list[int]) -> int:
+    """Return the least possible sum of distances, by trying."""
+    return min(
+        sum(abs(level - value) for level, value in zip(levels, values, strict=True))
+        for levels in product(range(min(values), max(values) + 1), repeat=len(values))
+        if all(one <= other for one, other in pairwise(levels))
+    )
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5))
+def test_pooling_finds_the_nearest_never_decreasing_values(values: list[int]) -> None:
+    levels = monotone(values, [1] * len(values))
+    assert levels == sorted(levels)
+    distance = sum(abs(level - value) for level, value in zip(levels, values, strict=True))
+    assert distance == nearest(values)
+
+
+def test_the_heavier_value_wins_and_equal_ones_meet_in_the_middle() -> None:
+    assert monotone([10, 0], [3, 1]) == [10, 10]
+    assert monotone([10, 0], [1, 3]) == [0, 0]
+    assert monotone([10, 0], [1, 1]) == [5, 5]
+    assert monotone([0, 10], [1, 1]) == [0, 10]
