@@ -20,6 +20,14 @@ class Greeter(Protocol):
     def greet(self, name: str) -> str: ...
 
 
+class AllGreeters(Protocol):
+    def greet(self, name: str) -> list[str]: ...
+
+
+class ListGreeter(Protocol):
+    def greet(self, name: list[str]) -> list[str]: ...
+
+
 class LoudGreeter(Greeter, Protocol):
     def shout(self, name: str) -> str: ...
 
@@ -57,6 +65,11 @@ class Loud:
         return name
 
 
+class Choir:
+    def greet(self, name: list[str]) -> list[str]:
+        return name
+
+
 class Wrong:
     def greet(self, name: int) -> str:
         return str(name)
@@ -77,6 +90,9 @@ LIBRARY: Mapping[str, Any] = {
     f"lib.{one.__name__}": one
     for one in (
         Greeter,
+        AllGreeters,
+        ListGreeter,
+        Choir,
         LoudGreeter,
         Clock,
         Runnable,

@@ -305,3 +305,80 @@ def test_a_gathercast_server_calls_with_lists_inside(check: Check) -> None:
     )
     assert done.only.code == "incompatible-binding"
     assert "list[str]" in done.only.message
+
+
+CHOIR = (
+    '<component name="choir"><interface name="in" role="server" signature="lib.ListGreeter"/>'
+    '<content class="lib.Choir"/></component>'
+)
+
+
+def test_a_gathercast_server_of_a_composite_is_served_by_lists(check: Check) -> None:
+    done = check(
+        app(
+            interface("in", "server", 'cardinality="gathercast"'),
+            CHOIR,
+            '<binding client="this.in" server="choir.in"/>',
+        )
+    )
+    assert done.codes == []
+
+
+def test_a_gathercast_client_of_a_composite_calls_with_lists_outside_only(check: Check) -> None:
+    box = "\n".join(
+        [
+            '<component name="box">',
+            interface("out", "client", 'cardinality="gathercast"'),
+            CLIENT,
+            '<binding client="client.greeter" server="this.out"/>',
+            "</component>",
+        ]
+    )
+    outside = '<binding client="box.out" server="{}"/>'
+    assert check(app(box, CHOIR, outside.format("choir.in"))).codes == []
+    done = check(app(box, SERVER, outside.format("server.greeter")))
+    assert done.codes == ["8 incompatible-binding"]
+
+
+def test_a_multicast_server_of_a_composite_calls_many_inside(check: Check) -> None:
+    inside = interface("in", "server", 'cardinality="multicast"', "lib.AllGreeters")
+    done = check(
+        app(
+            inside,
+            SERVER,
+            server_with(""),
+            '<binding client="this.in" server="server.greeter"/>',
+            '<binding client="this.in" server="s.in"/>',
+        )
+    )
+    assert done.codes == []
+    single = interface("in", "server", "", "lib.AllGreeters")
+    done = check(app(single, SERVER, '<binding client="this.in" server="server.greeter"/>'))
+    assert done.codes == ["4 incompatible-binding"]
+
+
+def test_several_planted_faults_are_as_many_findings(check: Check) -> None:
+    done = check(
+        app(
+            '<interface name="run" role="server" signature="lib.Runnable"/>',
+            '<component nme="client"><content class="lib.Client"/></component>',
+            '<component name="server"><content class="lib.Server"/>',
+            '<attributes><attribute name="cuont" value="5"/></attributes></component>',
+            '<component name="a"><content class="lib.Nope"/></component>',
+            '<component name="b"><interface name="g" role="sever" signature="lib.Greeter"/>',
+            '<content class="lib.Server"/></component>',
+            '<bindng client="this.run" server="client.rn"/>',
+            '<binding client="clint.greeter" server="server.greeter"/>',
+            '<component name="d" definition="Nowhere"/>',
+        )
+    )
+    assert done.codes == [
+        "3 unknown-xml-attribute",
+        "5 unknown-attribute",
+        "6 missing-class",
+        "7 unknown-role",
+        "9 unknown-element",
+        "9 unknown-interface",
+        "10 unknown-component",
+        "11 missing-definition",
+    ]

@@ -329,10 +329,28 @@ def test_one_fault_in_a_definition_used_often_is_told_once(check: Check) -> None
 
 
 def test_deep_documents_are_told_not_recursed_into(check: Check) -> None:
-    deep = '<component name="c">' * 62 + '<content class="lib.Server"/>' + "</component>" * 62
-    assert check(using(deep)).codes == []
+    def nested(depth: int) -> str:
+        content = '<content class="lib.Server"/>'
+        return '<component name="c">' * depth + content + "</component>" * depth
+
+    assert check(using(nested(62))).codes == []
+    assert check(using(nested(63))).codes == ["2 too-deep"]
     done = check(using('<component name="c">' * 100_000))
     assert done.codes == ["2 too-deep"]
+
+
+def test_the_depth_limit_of_components_is_inclusive(check: Check) -> None:
+    def chain(length: int) -> dict[str, str]:
+        links = {
+            f"D{n}": f'<definition name="D{n}"><component name="c" definition="D{n + 1}"/>'
+            "</definition>"
+            for n in range(length)
+        }
+        return {**links, f"D{length}": WORKER.replace("Worker", f"D{length}")}
+
+    app = using('<component name="c" definition="D0"/>')
+    assert check(app, **chain(62)).codes == []
+    assert check(app, **chain(63)).only.code == "too-deep"
 
 
 def test_components_nested_through_definitions_count_together(check: Check) -> None:
