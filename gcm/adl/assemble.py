@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from gcm.adl.plan import AssemblyPlan, BindingPlan, ComponentPlan, MembraneKind, MembranePlan
+from gcm.adl.plan import (
+    AssemblyPlan,
+    BindingPlan,
+    ComponentPlan,
+    MembraneKind,
+    MembranePlan,
+    NodeCardinality,
+)
 from gcm.components.composite import Composite
 from gcm.components.factory import new_component
 from gcm.components.model import Component
+from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeNote
 from gcm.errors import AdlError
 from gcm.interfaces.interface import ServerEnd
 from gcm.membranes.attribute import AttributeController
@@ -100,7 +108,7 @@ class _Assembler:
 
     def _server(self, plan: ComponentPlan, name: str, interface: str) -> ServerEnd:
         part = self._part(plan, name)
-        if name == THIS and isinstance(part, Composite) and not is_control_name(interface, part):
+        if name == THIS and isinstance(part, Composite) and part.type.find(interface):
             return part.inner_server(interface)
         return part.server(interface)
 

@@ -46,7 +46,8 @@ ACTIVE = MembraneDescription(
 )
 """An active object: a primitive with a request queue and a thread that serves it."""
 
-DESCRIPTIONS = {known.name: known for known in (PRIMITIVE, COMPOSITE, ACTIVE)} | {
-    "parametric": PRIMITIVE
-}
-"""What the `desc` of `<controller>` names; a parametric primitive is one with attributes."""
+PARAMETRIC = MembraneDescription("parametric", PRIMITIVE.controllers)
+"""A primitive with attributes, as older documents say; every primitive can have some."""
+
+DESCRIPTIONS = {known.name: known for known in (PRIMITIVE, COMPOSITE, ACTIVE, PARAMETRIC)}
+"""What the `desc` of `<controller>` names."""
