@@ -5,7 +5,7 @@
 '<svg'
 """
 
-from gcm.drawing.draw import draw
+from gcm.drawing.picture import draw
 from gcm.drawing.scene import Box, Link, Port, Scene, SceneError
 
 __all__ = ["Box", "Link", "Port", "Scene", "SceneError", "draw"]

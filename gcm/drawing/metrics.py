@@ -53,16 +53,17 @@ SLENDER = 1.8
 BROAD = 1.4
 """How many times wider than the ideal shape a row of columns may be."""
 
+# In parts of the font size; the widest of the usual fonts counts.
 _WIDTHS = (
     ("|'.,:;ijlI!", 0.34),
-    (' ()[]{}`ftrJ/\\-"*°', 0.42),
-    ("ckszvxy_?LTFEYZ^", 0.62),
-    ("abdeghnopqu0123456789$ACKPSRBVX&", 0.7),
-    ("DGHNOQU+<>=~#", 0.84),
+    (" ()[]{}`ftrJ/\\-", 0.43),
+    ('ckszvxy_?LTFY"*°', 0.62),
+    ("abdeghnopqu0123456789$ACEKPSRBVXZ", 0.7),
+    ("DGHNOQU+<>=~#&^", 0.84),
     ("mwMW@%—…", 1.0),
 )
 _WIDTH_OF = {char: width for chars, width in _WIDTHS for char in chars}
-_BOLD = 1.1
+_BOLD = 1.15
 _OTHER = 0.85
 _WIDE = 1.05
 

@@ -194,7 +194,7 @@ def test_wide_and_combining_characters_are_measured() -> None:
     assert text_width("漢", 100) == 106
     assert text_width("e\u0301", 100) == text_width("e", 100) == 71
     assert text_width("Ж", 100) == 86
-    assert text_width("M", 100, bold=True) == 111
+    assert text_width("M", 100, bold=True) == 115
 
 
 def test_a_large_flat_farm_is_drawn_as_a_block() -> None:
