@@ -147,6 +147,7 @@ FITTING = [
     (int, P),
     ("Item", "Item"),
     ("Item", int),
+    ("Item", Literal["a"]),
     (int, "Item"),
     (list["Item"], list[int]),  # type: ignore[name-defined]  # noqa: F821 - no such name
     (ForwardRef("Item"), "Item"),

@@ -326,8 +326,24 @@ def test_marks_go_on_functions_and_classes_only(decorator: Any, name: str) -> No
 
 
 def test_an_interface_takes_no_distribution_by_name() -> None:
-    with pytest.raises(IllegalTypeError, match=r"names parameters \(a, b\)"):
+    with pytest.raises(IllegalTypeError, match=r"names parameters \(a, b\)") as caught:
 
         @distribute(a=one_to_one, b=random)
         class Bad(Protocol):
             def op(self, a: int) -> int: ...
+
+    assert (
+        caught.value.cure
+        == "Give an interface one mode, and put modes by name above its operations"
+    )
+
+
+def test_distributions_are_named_as_one_writes_them() -> None:
+    modes = (broadcast, one_to_one, round_robin, random, unicast)
+    assert [str(mode) for mode in modes] == [
+        "broadcast",
+        "one_to_one",
+        "round_robin",
+        "random",
+        "unicast",
+    ]
