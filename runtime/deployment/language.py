@@ -124,7 +124,14 @@ _PROCESS = ElementType(
         Attribute("arguments", Kind.WORDS, "Its command line, quoted as in a shell."),
         Attribute("command-path", Kind.TEXT, "The `ssh` or `mpiexec` to start it with."),
         Attribute("options", Kind.WORDS, "Further options of that `ssh` or `mpiexec`."),
-        Attribute("number", Kind.NUMBER, "How many; on each host for `ssh`.", default="1", least=1),
+        Attribute(
+            "number",
+            Kind.NUMBER,
+            "How many; on each host for `ssh`.",
+            default="1",
+            least=1,
+            most=10_000,
+        ),
         Attribute("hosts", Kind.HOSTS, "The machines of an `ssh` process, with ranges."),
         Attribute("on", Kind.TEXT, "The `site/cluster` at whose front-end it is started."),
         Attribute("folder", Kind.TEXT, "The folder it is started in."),
@@ -189,10 +196,16 @@ _EMULATE = ElementType(
     "emulate",
     "The short form of a grid: equal clusters, all emulated on this machine.",
     (
-        Attribute("sites", Kind.NUMBER, "The number of sites.", default="1", least=1),
-        Attribute("clusters", Kind.NUMBER, "The clusters of each site.", default="1", least=1),
-        Attribute("ranks", Kind.NUMBER, "The ranks of each cluster.", default="2", least=1),
-        Attribute("nodes", Kind.NUMBER, "The nodes of each cluster.", default="1", least=1),
+        Attribute("sites", Kind.NUMBER, "The number of sites.", default="1", least=1, most=100),
+        Attribute(
+            "clusters", Kind.NUMBER, "The clusters of each site.", default="1", least=1, most=100
+        ),
+        Attribute(
+            "ranks", Kind.NUMBER, "The ranks of each cluster.", default="2", least=1, most=10_000
+        ),
+        Attribute(
+            "nodes", Kind.NUMBER, "The nodes of each cluster.", default="1", least=1, most=1_000
+        ),
     ),
     (Child("mpi", most=1),),
 )
@@ -284,7 +297,9 @@ _MPI = ElementType(
             default="auto",
             choices=("auto", "mpich", "openmpi"),
         ),
-        Attribute("ranks", Kind.NUMBER, "How many ranks; all slots of its nodes.", least=1),
+        Attribute(
+            "ranks", Kind.NUMBER, "How many ranks; all slots of its nodes.", least=1, most=1_000_000
+        ),
         Attribute("options", Kind.WORDS, "Further options of `mpiexec`."),
     ),
 )
@@ -300,7 +315,7 @@ _NODES = ElementType(
             "Names for the nodes, with ranges, as many as hosts or for one shared host; the hosts' "
             "own by default.",
         ),
-        Attribute("slots", Kind.NUMBER, "How many ranks each can hold.", least=1),
+        Attribute("slots", Kind.NUMBER, "How many ranks each can hold.", least=1, most=10_000),
     ),
 )
 

@@ -206,7 +206,8 @@ def check_structure(
 
 
 def _fault(attribute: Attribute, value: str) -> _Fault | None:
-    if attribute.required and not value.strip():
+    needs_text = attribute.required or attribute.kind is Kind.HOSTS
+    if needs_text and not value.strip():
         return _Fault("empty-attribute", "is empty", attribute.meaning)
     match attribute.kind:
         case Kind.TEXT | Kind.RAW:

@@ -51,11 +51,6 @@ class RankTable:
             for block, end in zip(self._blocks, self._ends, strict=True)
         }
 
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """Return the members as blocks of consecutive ranks, one per cluster."""
-        return self._blocks
-
     def __len__(self) -> int:
         """Return the number of members."""
         return self._ends[-1] if self._ends else 0

@@ -297,6 +297,13 @@ def test_every_rank_has_a_place(read: Any) -> None:
         assert plan.grid.cluster_of(one.identifier).node_of(one.identifier.rank) == one.node
 
 
+def test_the_implied_components_are_those_of_the_grid(read: Any) -> None:
+    plan = plan_of(read, '<emulate ranks="3"/><application script="a"/>')
+    paths = [part.path for part in plan.components().walk()]
+    assert paths[-1] == "/grid/site0/cluster0/wrapper2"
+    assert len(paths) == 6
+
+
 def test_a_step_that_is_not_there_is_a_key_error(read: Any) -> None:
     plan = plan_of(read, '<emulate/><application script="a"/>')
     with pytest.raises(KeyError, match="ranks:9:9"):

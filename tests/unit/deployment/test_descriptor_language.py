@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from gcm.documents import Diagnostics
-from runtime.deployment import Surroundings, read_descriptor
+from runtime.deployment import Surroundings, make_plan, read_descriptor, render_plan
 from runtime.deployment.grammar import Kind
 from runtime.deployment.language import LANGUAGE
 from runtime.deployment.reference import render_reference
@@ -125,12 +125,14 @@ def written_elements(draw: st.DrawFn, tag: str = LANGUAGE.root, depth: int = 0) 
 @given(written_elements())
 def test_the_schema_and_the_checks_refuse_the_same_documents(document: str) -> None:
     diagnostics = Diagnostics()
-    read_descriptor(
+    deployment = read_descriptor(
         document.encode(),
         name="d.xml",
         surroundings=Surroundings("/d"),
         diagnostics=diagnostics,
     )
+    if deployment is not None:
+        assert render_plan(make_plan(deployment))
     found = {one.code for one in diagnostics} & KNOWN_TO_SCHEMA
     valid = SCHEMA.validate(etree.fromstring(document))
     assert valid == (not found), (document, found, SCHEMA.error_log)
