@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from gcm.interfaces.future import Future, finished
+from gcm.interfaces.stacks import through
 from gcm.interfaces.stub import Stub
 
 P = ParamSpec("P")
@@ -81,18 +82,14 @@ def submit(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Futu
     >>> future.result()                              # doctest: +SKIP
     'hello world'
     """
-    target: Callable[..., Any] = operation
-    owner = getattr(operation, "__self__", None)
-    if isinstance(owner, Stub):
-        target = owner.port(operation.__name__)
-    return submit_to(target, args, kwargs)
+    return submit_to(operation, args, kwargs)
 
 
 def is_asynchronous(port: Callable[..., Any]) -> bool:
     """Tell whether somebody else than the caller does the work behind `port`."""
     owner = getattr(port, "__self__", None)
     if isinstance(owner, Stub):
-        return is_asynchronous(owner.port(port.__name__))
+        return is_asynchronous(owner._port(port.__name__))
     return hasattr(port, "submit")
 
 
@@ -100,9 +97,13 @@ def submit_to(
     port: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Future[Any]:
     """Send a call to `port`: asynchronously where it can be, else here and now."""
+    owner = getattr(port, "__self__", None)
+    if isinstance(owner, Stub):
+        # The port is looked up within the frame: whoever stops the component sees this call.
+        return through(
+            owner, port.__name__, lambda name: submit_to(owner._port(name), args, kwargs)
+        )
     send = getattr(port, "submit", None)
-    if send is None and isinstance(owner := getattr(port, "__self__", None), Stub):
-        return submit_to(owner.port(port.__name__), args, kwargs)
     if send is not None:
         future: Future[Any] = send(*args, **kwargs)
         return future

@@ -70,10 +70,9 @@ class Component:
         """What is inside: the object of a primitive; None where there is no one object."""
         return None
 
-    @property
-    def immediate(self) -> frozenset[tuple[str, str]]:
-        """The (interface, operation) pairs that an active object serves at once."""
-        return frozenset()
+    def serves_at_once(self, operation: str) -> bool:  # noqa: ARG002 - for subclasses
+        """Tell whether calls of `operation` pass the queue of an active object."""
+        return False
 
     # -- interfaces -----------------------------------------------------------------------------
 

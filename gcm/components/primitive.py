@@ -11,7 +11,6 @@ from gcm.components.model import Component
 from gcm.errors import InstantiationError
 from gcm.interfaces.compatibility import content_mismatches
 from gcm.interfaces.interface import ClientInterface, ServerInterface
-from gcm.interfaces.signature import signature_of
 from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.membrane import MembraneDescription
 
@@ -38,33 +37,16 @@ class Primitive(Component):
         super().__init__(name, type, description)
         for declared in type.interfaces:
             if declared.is_client:
-                setattr(
-                    content,
-                    _attribute(content.__class__, declared.name),
-                    {} if declared.is_collection else None,
-                )
+                _prepare(name, content, declared)
 
     @property
     def content(self) -> Any:
         """The object inside."""
         return self._content
 
-    def replace_content(self, content: Any) -> None:
-        """Put another object inside, in the same type, with the same bindings."""
-        check_content(self.name, content.__class__, self.type)
-        self._content = content
-        self.rewire()
-
-    @property
-    def immediate(self) -> frozenset[tuple[str, str]]:
-        """The (interface, operation) pairs that the content declares immediate."""
-        return frozenset(
-            (declared.name, operation)
-            for declared in self.type.interfaces
-            if declared.is_server
-            for operation in signature_of(declared.signature).operations
-            if is_immediate(self._content.__class__, operation)
-        )
+    def serves_at_once(self, operation: str) -> bool:
+        """Tell whether the content declares `operation` immediate."""
+        return is_immediate(self._content.__class__, operation)
 
     def target_of(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:  # noqa: ARG002 - the operation is enough here
         """Return the content's own method."""
@@ -85,6 +67,20 @@ class Primitive(Component):
         else:
             members.pop(suffix, None)
         setattr(self._content, attribute, members)
+
+
+def _prepare(name: str, content: Any, declared: InterfaceType) -> None:
+    """Let the content find nothing where the stub of a client interface is going to be."""
+    attribute = _attribute(content.__class__, declared.name)
+    try:
+        setattr(content, attribute, {} if declared.is_collection else None)
+    except AttributeError as error:
+        raise InstantiationError(
+            f"the class {content.__class__.__qualname__} has no room for the stub of "
+            f"'{declared.name}': {error}",
+            component=name,
+            cure=f"Let its objects have an attribute '{attribute}' that can be set",
+        ) from error
 
 
 @lru_cache(maxsize=4096)

@@ -147,11 +147,13 @@ class ServerInterface(Interface):
     def wire_one(self, client: ClientInterface | None, stub: Stub) -> None:
         """Fill the ports of `stub`, which `client` calls."""
         membrane = self.owner.membrane
-        for name in stub.operations:
-            stub.set_port(
+        is_open = membrane.admits_calls or self.internal
+        for name in stub._operations:
+            queued = membrane.queues_calls and not self.owner.serves_at_once(name)
+            stub._set_port(
                 name,
                 self._open_port(client, name)
-                if membrane.admits_calls or membrane.queues_calls or self.internal
+                if is_open or queued
                 else membrane.holding_port(self, stub, name),
             )
 
@@ -238,7 +240,7 @@ class ClientInterface(Interface):
             return None
         if not self.type.is_multicast:
             direct = next(iter(self._bound.values()))
-            if all(self.way_out(name) == getattr(direct, name) for name in direct.operations):
+            if all(self.way_out(name) == getattr(direct, name) for name in direct._operations):
                 return direct
         if self._stub is None:
             self._stub = stub_class(self.type.signature)(self)
@@ -263,8 +265,8 @@ class ClientInterface(Interface):
             yield server.path, stub
 
     def _fill(self, stub: Stub) -> None:
-        for name in stub.operations:
-            stub.set_port(name, self.way_out(name))
+        for name in stub._operations:
+            stub._set_port(name, self.way_out(name))
 
 
 def _unbound(client: ClientInterface, operation: str) -> Port:

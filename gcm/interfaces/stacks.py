@@ -1,7 +1,7 @@
 """Frames that tell a stack walker who is inside a component and who still waits before it.
 
-A call through a stub leaves the frame of the stub's method on the stack of its thread. Two more
-kinds of frames mark what a stub cannot tell.
+A call through a stub leaves the frame of the stub's method on the stack of its thread. Three more
+kinds of frames mark what such a frame cannot tell.
 """
 
 from __future__ import annotations
@@ -11,13 +11,24 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
+    from gcm.interfaces.stub import Stub
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def through(
+    stub: Stub,  # noqa: ARG001 - read from the frame by the stack walker
+    operation: str,
+    send: Callable[[str], T],
+) -> T:
+    """Call `send` for `operation` of `stub`, visible as if the method of the stub were running."""
+    return send(operation)
+
+
 def inside(
     component: Component,  # noqa: ARG001 - read from the frame by the stack walker
+    operation: object,  # noqa: ARG001 - likewise
     port: Callable[..., T],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],

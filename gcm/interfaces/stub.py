@@ -13,8 +13,9 @@ import itertools
 import linecache
 from collections.abc import Callable, Hashable
 from functools import cache
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, SupportsIndex, cast
 
+from gcm.errors import GcmError
 from gcm.interfaces.signature import Operation, signature_of
 
 STUB_FILE = "<stub of "
@@ -27,20 +28,21 @@ class Stub:
     """The base of all generated stubs.
 
     A stub stands for a component, so it is never copied: by-value arguments carry the reference.
+    Its own names begin with an underscore, because every public name may be that of an operation.
     """
 
-    __slots__ = ("end",)
-    operations: ClassVar[tuple[str, ...]] = ()
+    __slots__ = ("_end",)
+    _operations: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, end: Any) -> None:
-        self.end = end
+        self._end = end
 
-    def port(self, operation: str) -> Callable[..., Any]:
+    def _port(self, operation: str) -> Callable[..., Any]:
         """Return what a call of `operation` runs into now."""
         port: Callable[..., Any] = getattr(self, port_name(operation))
         return port
 
-    def set_port(self, operation: str, port: Callable[..., Any]) -> None:
+    def _set_port(self, operation: str, port: Callable[..., Any]) -> None:
         """Let the next call of `operation` run into `port`."""
         setattr(self, port_name(operation), port)
 
@@ -54,7 +56,14 @@ class Stub:
 
     def __repr__(self) -> str:
         """Return which interface of which component this stands for."""
-        return f"<stub of {self.end}>"
+        return f"<stub of {self._end}>"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Refuse to be pickled: only a transport knows how to name the component elsewhere."""
+        raise GcmError(
+            f"the stub of {self._end} cannot be pickled: it stands for a component of this process",
+            cure="Pass it in a call to another component; its transport carries the reference",
+        )
 
 
 def port_name(operation: str) -> str:
@@ -85,7 +94,7 @@ def _made(interface: Any) -> type[Stub]:
         "__slots__": tuple(port_name(name) for name in names),
         "__module__": interface.__module__,
         "__doc__": f"Calls {interface.__qualname__} through a binding.",
-        "operations": names,
+        "_operations": names,
     }
     for name in names:
         method = namespace[name]

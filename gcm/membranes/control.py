@@ -34,8 +34,8 @@ class ControlInterface(ServerInterface):
 
     def wire_one(self, client: ClientInterface | None, stub: Stub) -> None:  # noqa: ARG002 - all clients are served alike
         """Fill the ports of `stub`; nothing ever holds a control call back."""
-        for name in stub.operations:
-            stub.set_port(name, self._port(name))
+        for name in stub._operations:
+            stub._set_port(name, self._port(name))
 
     def _port(self, operation: str) -> Port:
         target: Port = getattr(self.controller, operation)

@@ -9,14 +9,15 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from gcm.errors import GcmError, IllegalLifeCycleError
 from gcm.interfaces.stacks import outside
 from gcm.membranes.controller import Controller, Port
-from gcm.membranes.quiescence import is_inside, visits
+from gcm.membranes.hooks import hooked, raise_failures, tell
+from gcm.membranes.quiescence import comes_from_inside, is_inside, visits
 from gcm.membranes.request_queue import RequestQueueController
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class LifeCycleController(Controller):
     def __init__(self, component: Component) -> None:
         super().__init__(component)
         self._state = State.STOPPED
-        self._stopped_by: int | None = None
+        self._stopped_by: threading.Thread | None = None
         self._changed: threading.Condition | None = None
         self._draining: frozenset[Component] = frozenset()
         self.stop_timeout = 30.0
@@ -95,12 +96,7 @@ class LifeCycleController(Controller):
         """
         self._require("start")
         rising = [part for part in _tree(self.component) if not _life(part).is_started()]
-        faults = [
-            f"{part.path}: {fault}"
-            for part in rising
-            for controller in part.membrane.having("faults_before_start")
-            for fault in controller.faults_before_start()
-        ]
+        faults = [f"{part.path}: {fault}" for part in rising for fault in _faults(part)]
         if faults:
             raise IllegalLifeCycleError(
                 f"cannot start, {len(faults)} reason(s): " + "; ".join(faults),
@@ -128,6 +124,7 @@ class LifeCycleController(Controller):
                 cure="Stop it from outside, or from a thread of your own",
             )
         for part in falling:
+            _life(part)._stopped_by = threading.current_thread()
             _life(part)._close(falling)
         try:
             self._drain(falling)
@@ -137,26 +134,34 @@ class LifeCycleController(Controller):
             raise
         for part in falling:
             _life(part)._settle(State.STOPPED)
-        _call_hooks(reversed([part for part in _tree(self.component) if part in falling]))
+        fallen = [part for part in reversed(_tree(self.component)) if part in falling]
+        raise_failures(tell(hooked(fallen, "stopped"), "stopped"), "stopped")
 
     def terminate(self) -> None:
         """End the component and everything inside it for good; calls that wait are refused.
 
+        What is shared with a composite that goes on is spared.
+
         Raises:
-            IllegalLifeCycleError: the component is started.
+            IllegalLifeCycleError: the component, or a part of it, is not stopped.
         """
         self._require("terminate")
         if self._state is State.TERMINATED:
             return
-        for part in _tree(self.component):
-            life = _life(part)
-            if part is not self.component and life._state is State.STARTED:
-                continue  # a shared component that another composite keeps running
-            life._settle(State.TERMINATED)
+        ending = [part for part in _ending(self.component) if not _life(part).has_ended()]
+        running = [part.path for part in ending if _life(part)._state is not State.STOPPED]
+        if running:
+            raise IllegalLifeCycleError(
+                f"cannot terminate a component while parts of it run: {', '.join(running)}",
+                component=self.component.path,
+                state=self._state,
+                cure="Stop the component: that stops everything inside",
+            )
+        for part in ending:
+            _life(part)._settle(State.TERMINATED)
             for server in part.servers:
                 server.abandon("the component has ended")
-            for controller in part.membrane.having("terminated"):
-                controller.terminated()
+        raise_failures(tell(hooked(ending, "terminated"), "terminated"), "ended")
 
     def holding_port(self, interface: ServerInterface, stub: Stub, operation: str) -> Port:
         """Return the port that keeps a call back until the component takes calls."""
@@ -180,7 +185,7 @@ class LifeCycleController(Controller):
                 f"'{operation}' was called before the component was started",
                 "Start it first: component.start()",
             )
-        if self._stopped_by == threading.get_ident():
+        if self._stopped_by is threading.current_thread():
             raise self._refusal(
                 interface,
                 f"'{operation}' was called by the thread that stopped the component",
@@ -191,10 +196,7 @@ class LifeCycleController(Controller):
         """Wait until the component takes calls; a call from inside what stops goes on at once."""
         deadline = time.monotonic() + self.hold_timeout
         while not self.is_started():
-            if self._state is State.STOPPING and is_inside(
-                self._draining,
-                sys._getframe().f_back.f_back.f_back,  # type: ignore[union-attr]
-            ):  # above this frame stand `held`, then the stub that is being called, then its caller
+            if self._state is State.STOPPING and comes_from_inside(self._draining, sys._getframe()):
                 return
             self.refuse_if_hopeless(interface, operation)
             with self._condition:
@@ -246,7 +248,6 @@ class LifeCycleController(Controller):
 
     def _close(self, falling: frozenset[Component]) -> None:
         """Hold calls from outside `falling`."""
-        self._stopped_by = threading.get_ident()
         self._draining = falling
         if queue := _queue(self.component):
             queue.allow(False)
@@ -255,6 +256,8 @@ class LifeCycleController(Controller):
     def _settle(self, state: State) -> None:
         """Be stopped or terminated; whoever waits at the gate looks again."""
         self._draining = frozenset()
+        if queue := _queue(self.component):
+            queue.allow(False)
         self._set(state, admits=False)
 
     def _set(self, state: State, *, admits: bool) -> None:
@@ -293,10 +296,11 @@ class LifeCycleController(Controller):
         self, falling: frozenset[Component], queues: Iterable[RequestQueueController]
     ) -> list[tuple[Component, str]]:
         found = [(visit.component, str(visit)) for visit in visits(falling)]
-        return found + [
+        seen = {component for component, _ in found}
+        return found + [  # a request that is just being taken out of the queue or finished
             (queue.component, f"{queue.component.path} serves '{queue.serving}'")
             for queue in queues
-            if queue.serving
+            if queue.serving and queue.component not in seen
         ]
 
 
@@ -327,25 +331,45 @@ def _tree(component: Component) -> list[Component]:
     return list(found)
 
 
-def _raise_all(rising: list[Component]) -> None:
+def _faults(part: Component) -> list[str]:
+    """Return every reason why `part` cannot be started with the others."""
+    state = _life(part).state()
+    if state is not State.STOPPED:
+        return [f"it is {state}. {_CURES[state]}"]
+    return [
+        fault
+        for controller in part.membrane.having("faults_before_start")
+        for fault in controller.faults_before_start()
+    ]
+
+
+def _ending(component: Component) -> list[Component]:
+    """Return what ends with `component`: not what a composite that lives on shares with it."""
+    ending = {component}
+    for part in reversed(_tree(component)):  # from outside to inside
+        if all(parent in ending or _life(parent).has_ended() for parent in part.parents):
+            ending.add(part)
+    return [part for part in _tree(component) if part in ending]
+
+
+def _raise_all(rising: Sequence[Component]) -> None:
     """Open everything inside, run the `started` hooks, and open the outermost component last."""
     for part in rising[:-1]:
         _life(part)._open()
-    ready: list[Component] = []
+    begun: list[Controller] = []
     try:
-        for part in rising:
-            ready.append(part)
-            for controller in part.membrane.having("started"):
-                controller.started()
+        for controller in hooked(rising, "started"):
+            begun.append(controller)
+            controller.started()
     except BaseException as error:
-        for part in rising[:-1]:
-            _life(part)._settle(State.STOPPED)
-        _call_hooks(reversed(ready[:-1]))
+        failures = _fall_back(rising[:-1], begun[:-1])
+        for failure in failures:
+            error.add_note(f"While the others were stopped again: {failure}")
         if isinstance(error, GcmError) or not isinstance(error, Exception):
             raise
         raise IllegalLifeCycleError(
             f"the start failed: {type(error).__name__}: {error}",
-            component=ready[-1].path,
+            component=begun[-1].component.path,
             state=State.STOPPED,
             cure="Nothing was left running; mend the cause above and start again",
         ) from error
@@ -353,16 +377,17 @@ def _raise_all(rising: list[Component]) -> None:
         _life(rising[-1])._open()
 
 
-def _call_hooks(parts: Iterable[Component]) -> None:
-    """Run the `stopped` hooks of `parts`: all of them, then the first failure is raised."""
+def _fall_back(opened: Sequence[Component], begun: Sequence[Controller]) -> list[Exception]:
+    """Stop after a failed start what was open already, and tell those that had begun."""
+    falling = frozenset(opened)
     failures: list[Exception] = []
-    for part in parts:
-        for controller in part.membrane.having("stopped"):
-            try:
-                controller.stopped()
-            except Exception as error:  # every other component must still be told
-                failures.append(error)
-    if len(failures) == 1:
-        raise failures[0]
-    if failures:
-        raise ExceptionGroup("several components failed while they stopped", failures)
+    for part in opened:
+        _life(part)._close(falling)
+    try:
+        if opened:
+            _life(opened[-1])._drain(falling)
+    except IllegalLifeCycleError as error:
+        failures.append(error)
+    for part in opened:
+        _life(part)._settle(State.STOPPED)
+    return failures + tell([one for one in reversed(begun) if "stopped" in one.hooks], "stopped")

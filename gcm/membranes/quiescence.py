@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from gcm.interfaces.interface import ServerInterface
-from gcm.interfaces.stacks import inside, outside
+from gcm.interfaces.stacks import inside, outside, through
 from gcm.interfaces.stub import STUB_FILE, Stub
 
 if TYPE_CHECKING:
@@ -46,33 +46,56 @@ def visits(members: Collection[Component]) -> list[Visit]:
         place = f"{stack[0].f_code.co_filename}:{stack[0].f_lineno}"
         thread = names.get(ident, f"thread {ident}")
         found += (
-            Visit(owner, frame.f_code.co_name, thread, place)
-            for owner, frame in _entries(stack)
+            Visit(owner, operation, thread, place)
+            for owner, operation in _entries(stack)
             if owner in members
         )
     return found
 
 
 def is_inside(members: Collection[Component], frame: FrameType | None) -> bool:
-    """Tell whether the call that runs in `frame` was made from inside `members`."""
+    """Tell whether what runs in `frame` runs inside `members`."""
     return any(owner in members for owner, _ in _entries(list(_chain(frame))))
 
 
-def _entries(stack: list[FrameType]) -> Iterator[tuple[Component, FrameType]]:
-    """Yield each component that `stack` (the innermost frame first) is inside of."""
-    waits = False
+def comes_from_inside(members: Collection[Component], frame: FrameType | None) -> bool:
+    """Tell whether the call that `frame` holds at the gate of a component came from `members`."""
+    return any(owner in members for owner, _ in _entries(list(_chain(frame)), waits=True))
+
+
+def _entries(stack: list[FrameType], *, waits: bool = False) -> Iterator[tuple[Component, str]]:
+    """Yield each component that `stack` (the innermost frame first) is inside of, and where.
+
+    A call that waits has reached its stub, the next one down the stack, but not the component.
+    """
     for frame in stack:
-        code = frame.f_code
-        if code is outside.__code__:
+        if frame.f_code is outside.__code__:
             waits = True
-        elif code is inside.__code__:
-            yield frame.f_locals["component"], frame
-        elif code.co_filename.startswith(STUB_FILE):
-            stub = frame.f_locals.get("self")
-            end = stub.end if isinstance(stub, Stub) else None
-            if not waits and isinstance(end, ServerInterface) and end.is_functional:
-                yield end.owner, frame
+            continue
+        entry = _entry(frame)
+        if entry is not None:
+            if not waits:
+                yield entry
             waits = False
+
+
+def _entry(frame: FrameType) -> tuple[Component, str] | None:
+    """Return the component that a call enters in `frame`, and the operation."""
+    code = frame.f_code
+    if code is inside.__code__:
+        return frame.f_locals["component"], str(frame.f_locals["operation"])
+    if code is through.__code__:
+        return _served(frame.f_locals["stub"], frame.f_locals["operation"])
+    if code.co_filename.startswith(STUB_FILE):
+        return _served(frame.f_locals.get("self"), code.co_name)
+    return None
+
+
+def _served(stub: object, operation: str) -> tuple[Component, str] | None:
+    end = stub._end if isinstance(stub, Stub) else None
+    if not isinstance(end, ServerInterface) or not end.is_functional:
+        return None
+    return end.owner, operation
 
 
 def _chain(frame: FrameType | None) -> Iterator[FrameType]:

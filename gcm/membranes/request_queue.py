@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from gcm.errors import IllegalLifeCycleError
+from gcm.errors import GcmError, IllegalLifeCycleError
 from gcm.interfaces.future import Future
 from gcm.interfaces.stacks import inside
 from gcm.interfaces.value import by_value
@@ -43,6 +43,7 @@ class Request:
     kwargs: dict[str, Any]
     priority: Priority = Priority.FUNCTIONAL
     future: Future[Any] = field(init=False)
+    refusal: GcmError | None = None
 
     def __post_init__(self) -> None:
         """Make the future that the caller gets."""
@@ -132,13 +133,13 @@ class RequestQueueController(Controller):
         """Refuse every waiting functional request with `why`; return how many there were."""
         with self._lock:
             refused = [r for r in self._waiting if r.priority is Priority.FUNCTIONAL]
-            self._waiting = deque(r for r in self._waiting if r not in refused)
+            self._waiting = deque(r for r in self._waiting if r.priority is not Priority.FUNCTIONAL)
         self.refuse(refused, why)
         return len(refused)
 
     def wrap(self, interface: Interface, operation: str, proceed: Port) -> Port:
         """Queue the calls that come in, but for the operations that are served at once."""
-        if interface.type.is_client or (interface.name, operation) in self.component.immediate:
+        if interface.type.is_client or self.component.serves_at_once(operation):
             return proceed
         return self.port(interface.name, operation, proceed)
 
@@ -192,24 +193,27 @@ class RequestQueueController(Controller):
 
     def enqueue(self, request: Request) -> None:
         """Queue `request`; the serving thread is made by the first one."""
-        if self.component.membrane.lifecycle.has_ended():
-            self.refuse([request], "the component has ended")
-            return
         if self._observer is not None:
             self._observer(request, len(self._waiting))
-        with self._lock:
-            if request.priority is Priority.FUNCTIONAL:
-                self._waiting.append(request)
-            else:
-                insert(self._waiting, request)
-            if self._idle:
-                self._idle = False
-                self._wake.release()
-            elif self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._serve, name=f"serving {self.component.path}", daemon=True
-                )
-                self._thread.start()
+        with self._lock:  # also while the state is read: behind the end nobody would serve it
+            if not self.component.membrane.lifecycle.has_ended():
+                self._admit(request)
+                return
+        self.refuse([request], "the component has ended")
+
+    def _admit(self, request: Request) -> None:
+        if request.priority is Priority.FUNCTIONAL:
+            self._waiting.append(request)
+        else:
+            insert(self._waiting, request)
+        if self._idle:
+            self._idle = False
+            self._wake.release()
+        elif self._thread is None:
+            self._thread = threading.Thread(
+                target=self._serve, name=f"serving {self.component.path}", daemon=True
+            )
+            self._thread.start()
 
     def _rouse(self) -> None:
         """Let the serving thread look at the queue again; called with the lock held."""
@@ -235,9 +239,11 @@ class RequestQueueController(Controller):
 
     def _serve_one(self, request: Request) -> None:
         try:
+            if request.refusal is not None:
+                raise request.refusal
             port = self._ports[request.interface, request.operation]
             if request.priority is Priority.FUNCTIONAL:
-                result = inside(self.component, port, request.args, request.kwargs)
+                result = inside(self.component, request, port, request.args, request.kwargs)
             else:
                 result = port(*request.args, **request.kwargs)
             result = by_value(result)
@@ -248,24 +254,45 @@ class RequestQueueController(Controller):
 
     def _next(self) -> Request | None:
         """Take the next request that may be served now out of the queue; the lock is held."""
-        waiting = self._waiting
-        if self._functional_allowed and self._policy is None:
-            return waiting.popleft() if waiting else None
-        for place, request in enumerate(waiting):
-            if request.priority is not Priority.FUNCTIONAL:
-                del waiting[place]
-                return request
-            if self._functional_allowed:
-                break
-        return self._chosen() if self._functional_allowed else None
+        if not self._functional_allowed:
+            return self._first_control()
+        if not self._waiting or self._policy is None:
+            return self._waiting.popleft() if self._waiting else None
+        if self._waiting[0].priority is not Priority.FUNCTIONAL:
+            return self._waiting.popleft()
+        return self._chosen(self._policy) or self._first_control()
 
-    def _chosen(self) -> Request | None:
+    def _first_control(self) -> Request | None:
+        """Take out the first control request; functional ones before it may not be served now."""
+        for place, request in enumerate(self._waiting):
+            if request.priority is not Priority.FUNCTIONAL:
+                del self._waiting[place]
+                return request
+        return None
+
+    def _chosen(self, policy: Policy) -> Request | None:
+        """Take out the functional request that `policy` wants; if it fails, the oldest is told."""
         functional = [r for r in self._waiting if r.priority is Priority.FUNCTIONAL]
-        choice = self._policy(functional) if functional and self._policy else None
-        if choice is None:
-            return None
-        self._waiting.remove(functional[choice])
-        return functional[choice]
+        try:
+            choice = policy(functional)
+            chosen = None if choice is None else functional[choice]
+        except Exception as error:  # the thread has to live on, and somebody has to know
+            chosen = functional[0]
+            chosen.refusal = self._policy_failure(chosen, error)
+        if chosen is not None:
+            self._waiting.remove(chosen)
+        return chosen
+
+    def _policy_failure(self, request: Request, error: Exception) -> GcmError:
+        failure = IllegalLifeCycleError(
+            f"the serving policy failed: {type(error).__name__}: {error}",
+            component=self.component.path,
+            interface=request.interface,
+            state=self.component.membrane.lifecycle.state(),
+            cure="Mend the policy, or take it away with set_policy(None)",
+        )
+        failure.__cause__ = error
+        return failure
 
     def refuse(self, requests: Sequence[Request], why: str) -> None:
         """Let the callers of `requests` have an error that says `why`."""
