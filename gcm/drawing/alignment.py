@@ -69,19 +69,21 @@ def monotone(values: Sequence[int], weights: Sequence[float]) -> list[int]:
     >>> monotone([1, 7, 3, 4, 9], [1, 1, 1, 1, 1])
     [1, 4, 4, 4, 9]
     """
-    pools: list[tuple[int, list[tuple[int, float]]]] = []
+    pools: list[tuple[int, float, list[tuple[int, float]]]] = []
     for value, weight in zip(values, weights, strict=True):
-        level, members = value, [(value, weight)]
+        level, total, members = value, weight, [(value, weight)]
         while pools and pools[-1][0] > level:
-            members = sorted(pools.pop()[1] + members)
-            level = _median(members)
-        pools.append((level, members))
-    return [level for level, members in pools for _ in members]
+            _, its_total, its_members = pools.pop()
+            members = sorted(its_members + members)
+            total += its_total
+            level = _median(members, total)
+        pools.append((level, total, members))
+    return [level for level, _, members in pools for _ in members]
 
 
-def _median(members: Sequence[tuple[int, float]]) -> int:
+def _median(members: Sequence[tuple[int, float]], total: float) -> int:
     """Return the weighted median of sorted members, the middle of two where they balance."""
-    missing = sum(weight for _, weight in members) / 2
+    missing = total / 2
     for position, (value, weight) in enumerate(members):
         missing -= weight
         if missing < 0:
