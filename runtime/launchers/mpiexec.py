@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -46,7 +47,10 @@ _OPEN_MPI_ANYWHERE = {
 }
 _OPEN_MPI_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
-_PROBE = "from mpi4py import MPI; print('size', MPI.COMM_WORLD.Get_size())"
+# What MPICH says when it was started by the `mpiexec` of a recent Open MPI.
+_FOREIGN_LAUNCHER = "unsupported PMI version"
+
+_PROBE = "import os; from mpi4py import MPI; os.write(1, b'size %d\\n' % MPI.COMM_WORLD.Get_size())"
 
 
 class Flavour(StrEnum):
@@ -162,12 +166,14 @@ class Probes:
         except CommandNotFound:
             detect_flavour(launcher, mpiexec)  # raises the error that says more
             raise
-        sizes = [line.rpartition("size ")[2] for line in said.output.splitlines() if line]
-        if sizes == ["1", "1"]:
+        sizes = re.findall(r"size (\d+)", said.output)
+        lonely = sizes == ["1", "1"]
+        if lonely or (not ended.ok and _FOREIGN_LAUNCHER in "\n".join(process.tail)):
+            why = "and each believes to be 0 of 1" if lonely else "but they refuse to be its ranks"
             raise WrongMpiexec(
-                f"{mpiexec!r} started 2 ranks and each believes to be 0 of 1",
+                f"{mpiexec!r} started 2 ranks, {why}: the mpi4py of {python} uses another MPI",
                 place=launcher.place,
-                cause=f"the mpi4py of {python} uses another MPI than this mpiexec",
+                cause="\n".join(process.tail),
                 cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",
             )
         if not ended.ok or sizes != ["2", "2"]:

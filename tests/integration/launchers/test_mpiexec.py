@@ -154,10 +154,13 @@ def test_a_missing_mpiexec_is_told_with_what_to_install(local: LocalLauncher) ->
         Probes().check(local, Flavour.MPICH, "no-mpiexec", sys.executable)
 
 
-def test_a_program_that_is_no_mpiexec_is_told(local: LocalLauncher) -> None:
-    with pytest.raises(WrongMpiexec, match="'echo' belongs to no MPI known here") as fault:
-        detect_flavour(local, "echo")
-    assert fault.value.cause == "--version"
+def test_a_program_that_is_no_mpiexec_is_told(local: LocalLauncher, tmp_path: Path) -> None:
+    other = tmp_path / "mpiexec"
+    other.write_text("#!/bin/sh\necho Some other MPI, $1\n")
+    other.chmod(0o755)
+    with pytest.raises(WrongMpiexec, match="belongs to no MPI known here") as fault:
+        detect_flavour(local, str(other))
+    assert fault.value.cause == "Some other MPI, --version"
 
 
 def test_a_probe_passes_for_the_right_pair_and_is_asked_once(
@@ -175,10 +178,12 @@ def test_the_wrong_mpiexec_is_found_by_its_lonely_ranks(
     mpich, openmpi = mpi_homes[Flavour.MPICH], mpi_homes[Flavour.OPEN_MPI]
     if isinstance(mpich, str) or isinstance(openmpi, str):
         pytest.skip(f"needs both MPIs: {mpich}, {openmpi}")
-    for one, other in ((mpich, openmpi), (openmpi, mpich)):
-        with pytest.raises(WrongMpiexec, match="each believes to be 0 of 1") as fault:
-            Probes().check(local, one.flavour, one.mpiexec, other.python)
-        assert other.python in fault.value.cause
+    with pytest.raises(WrongMpiexec, match="each believes to be 0 of 1: the mpi4py of") as fault:
+        Probes().check(local, mpich.flavour, mpich.mpiexec, openmpi.python)
+    assert openmpi.python in fault.value.what
+    with pytest.raises(WrongMpiexec, match="they refuse to be its ranks: the mpi4py of") as fault:
+        Probes().check(local, openmpi.flavour, openmpi.mpiexec, mpich.python)
+    assert "PMI version" in fault.value.cause
 
 
 def test_a_job_that_cannot_run_is_told_with_its_last_words(local: LocalLauncher, mpi: Mpi) -> None:
@@ -194,3 +199,10 @@ def test_a_native_program_that_is_missing_is_told_by_its_rank(
     code, said = run(local, mpi_command(MpiJob(argv, 1, mpi.mpiexec), mpi.flavour, root=ROOT))
     assert code == 1
     assert said[0, Stream.ERROR] == ["no-such-program: No such file or directory"]
+
+
+def test_what_a_rank_leaves_running_does_not_hold_the_job(local: LocalLauncher, mpi: Mpi) -> None:
+    program = "import os, time; print('up', flush=True); os.fork() or time.sleep(1000)"
+    code, said = run(local, job(mpi, program, 1))
+    assert code == 0
+    assert said[0, Stream.OUTPUT] == ["up"]
