@@ -9,9 +9,9 @@ from gcm.adl.classes import ClassFault, LoadClass
 from gcm.adl.findings import Findings
 from gcm.adl.model import AttributesNode
 from gcm.adl.values import ValueFault, convert
-from gcm.components.declarations import declared_attributes
+from gcm.components import declared_attributes
 from gcm.documents import did_you_mean
-from gcm.interfaces.hints import split_annotated
+from gcm.interfaces import split_annotated
 
 Values = tuple[tuple[str, object], ...]
 

@@ -13,9 +13,7 @@ from gcm.adl.plan import BindingPlan, End
 from gcm.adl.recovery import nearest
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
-from gcm.interfaces.compatibility import mismatches
-from gcm.interfaces.distribution import redistributes
-from gcm.interfaces.types import Cardinality, InterfaceType
+from gcm.interfaces import Cardinality, InterfaceType, mismatches, redistributes
 
 _THIS = "this"
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

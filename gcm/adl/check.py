@@ -14,7 +14,7 @@ from gcm.adl.resolve import INCOMPLETE
 from gcm.adl.shared import resolve_shared
 from gcm.adl.traits import TraitsReader
 from gcm.documents import Diagnostics, did_you_mean
-from gcm.interfaces.types import InterfaceType
+from gcm.interfaces import InterfaceType
 
 _RESERVED = "this"
 

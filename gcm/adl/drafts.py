@@ -15,7 +15,7 @@ from gcm.adl.plan import (
 )
 from gcm.adl.references import is_path
 from gcm.documents import Location
-from gcm.interfaces.types import ComponentType, InterfaceType
+from gcm.interfaces import ComponentType, InterfaceType
 
 
 @dataclass(slots=True)

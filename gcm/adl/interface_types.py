@@ -12,8 +12,14 @@ from gcm.adl.findings import Findings
 from gcm.adl.model import InterfaceNode
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
-from gcm.interfaces.signature import signature_of
-from gcm.interfaces.types import Cardinality, ComponentType, Contingency, InterfaceType, Role
+from gcm.interfaces import (
+    Cardinality,
+    ComponentType,
+    Contingency,
+    InterfaceType,
+    Role,
+    signature_of,
+)
 
 E = TypeVar("E", bound=StrEnum)
 

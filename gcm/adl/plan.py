@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gcm.documents import Location
-from gcm.interfaces.types import ComponentType
+from gcm.interfaces import ComponentType
 
 NO_INTERFACES = ComponentType()
 

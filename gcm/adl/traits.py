@@ -12,11 +12,10 @@ from gcm.adl.findings import Findings
 from gcm.adl.interface_types import TypeReader
 from gcm.adl.model import Body, ComponentNode
 from gcm.adl.plan import InterceptorPlan, MembraneKind, NodeCardinality, VirtualNodePlan
-from gcm.components.declarations import declared_interfaces
+from gcm.components import declared_interfaces
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
-from gcm.interfaces.compatibility import content_mismatches
-from gcm.interfaces.types import ComponentType, InterfaceType
+from gcm.interfaces import ComponentType, InterfaceType, content_mismatches
 
 
 @dataclass(slots=True)

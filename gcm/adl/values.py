@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from gcm.adl.arguments import ArgumentSyntaxError, split_values
-from gcm.interfaces.annotations import describe
+from gcm.interfaces import describe
 from gcm.suggestion import did_you_mean
 
 _TRUTH = {

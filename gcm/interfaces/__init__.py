@@ -1,1 +1,23 @@
 """Interfaces: their types, signatures, stubs, and the ways one call meets several components."""
+
+from gcm.interfaces.annotations import describe
+from gcm.interfaces.compatibility import content_mismatches, mismatches
+from gcm.interfaces.distribution import redistributes
+from gcm.interfaces.hints import split_annotated
+from gcm.interfaces.signature import SignatureError, signature_of
+from gcm.interfaces.types import Cardinality, ComponentType, Contingency, InterfaceType, Role
+
+__all__ = [
+    "Cardinality",
+    "ComponentType",
+    "Contingency",
+    "InterfaceType",
+    "Role",
+    "SignatureError",
+    "content_mismatches",
+    "describe",
+    "mismatches",
+    "redistributes",
+    "signature_of",
+    "split_annotated",
+]
