@@ -141,10 +141,14 @@ class Composite(Component):
 
         return serve
 
+    def other_face(self, interface: Interface) -> Interface | None:
+        """Return the outer face of an inner one, and the reverse."""
+        faces = self._interfaces if interface.internal else self._inner
+        return faces.get(interface.name)
+
     def client_changed(self, interface: ClientInterface) -> None:
         """Lead the calls that come in at the other face of `interface` its new way."""
-        other = self._interfaces if interface.internal else self._inner
-        face = other.get(interface.name)
+        face = self.other_face(interface)
         if isinstance(face, ServerInterface):
             face.wire()
 
@@ -163,6 +167,8 @@ class Composite(Component):
         return made
 
     def _add_face(self, inside: InterfaceType) -> ClientInterface | ServerInterface:
+        if inside.name in self._inner:
+            return self._inner[inside.name]
         kind = ClientInterface if inside.is_client else ServerInterface
         made = self._inner[inside.name] = kind(self, inside, internal=True)
         return made

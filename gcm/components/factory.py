@@ -7,7 +7,7 @@ from typing import Any
 
 from gcm.components.composite import Composite
 from gcm.components.declarations import declared_type
-from gcm.components.model import Component
+from gcm.components.model import NAME_RULE, Component, is_component_name
 from gcm.components.primitive import Primitive
 from gcm.components.wrapper import Wrapped, Wrapper
 from gcm.errors import GcmError, InstantiationError
@@ -29,11 +29,7 @@ def new_component(
         InstantiationError: the name is no name, the content cannot be made (its own exception is
             the cause), does not implement the interfaces, or a composite is given content.
     """
-    if not name or "/" in name or name == "this":
-        raise InstantiationError(
-            f"'{name}' cannot name a component",
-            cure="A name is not empty, has no '/', and is not 'this'",
-        )
+    _check_name(name)
     is_composite = ContentController in controllers.controllers
     if is_composite is (content is not None):
         raise InstantiationError(
@@ -93,10 +89,20 @@ def wrapper(
     *,
     controllers: MembraneDescription = PRIMITIVE,
 ) -> Wrapper:
-    """Make a wrapper around something that runs elsewhere."""
+    """Make a wrapper around something that runs elsewhere.
+
+    Raises:
+        InstantiationError: the name is no name.
+    """
+    _check_name(name)
     made = Wrapper(name, type, controllers, wrapped)
     made.attach()
     return made
+
+
+def _check_name(name: str) -> None:
+    if not is_component_name(name):
+        raise InstantiationError(f"'{name}' cannot name a component", cure=NAME_RULE)
 
 
 def _made(name: str, content: Callable[[], Any]) -> Any:

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NAME_RULE = "A name is not empty, has no '.', '/' or ':', and is not 'this'"
+
+
+def is_component_name(text: str) -> bool:
+    """Tell whether the text can name a component: paths and bindings must be able to say it."""
+    return bool(text.strip()) and not set(text) & set("./:") and text != "this"
+
 
 class Component:
     """A component: content within a membrane, reached only through its interfaces.
@@ -191,6 +198,10 @@ class Component:
     def target_of(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:
         """Return what serves `operation` once the call has passed the membrane."""
         raise NotImplementedError
+
+    def other_face(self, interface: Interface) -> Interface | None:  # noqa: ARG002 - for composites
+        """Return the face at the other side of a composite's membrane."""
+        return None
 
     def client_changed(self, interface: ClientInterface) -> None:
         """Take note that `interface` leads somewhere else now."""

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError
+from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError, IllegalTypeError
 from gcm.interfaces.distribution import is_redistributing
 from gcm.interfaces.future import Future
 from gcm.interfaces.gathering import Effect, Entry, Expire, Rounds
 from gcm.interfaces.marks import get_mark, put_mark
 from gcm.interfaces.sharing import ListSharing, MemberSharing, Sharing
 from gcm.interfaces.signature import Operation, signature_of
-from gcm.interfaces.stacks import outside
+from gcm.interfaces.stacks import inside, outside
 from gcm.invocation import submit_to
 
 if TYPE_CHECKING:
@@ -63,7 +63,14 @@ class Gathering:
 
         Raises:
             IllegalLifeCycleError: calls are waiting in a round.
+            IllegalTypeError: the timeout is not above zero.
         """
+        if timeout is not None and timeout <= 0:
+            raise IllegalTypeError(
+                f"the timeout of a gathercast has to be above 0 seconds, not {timeout}",
+                component=self._server.owner.path,
+                interface=self._server.name,
+            )
         if any(gathered.waiting() for gathered in self._operations.values()):
             raise IllegalLifeCycleError(
                 "calls are waiting in a round of the interface",
@@ -150,6 +157,7 @@ class _Gathered:
         self._rounds = rounds
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
+        self._set_for: float | None = None
         self._open: dict[Future[Any], None] = {}
         self.target: Port = _nowhere
 
@@ -160,7 +168,26 @@ class _Gathered:
     def forget(self, client: ClientInterface) -> None:
         with self._lock:
             effects = self._rounds.forget(client)
-        self._carry_out(effects)
+            self._set_timer()
+        if effects:
+            # The component may be stopped now, and whoever unbinds cannot wait for its start.
+            threading.Thread(
+                target=inside,
+                args=(self._server.owner, self._operation, self._when_open, (effects,), {}),
+                name=f"last round of {self._server}.{self._operation}",
+                daemon=True,
+            ).start()
+
+    def _when_open(self, effects: Sequence[Effect[ClientInterface]]) -> None:
+        try:
+            self._server.owner.membrane.lifecycle.wait_until_open(
+                self._server.name, self._operation
+            )
+        except GcmError as error:
+            for effect in effects:
+                _fail(effect.entries, error)
+        else:
+            self._carry_out(effects)
 
     def waiting(self) -> list[str]:
         """Return the clients that the oldest round still waits for."""
@@ -173,8 +200,8 @@ class _Gathered:
         future: Future[Any] = Future(f"{self._server}.{self._operation}, called by {client}")
         future.set_running_or_notify_cancel()
         with self._lock:
-            self._open[future] = None
             effects = self._rounds.arrive(client, (args, kwargs), time.monotonic(), ticket=future)
+            self._open[future] = None
             self._set_timer()
         self._carry_out(effects)
         return future
@@ -204,12 +231,13 @@ class _Gathered:
         """Make one call of a full round; its result or its exception goes to every caller."""
         try:
             args, kwargs = self._share.join([entry.arguments for entry in entries])
-        except GcmError as error:
+            served = submit_to(self.target, args, kwargs)
+        except BaseException as error:  # every caller waits for it, not only this thread
             _fail(entries, error)
+            if not isinstance(error, Exception):
+                raise
             return
-        submit_to(self.target, args, kwargs).add_done_callback(
-            lambda done: self._deliver(entries, done)
-        )
+        served.add_done_callback(lambda done: self._deliver(entries, done))
 
     def _deliver(self, entries: Sequence[Entry[ClientInterface]], done: Any) -> None:
         error = done.exception()
@@ -217,9 +245,10 @@ class _Gathered:
             try:
                 calls = [entry.arguments for entry in entries]
                 results = self._share.part(done.result(), calls)
-            except GcmError as refused:
-                refused.component = self._server.owner.path
-                refused.interface = self._server.name
+            except Exception as refused:  # a strange result must not leave the callers waiting
+                if isinstance(refused, GcmError):
+                    refused.component = self._server.owner.path
+                    refused.interface = self._server.name
                 error = refused
             else:
                 for entry, result in zip(entries, results, strict=True):
@@ -245,10 +274,13 @@ class _Gathered:
 
     def _set_timer(self) -> None:
         """Have the clock looked at when the oldest round expires; the lock is held."""
+        deadline = self._rounds.deadline
+        if deadline == self._set_for:
+            return
+        self._set_for = deadline
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        deadline = self._rounds.deadline
         if deadline is not None:
             self._timer = threading.Timer(max(0.0, deadline - time.monotonic()), self._time_is_up)
             self._timer.daemon = True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from gcm.errors import DispatchError, MulticastError
@@ -85,11 +86,11 @@ class _Cast:
                     args, kwargs = (
                         (call.args, call.kwargs) if wanted else assembled(call.args, call.kwargs)
                     )
-                    futures[n] = submit_to(self._ports[call.server], args, kwargs)
+                    futures[n] = _sent(self._ports[call.server], args, kwargs)
         results: list[Any] = [None] * len(calls)
         failures: dict[int, BaseException] = {}
         for n, future in futures.items():
-            error = future.exception()
+            error = _error_of(future)
             if error is not None:
                 failures[n] = error
             else:
@@ -126,3 +127,20 @@ class _Cast:
             component=self._client.owner.path,
             interface=self._client.name,
         ) from next(iter(failures.values()))
+
+
+def _sent(port: Port, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Future[Any]:
+    """Send one call off; what cannot even be sent fails like what was sent, beside the others."""
+    try:
+        return submit_to(port, args, kwargs)
+    except Exception as error:
+        refused: Future[Any] = Future(port)
+        refused.set_exception(error)
+        return refused
+
+
+def _error_of(future: Future[Any]) -> BaseException | None:
+    try:
+        return future.exception()
+    except CancelledError as error:  # somebody cancelled the request at the server
+        return error

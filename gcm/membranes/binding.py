@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gcm.components.model import Component
 from gcm.errors import IllegalBindingError, IllegalLifeCycleError
 from gcm.interfaces.compatibility import mismatches
 from gcm.interfaces.distribution import redistributes
@@ -76,10 +77,25 @@ class BindingController(Controller):
         end.unbind(server)
 
     def faults_before_start(self) -> Iterable[str]:
-        """Name every mandatory interface that is not bound."""
-        for client in self.component.bindables:
-            if client.type.is_mandatory and not client.is_bound:
+        """Name every mandatory interface that is not bound.
+
+        Of a collection one member has to be bound; the others may come and go.
+        """
+        bindables = self.component.bindables
+        for client in bindables:
+            if client.type.is_mandatory and not client.is_bound and self._is_wanted(client):
                 yield f"mandatory interface '{client.name}' is not bound"
+        bound = {self.component.type.find(client.name) for client in bindables if client.is_bound}
+        for declared in self.component.type.interfaces:
+            wanted = declared.is_collection and declared.is_mandatory and declared.is_client
+            if wanted and declared not in bound:
+                yield f"mandatory collection '{declared.name}' has no bound member"
+
+    def _is_wanted(self, client: ClientInterface) -> bool:
+        if not client.type.is_collection:
+            return True
+        other = self.component.other_face(client)
+        return isinstance(other, ServerInterface) and bool(other.clients)
 
     def _require_stopped(self, client: str) -> None:
         if self.component.state != "stopped":
@@ -88,7 +104,9 @@ class BindingController(Controller):
                 component=self.component.path,
                 interface=client,
                 state=self.component.state,
-                cure="Stop it, bind, and start it again: no request is lost",
+                cure="A terminated component never comes back: make a new one"
+                if self.component.state == "terminated"
+                else "Stop it, bind, and start it again: no request is lost",
             )
 
 
@@ -104,7 +122,7 @@ def binding_faults(client: ClientInterface, server: ServerEnd) -> Iterable[str]:
         yield f"a {client.type.cardinality} interface has one server, and {bound} is bound to it"
     if client.type.is_mandatory and not server.type.is_mandatory:
         yield "a mandatory client needs a mandatory server, and this one is optional"
-    if isinstance(server, ServerInterface) and not _is_local(client, server):
+    if isinstance(server, ServerInterface) and not is_local(client, server):
         yield (
             "the two are not in the same composite; a binding that leaves a composite goes "
             "through an interface of that composite"
@@ -129,11 +147,18 @@ def collective_cardinality(client: ClientInterface) -> Cardinality:
     return Cardinality.SINGLETON
 
 
-def _is_local(client: ClientInterface, server: Interface) -> bool:
+def is_local(client: ClientInterface, server: Interface) -> bool:
     """Tell whether the two ends see each other: siblings, or a composite and its content.
 
-    Parts that are in no composite yet may be bound in any order; `content` checks them later.
+    Parts that are in no composite yet may be bound in any order; `content` looks at their bindings
+    when it takes them in.
     """
-    client_home = {client.owner} if client.internal else set(client.owner.parents)
-    server_home = {server.owner} if server.internal else set(server.owner.parents)
-    return not client_home or not server_home or bool(client_home & server_home)
+    client_home, server_home = homes(client), homes(server)
+    if client_home and server_home:
+        return bool(client_home & server_home)
+    return client.owner not in server_home and server.owner not in client_home
+
+
+def homes(end: Interface) -> set[Component]:
+    """Return the composites in whose content bindings of `end` lie; several where it is shared."""
+    return {end.owner} if end.internal else set(end.owner.parents)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from gcm.components.composite import Composite
 from gcm.components.model import Component
 from gcm.errors import IllegalContentError, IllegalLifeCycleError
+from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
+from gcm.membranes.binding import homes, is_local
 from gcm.membranes.controller import Controller
 
 
@@ -25,7 +27,7 @@ class ContentController(Controller):
 
         Raises:
             IllegalContentError: it is the composite itself, a child already, contains the
-                composite, or has a sibling's name.
+                composite, has a sibling's name, or is bound to parts of other composites only.
             IllegalLifeCycleError: the composite is not stopped, or the child has ended.
         """
         composite = self._composite("add")
@@ -39,6 +41,20 @@ class ContentController(Controller):
                 cure="Make a new component",
             )
         composite.put_child(child)
+        crossing = [
+            f"{client.path} -> {server.path}"
+            for client, server in _bindings(child)
+            if isinstance(server, ServerInterface) and not is_local(client, server)
+        ]
+        if crossing:
+            composite.drop_child(child)
+            raise IllegalContentError(
+                f"'{child.name}' is bound to parts that are not in the same composite: "
+                + "; ".join(crossing),
+                component=composite.path,
+                state=composite.state,
+                cure="Unbind these, and bind through interfaces of the composites",
+            )
 
     def remove(self, child: Component) -> None:
         """Remove `child`.
@@ -97,14 +113,21 @@ def _inside(component: Component) -> Iterator[Component]:
         yield from _inside(child)
 
 
-def _bindings_within(composite: Composite, child: Component) -> Iterator[str]:
-    """Yield the bindings of `child` to or from its siblings and the composite's inner faces."""
-    members = {composite, *composite.children}
+def _bindings(child: Component) -> Iterator[tuple[ClientInterface, ServerEnd]]:
+    """Yield the bindings that begin or end at the outer face of `child`, each once."""
     for client in child.clients:
         for server in client.servers:
-            if getattr(server, "owner", composite) in members:
-                yield f"{client.path} -> {server.path}"
+            yield client, server
     for own in child.servers:
         for caller in own.clients:
-            if caller.owner in members and caller.owner is not child:
-                yield f"{caller.path} -> {own.path}"
+            if caller.owner is not child or caller.internal:
+                yield caller, own
+
+
+def _bindings_within(composite: Composite, child: Component) -> Iterator[str]:
+    """Yield the bindings of `child`, but for those that lie in another composite that shares it."""
+    elsewhere = set(child.parents) - {composite}
+    for client, server in _bindings(child):
+        other = server if client.owner is child and not client.internal else client
+        if not (isinstance(other, Interface) and homes(other) & elsewhere):
+            yield f"{client.path} -> {server.path}"

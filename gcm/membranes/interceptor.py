@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from gcm.components.model import Component
 from gcm.interfaces.future import Future
@@ -23,6 +24,10 @@ class Interceptor(Protocol):
     def after(self, call: Invocation, error: BaseException | None) -> None:
         """Act after the call returned, or after it raised `error`."""
         ...
+
+
+End = Callable[[BaseException | None], BaseException | None]
+"""Tells the interceptors of a call how it ended; returns what the call fails with, if it does."""
 
 
 class Where(StrEnum):
@@ -46,10 +51,13 @@ class InterceptorController(Controller):
     def add(self, interceptor: Interceptor, where: str = Where.ALL) -> None:
         """Put `interceptor` on one interface by name, or on a group of them (see `Where`).
 
+        The name of a collection means all its members.
+
         Raises:
             NoSuchInterfaceError: there is no interface of that name.
         """
-        if where not in tuple(Where) and self.component.type.find(where) is None:
+        declared = {known.name for known in self.component.type.interfaces}
+        if where not in declared.union(Where) and self.component.type.find(where) is None:
             self.component.interface(where)
         self._placed.append((where, interceptor))
         self.component.rewire()
@@ -79,21 +87,24 @@ def intercepted(
 ) -> Port:
     """Return a port that runs `interceptors` around `proceed`, backwards after the call."""
 
-    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], None]:
+    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> End:
         call = Invocation(path, interface, operation, args, kwargs)
         entered: list[Interceptor] = []
 
-        def end(error: BaseException | None) -> None:
+        def end(error: BaseException | None) -> BaseException | None:
             for interceptor in reversed(entered):
-                interceptor.after(call, error)
+                try:
+                    interceptor.after(call, error)
+                except BaseException as own:  # the outer ones must still see the end of the call
+                    error = own
+            return error
 
         try:
             for interceptor in interceptors:
                 interceptor.before(call)
                 entered.append(interceptor)
         except BaseException as error:
-            end(error)
-            raise
+            _raise_end(end, error)
         return end
 
     if is_asynchronous(proceed):
@@ -104,12 +115,21 @@ def intercepted(
         try:
             result = proceed(*args, **kwargs)
         except BaseException as error:
-            end(error)
-            raise
-        end(None)
+            _raise_end(end, error)
+        failure = end(None)
+        if failure is not None:
+            raise failure
         return result
 
     return around
+
+
+def _raise_end(end: End, error: BaseException) -> NoReturn:
+    """End a call that raised `error`; what an interceptor raises then takes its place."""
+    failure = end(error)
+    if failure is None or failure is error:
+        raise error
+    raise failure
 
 
 class _AsynchronousInterception:
@@ -117,7 +137,7 @@ class _AsynchronousInterception:
 
     __slots__ = ("_begin", "_proceed")
 
-    def __init__(self, begin: Callable[..., Callable[[Any], None]], proceed: Port) -> None:
+    def __init__(self, begin: Callable[..., End], proceed: Port) -> None:
         self._begin = begin
         self._proceed = proceed
 
@@ -126,19 +146,24 @@ class _AsynchronousInterception:
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
         end = self._begin(args, kwargs)
-        future = submit_to(self._proceed, args, kwargs)
-        intercepted_future: Future[Any] = Future(future.about)
+        try:
+            inner = submit_to(self._proceed, args, kwargs)
+        except BaseException as error:  # it could not even be sent
+            _raise_end(end, error)
+        outer: Future[Any] = Future(inner.about)
 
         def pass_on(done: Any) -> None:
-            error = done.exception()
-            try:
-                end(error)
-            except BaseException as own:  # an interceptor's failure is the call's
-                error = own
+            cancelled = done.cancelled()
+            error = end(CancelledError() if cancelled else done.exception())
+            if cancelled:
+                outer.cancel()
+            if not outer.set_running_or_notify_cancel():
+                return
             if error is None:
-                intercepted_future.set_result(done.result())
+                outer.set_result(done.result())
             else:
-                intercepted_future.set_exception(error)
+                outer.set_exception(error)
 
-        future.add_done_callback(pass_on)
-        return intercepted_future
+        outer.add_done_callback(lambda done: done.cancelled() and inner.cancel())
+        inner.add_done_callback(pass_on)
+        return outer

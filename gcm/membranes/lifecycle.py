@@ -64,7 +64,11 @@ class LifeCycleController(Controller):
 
     __slots__ = ("_changed", "_draining", "_state", "_stopped_by", "hold_timeout", "stop_timeout")
     name = "lifecycle"
-    __not_operations__ = Controller.__not_operations__ | {"holding_port", "refuse_if_hopeless"}
+    __not_operations__ = Controller.__not_operations__ | {
+        "holding_port",
+        "refuse_if_hopeless",
+        "wait_until_open",
+    }
 
     def __init__(self, component: Component) -> None:
         super().__init__(component)
@@ -167,7 +171,7 @@ class LifeCycleController(Controller):
         """Return the port that keeps a call back until the component takes calls."""
 
         def held(*args: Any, **kwargs: Any) -> Any:
-            self._hold(interface.name, operation)
+            self.wait_until_open(interface.name, operation)
             # Composed anew: by now the component may be bound and intercepted differently.
             return interface.open_port(stub, operation)(*args, **kwargs)
 
@@ -192,8 +196,12 @@ class LifeCycleController(Controller):
                 "Start it again first: the call would wait for ever",
             )
 
-    def _hold(self, interface: str, operation: str) -> None:
-        """Wait until the component takes calls; a call from inside what stops goes on at once."""
+    def wait_until_open(self, interface: str, operation: str) -> None:
+        """Wait until the component takes calls; a call from inside what stops goes on at once.
+
+        Raises:
+            IllegalLifeCycleError: nobody can start it any more, or nobody did in `hold_timeout`.
+        """
         deadline = time.monotonic() + self.hold_timeout
         while not self.is_started():
             if self._state is State.STOPPING and comes_from_inside(self._draining, sys._getframe()):

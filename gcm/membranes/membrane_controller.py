@@ -5,7 +5,6 @@ from __future__ import annotations
 from gcm.components.model import Component
 from gcm.errors import IllegalBindingError, IllegalContentError, NoSuchComponentError
 from gcm.interfaces.interface import ServerInterface
-from gcm.membranes.binding import binding_faults
 from gcm.membranes.controller import Controller
 from gcm.suggestion import did_you_mean
 
@@ -83,20 +82,12 @@ class MembraneController(Controller):
 
         Raises:
             IllegalBindingError: the binding breaks a rule, with every reason listed.
+            IllegalLifeCycleError: the non-functional component is not stopped.
             NoSuchComponentError: there is no such non-functional component.
             NoSuchInterfaceError: there is no such interface.
         """
         name, _, interface = client.partition(".")
-        end = self.part(name).client(interface)
-        target = self._server(server)
-        faults = list(binding_faults(end, target))
-        if faults:
-            raise IllegalBindingError(
-                f"cannot be bound to {target.path}: " + "; ".join(faults),
-                component=self.part(name).path,
-                interface=interface,
-            )
-        end.bind(target)
+        self.part(name).bind(interface, self._server(server))
 
     def export(self, name: str, server: str) -> None:
         """Offer `component.interface` of the membrane as the interface `name` of the component.
@@ -129,8 +120,9 @@ class MembraneController(Controller):
     def terminated(self) -> None:
         """End them with their component."""
         for part in reversed(self._parts.values()):
-            part.stop()
-            part.terminate()
+            if part.state != "terminated":
+                part.stop()
+                part.terminate()
 
     def _server(self, end: str) -> ServerInterface:
         name, _, interface = end.partition(".")

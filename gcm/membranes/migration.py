@@ -9,6 +9,7 @@ from gcm.components.primitive import Primitive
 from gcm.errors import IllegalContentError
 from gcm.interfaces.value import by_value
 from gcm.invocation import Caller, RemotePort
+from gcm.membranes.content_hooks import ContentHooksController
 from gcm.membranes.controller import Controller, Port
 
 
@@ -41,11 +42,17 @@ class MigrationController(Controller):
         here as if nothing had happened.
 
         Raises:
-            IllegalContentError: the component is no primitive, or calls others: its bindings
-                cannot follow it.
+            IllegalContentError: the component is no primitive, has moved already, or calls others:
+                its bindings cannot follow it.
             IllegalLifeCycleError: calls inside do not end in time.
         """
         component = self.component
+        if self._caller is not None:
+            raise IllegalContentError(
+                "the content has moved already, and what is here only forwards calls",
+                component=component.path,
+                cure="Move it on from where it is now",
+            )
         bound = [client.name for client in component.clients if client.is_bound]
         if not isinstance(component, Primitive) or bound:
             raise IllegalContentError(
@@ -57,6 +64,8 @@ class MigrationController(Controller):
         component.stop()
         try:
             self._caller = destination.adopt(component, by_value(component.content))
+            if ContentHooksController.name in component.membrane:
+                component.membrane.remove(ContentHooksController.name)  # they act over there now
             component.rewire()
         finally:
             if was_started:

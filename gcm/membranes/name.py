@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gcm.components.model import NAME_RULE, is_component_name
 from gcm.errors import IllegalContentError
 from gcm.membranes.controller import Controller
 
@@ -22,11 +23,11 @@ class NameController(Controller):
         Raises:
             IllegalContentError: the name is no name, or a sibling has it.
         """
-        if not name or "/" in name or name == "this":
+        if not is_component_name(name):
             raise IllegalContentError(
                 f"'{name}' cannot name a component",
                 component=self.component.path,
-                cure="A name is not empty, has no '/', and is not 'this'",
+                cure=NAME_RULE,
             )
         for parent in self.component.parents:
             if any(c.name == name and c is not self.component for c in parent.children):
