@@ -165,10 +165,10 @@ def _notes(plan: ComponentPlan) -> Notes:
     if not (plan.logger or plan.virtual_node or plan.exported_nodes):
         return NO_NOTES
     node = plan.virtual_node
+    multiple = node is not None and node.cardinality is NodeCardinality.MULTIPLE
     return Notes(
         logger=plan.logger,
-        virtual_node=node
-        and VirtualNodeNote(node.name, node.cardinality is NodeCardinality.MULTIPLE),
+        virtual_node=VirtualNodeNote(node.name, multiple) if node else None,
         exported_nodes=tuple(
             ExportedNodeNote(one.name, one.composed_from) for one in plan.exported_nodes
         ),

@@ -39,7 +39,7 @@ from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.types import Cardinality, Contingency, InterfaceType
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.descriptions import DESCRIPTIONS
-from gcm.membranes.interceptor import Interceptor, InterceptorController
+from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.membrane_controller import MembraneController
 
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -162,8 +162,12 @@ class _Description:
             declared.name,
             declared.role.value,
             self._class(component, declared.signature),
-            _unless(Contingency.MANDATORY, declared.contingency, base and base.contingency),
-            _unless(Cardinality.SINGLETON, declared.cardinality, base and base.cardinality),
+            _unless(
+                Contingency.MANDATORY, declared.contingency, base.contingency if base else None
+            ),
+            _unless(
+                Cardinality.SINGLETON, declared.cardinality, base.cardinality if base else None
+            ),
             ", ".join(self._interceptors(component, declared)),
         )
 
@@ -234,8 +238,8 @@ class _Description:
     def _membrane_bindings(
         self, component: Component, holder: MembraneController, parts: list[Component]
     ) -> Iterator[BindingNode]:
-        for name, server in holder.exports.items():
-            yield BindingNode(f"{THIS}.{name}", _end(component, server))
+        for name, exported in holder.exports.items():
+            yield BindingNode(f"{THIS}.{name}", _end(component, exported))
         for part in parts:
             self._check_name(part)
             for client in part.clients:
@@ -275,7 +279,7 @@ class _Description:
         for one in component.controller(InterceptorController).acting_on(declared):
             yield self._interceptor(component, one)
 
-    def _interceptor(self, component: Component, interceptor: Interceptor) -> str:
+    def _interceptor(self, component: Component, interceptor: object) -> str:
         for part in parts_of(component):
             if any(server.stub is interceptor for server in part.servers):
                 return part.name

@@ -1,1 +1,5 @@
 """The `gcm` command: check, show, draw and run assemblies."""
+
+from gcm.cli.main import main
+
+__all__ = ["main"]

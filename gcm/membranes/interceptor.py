@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Protocol
 from gcm.components.model import Component
 from gcm.interfaces.future import Future
 from gcm.interfaces.interface import Interface
+from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation, is_asynchronous, submit_to
 from gcm.membranes.controller import Controller, Port
 
@@ -71,13 +72,17 @@ class InterceptorController(Controller):
         """Return the interceptors, or only those that were put on `where`."""
         return [known for place, known in self._placed if not where or place == where]
 
-    def wrap(self, interface: Interface, operation: str, proceed: Port) -> Port:
-        """Put the interceptors of the interface around its calls."""
-        group = Where.CLIENTS if interface.type.is_client else Where.SERVERS
+    def acting_on(self, interface: InterfaceType) -> list[Interceptor]:
+        """Return the interceptors that calls of `interface` meet, in the order they act before."""
+        group = Where.CLIENTS if interface.is_client else Where.SERVERS
         declared = self.component.type.find(interface.name)
         places = {Where.ALL, group, interface.name, declared.name if declared else ""}
-        chosen = [known for place, known in self._placed if place in places]
-        if not chosen or interface.internal:
+        return [known for place, known in self._placed if place in places]
+
+    def wrap(self, interface: Interface, operation: str, proceed: Port) -> Port:
+        """Put the interceptors of the interface around its calls."""
+        chosen = [] if interface.internal else self.acting_on(interface.type)
+        if not chosen:
             return proceed
         return intercepted(chosen, self.component.path, interface.name, operation, proceed)
 

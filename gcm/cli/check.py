@@ -1,0 +1,61 @@
+"""`gcm check`: every fault of every file, each by the checker of its language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+
+from gcm.adl import check_files
+from gcm.cli.output import counted, write_findings, write_json
+from gcm.cli.root_tag import root_tag
+from gcm.documents import Diagnostic, Diagnostics
+
+CHECKERS = "gcm.checkers"
+"""The entry-point group of checkers for other documents.
+
+The name is the tag of the root element, the value a function `check(files, roots)` that returns the
+`Diagnostics` of all these files.
+"""
+
+
+def check(files: Sequence[str], roots: Sequence[str], style: str) -> int:
+    """Check the files and write what was found; return 1 if there is an error."""
+    found = _find(files, roots)
+    findings, errors = found.by_location(), len(found.errors)
+    if style == "json":
+        write_json(
+            {
+                "files": list(files),
+                "errors": errors,
+                "warnings": len(findings) - errors,
+                "findings": [one.as_dict() for one in findings],
+            }
+        )
+    else:
+        write_findings(findings)
+        print(_summary(files, findings, errors))
+    return 1 if errors else 0
+
+
+def _find(files: Sequence[str], roots: Sequence[str]) -> Diagnostics:
+    known = {one.name: one for one in entry_points(group=CHECKERS)}
+    by_tag: dict[str, list[str]] = {}
+    for file in dict.fromkeys(files):
+        tag = root_tag(file)
+        by_tag.setdefault(tag if tag in known else "", []).append(file)
+    found = Diagnostics()
+    for tag, some in by_tag.items():
+        checker = known[tag].load() if tag else None
+        for one in checker(some, roots) if checker else check_files(some, roots=roots):
+            found.add(one)
+    return found
+
+
+def _summary(files: Sequence[str], findings: Sequence[Diagnostic], errors: int) -> str:
+    warnings = len(findings) - errors
+    also = f"{counted(warnings, 'warning')}" if warnings else ""
+    if not errors:
+        return ", ".join(filter(None, [counted(len(set(files)), "file"), "no fault", also]))
+    places = {one.location.file for one in findings}
+    faults = " and ".join(filter(None, [counted(errors, "fault"), also]))
+    return f"{faults} in {counted(len(places), 'file')}"

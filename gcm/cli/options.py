@@ -1,0 +1,178 @@
+"""What can be written behind `gcm`: the commands, their options and the help about them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+_DESCRIPTION = "Check, show, draw and run assemblies of components."
+
+_EXAMPLES = {
+    "": """
+        gcm check *.fractal                 every fault of every file
+        gcm show hello.fractal              the tree of components
+        gcm draw hello.fractal -o hello.svg a picture of it
+        gcm run hello.fractal               make it, start it, call `run`
+    """,
+    "check": """
+        gcm check hello.fractal farm.fractal
+        gcm check --format json *.fractal
+        gcm check --path src --path shared/adl app.fractal
+    """,
+    "show": """
+        gcm show hello.fractal
+        gcm show farm.fractal --set workers=4
+        gcm show hello.fractal --format json
+    """,
+    "draw": """
+        gcm draw hello.fractal -o hello.svg
+        gcm draw farm.fractal --set workers=4 > farm.svg
+        gcm draw hello.fractal --controls -o all.svg
+    """,
+    "run": """
+        gcm run hello.fractal
+        gcm run hello.fractal --set name=world --set times=3
+        gcm run app.fractal --path src
+    """,
+}
+
+
+class _ShowVersion(argparse.Action):
+    """Looks the version up when it is asked for, because that takes longer than all the rest."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            known = version("gcm-grid")
+        except PackageNotFoundError:
+            known = "of a source tree that is not installed"
+        print(f"gcm {known}")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = _described(argparse.ArgumentParser, "", _DESCRIPTION, prog="gcm")
+    parser.add_argument(
+        "--version", action=_ShowVersion, nargs=0, help="show the version and leave"
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_check(commands)
+    _add_show(commands)
+    _add_draw(commands)
+    _add_run(commands)
+    return parser
+
+
+def _described(
+    make: Any, name: str, description: str, *names: str, **more: Any
+) -> argparse.ArgumentParser:
+    lines = [line.strip() for line in _EXAMPLES[name].strip().splitlines()]
+    made: argparse.ArgumentParser = make(
+        *names,
+        description=description,
+        epilog="examples:\n" + "\n".join(f"  {line}" for line in lines),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        **more,
+    )
+    return made
+
+
+def _command(commands: Any, name: str, summary: str, more: str) -> argparse.ArgumentParser:
+    return _described(
+        commands.add_parser,
+        name,
+        f"{summary[0].upper()}{summary[1:]}.\n\n{more}",
+        name,
+        help=summary,
+    )
+
+
+def _add_check(commands: Any) -> None:
+    command = _command(
+        commands,
+        "check",
+        "report every fault of every file",
+        "Nothing is made or started, but the Python classes that the files name are imported.\n"
+        "The exit code is 1 if there is an error.",
+    )
+    command.add_argument(
+        "files", nargs="+", metavar="FILE", help="an ADL document or a deployment descriptor"
+    )
+    _add_format(command)
+    _add_path(command)
+
+
+def _add_show(commands: Any) -> None:
+    command = _command(
+        commands,
+        "show",
+        "show the tree of components of an assembly",
+        "With interfaces, bindings, content classes, attributes and virtual nodes.",
+    )
+    _add_file(command)
+    _add_format(command)
+
+
+def _add_draw(commands: Any) -> None:
+    command = _command(
+        commands, "draw", "draw an assembly as an SVG picture", "No other program is needed."
+    )
+    _add_file(command)
+    command.add_argument(
+        "-o", "--output", metavar="FILE", default="", help="write there, not to standard output"
+    )
+    command.add_argument(
+        "--controls", action="store_true", help="also draw control interfaces that are bound"
+    )
+
+
+def _add_run(commands: Any) -> None:
+    command = _command(
+        commands,
+        "run",
+        "make an assembly in this process and run it",
+        "Its components are made and started, the one operation of its interface `run` is called,\n"
+        "and everything is stopped. An int that `run` returns becomes the exit code; any other\n"
+        "result but None is printed. Ctrl-C stops the assembly; the exit code is then 130.",
+    )
+    _add_file(command)
+
+
+def _add_file(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="an ADL document")
+    command.add_argument(
+        "--set",
+        dest="settings",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=_setting,
+        help="the value of an argument of the definition; may be repeated",
+    )
+    _add_path(command)
+
+
+def _add_path(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--path",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="search further definitions and Python modules here too; may be repeated",
+    )
+
+
+def _add_format(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--format", choices=("text", "json"), default="text", help="for people or for programs"
+    )
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
+    return name.strip(), value

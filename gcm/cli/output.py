@@ -1,0 +1,69 @@
+"""How the commands write: findings for people or for programs, colours only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TextIO
+
+from gcm.documents import Diagnostic, Severity
+
+_INDENT = "    "
+_CODES = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """Colours text, or leaves it as it is."""
+
+    enabled: bool
+
+    @classmethod
+    def on(cls, stream: TextIO) -> Paint:
+        """Return the paint for a stream: terminals have colours, unless NO_COLOR is set."""
+        wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return cls(wanted and stream.isatty())
+
+    def __call__(self, text: str, *styles: str) -> str:
+        """Return the text in these styles."""
+        if not self.enabled or not text:
+            return text
+        return f"\033[{';'.join(_CODES[style] for style in styles)}m{text}\033[0m"
+
+
+def write_findings(findings: Iterable[Diagnostic], stream: TextIO | None = None) -> None:
+    """Write one line for each finding, its detail indented below."""
+    stream = stream or sys.stdout
+    paint = Paint.on(stream)
+    for found in findings:
+        print(_line(found, paint), file=stream)
+        for line in found.detail.splitlines():
+            print(f"{_INDENT}{line}".rstrip(), file=stream)
+
+
+def write_json(value: object) -> None:
+    """Write a value as JSON to standard output."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def counted(number: int, word: str) -> str:
+    """Return the number and the word, in the plural where there is not one.
+
+    >>> counted(2, "fault")
+    '2 faults'
+    """
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _line(found: Diagnostic, paint: Paint) -> str:
+    text = str(found)
+    if not paint.enabled:
+        return text
+    place = str(found.location)
+    label = f"{found.severity}[{found.code}]"
+    colour = "red" if found.severity is Severity.ERROR else "yellow"
+    rest = text.removeprefix(f"{place}: {label}")
+    return f"{paint(place, 'bold')}: {paint(label, 'bold', colour)}{rest}"

@@ -1,0 +1,129 @@
+"""`gcm run`: makes an assembly in this process, calls its `run` interface, and stops it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gcm.adl import AssemblyPlan, assemble
+from gcm.cli.load import Settings, load_plan
+from gcm.cli.output import write_findings
+from gcm.cli.runnable import run_operation
+from gcm.cli.tracebacks import users_traceback
+from gcm.components.model import Component
+from gcm.documents import Diagnostics
+from gcm.errors import GcmError
+
+STOP_SECONDS = 5.0
+"""How long an interrupted assembly may take for the calls inside it to end."""
+
+GRACE_SECONDS = 2 * STOP_SECONDS
+"""How long it may take in all; then the process ends, whatever still runs in it."""
+
+INTERRUPTED = 130
+_HIGHEST_EXIT_CODE = 255
+
+
+def run(file: str, settings: Settings, roots: Sequence[str]) -> int:
+    """Run the assembly of a document to its end; return the exit code."""
+    # The user's code may import at any time, so its folders stay on the search path.
+    sys.path[:0] = [str(Path(folder).absolute()) for folder in (Path(file).parent, *roots)]
+    plan = load_plan(file, settings, roots)
+    if plan is None:
+        return 1
+    operation = _operation(plan)
+    if not operation:
+        return 1
+    try:
+        root = assemble(plan)
+    except Exception as error:  # the user's constructors may raise anything
+        return _told(error)
+    return _live(root, operation)
+
+
+def _operation(plan: AssemblyPlan) -> str:
+    diagnostics = Diagnostics()
+    operation = run_operation(plan.root, diagnostics)
+    write_findings(diagnostics, sys.stderr)
+    return operation
+
+
+def _live(root: Component, operation: str) -> int:
+    """Start the assembly, call its operation, and stop it whatever happens."""
+    try:
+        try:
+            root.start()
+            code = _exit_code(getattr(root.server("run").stub, operation))
+        except Exception as error:  # whatever the user's code raises is told the same way
+            code = _told(error)
+        return _end(root) or code
+    except KeyboardInterrupt:
+        return _interrupted(root)
+
+
+def _exit_code(operation: Callable[[], Any]) -> int:
+    """Call the operation: an int is the exit code, anything else but None is printed."""
+    result = operation()
+    if result is None:
+        return 0
+    if not isinstance(result, int) or isinstance(result, bool):
+        print(result)
+        return 0
+    if 0 <= result <= _HIGHEST_EXIT_CODE:
+        return result
+    _say(f"`run` returned {result}, which is no exit code (0 to {_HIGHEST_EXIT_CODE})")
+    return 1
+
+
+def _end(root: Component) -> int:
+    """Stop and terminate the assembly; return 1 if that fails."""
+    try:
+        root.stop()
+        root.terminate()
+    except Exception as error:  # hooks of the user's may raise anything
+        return _told(error)
+    return 0
+
+
+def _interrupted(root: Component) -> int:
+    """Stop in bounded time: first in good order, then by ending the process."""
+    _say(f"interrupted; stopping within {GRACE_SECONDS:g} s (press Ctrl-C again to end at once)")
+    last = threading.Timer(GRACE_SECONDS, _give_up, ("something inside did not stop",))
+    last.daemon = True
+    last.start()
+    root.membrane.lifecycle.stop_timeout = STOP_SECONDS
+    try:
+        if _end(root) != 0:
+            _give_up("not everything stopped")
+    except KeyboardInterrupt:
+        _give_up("interrupted again")
+    last.cancel()
+    _say("stopped")
+    return INTERRUPTED
+
+
+def _give_up(why: str) -> None:
+    """End the process now, although threads may still be running."""
+    _say(f"{why}; ended without waiting for it")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
+
+
+def _told(error: Exception) -> int:
+    """Write what went wrong: the user's traceback where their code is at fault."""
+    trace = users_traceback(error)
+    own_fault = isinstance(error, GcmError) and "  File " not in trace
+    if own_fault:
+        _say(str(error))
+    else:
+        print(trace, file=sys.stderr)
+    return 1
+
+
+def _say(text: str) -> None:
+    print(f"gcm run: {text}", file=sys.stderr, flush=True)
