@@ -202,7 +202,7 @@ def test_a_native_program_that_is_missing_is_told_by_its_rank(
 
 
 def test_what_a_rank_leaves_running_does_not_hold_the_job(local: LocalLauncher, mpi: Mpi) -> None:
-    program = "import os, time; print('up', flush=True); os.fork() or time.sleep(1000)"
+    program = "import subprocess; print('up', flush=True); subprocess.Popen(['sleep', '1000'])"
     code, said = run(local, job(mpi, program, 1))
     assert code == 0
     assert said[0, Stream.OUTPUT] == ["up"]
