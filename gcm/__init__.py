@@ -2,65 +2,123 @@
 
 Assemble components in Python with `primitive`, `active`, `composite` and `Component.bind`, or in
 XML and with `Assembly` from `gcm.adl`.
+
+The names below are imported when they are first used: a process that needs only a part of the
+framework starts faster.
 """
 
-from gcm.components.clustering import ClusteringContent, clustering_type
-from gcm.components.composite import Composite
-from gcm.components.declarations import attribute, immediate, provides, requires
-from gcm.components.factory import active, composite, new_component, primitive, wrapper
-from gcm.components.model import Component
-from gcm.components.primitive import Primitive
-from gcm.components.wrapper import Wrapped, Wrapper
-from gcm.errors import GcmError
-from gcm.interfaces.future import Future
-from gcm.interfaces.gathercast import one_by_one
-from gcm.interfaces.reduction import reduce_with
-from gcm.interfaces.spreading import broadcast, distribute, one_to_one, round_robin, unicast
-from gcm.interfaces.types import Cardinality, ComponentType, Contingency, InterfaceType, Role
-from gcm.invocation import Caller, Invocation, submit
-from gcm.membranes.controller import Controller
-from gcm.membranes.descriptions import ACTIVE, COMPOSITE, PRIMITIVE
-from gcm.membranes.interceptor import Interceptor
-from gcm.membranes.membrane import MembraneDescription
+from __future__ import annotations
 
-__all__ = [
-    "ACTIVE",
-    "COMPOSITE",
-    "PRIMITIVE",
-    "Caller",
-    "Cardinality",
-    "ClusteringContent",
-    "Component",
-    "ComponentType",
-    "Composite",
-    "Contingency",
-    "Controller",
-    "Future",
-    "GcmError",
-    "Interceptor",
-    "InterfaceType",
-    "Invocation",
-    "MembraneDescription",
-    "Primitive",
-    "Role",
-    "Wrapped",
-    "Wrapper",
-    "active",
-    "attribute",
-    "broadcast",
-    "clustering_type",
-    "composite",
-    "distribute",
-    "immediate",
-    "new_component",
-    "one_by_one",
-    "one_to_one",
-    "primitive",
-    "provides",
-    "reduce_with",
-    "requires",
-    "round_robin",
-    "submit",
-    "unicast",
-    "wrapper",
-]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same names for type checkers; a test compares the two lists
+    from gcm.components.clustering import ClusteringContent as ClusteringContent
+    from gcm.components.clustering import clustering_type as clustering_type
+    from gcm.components.composite import Composite as Composite
+    from gcm.components.declarations import attribute as attribute
+    from gcm.components.declarations import immediate as immediate
+    from gcm.components.declarations import provides as provides
+    from gcm.components.declarations import requires as requires
+    from gcm.components.factory import active as active
+    from gcm.components.factory import composite as composite
+    from gcm.components.factory import new_component as new_component
+    from gcm.components.factory import primitive as primitive
+    from gcm.components.factory import wrapper as wrapper
+    from gcm.components.model import Component as Component
+    from gcm.components.primitive import Primitive as Primitive
+    from gcm.components.wrapper import Wrapped as Wrapped
+    from gcm.components.wrapper import Wrapper as Wrapper
+    from gcm.errors import GcmError as GcmError
+    from gcm.interfaces.distribution import broadcast as broadcast
+    from gcm.interfaces.distribution import distribute as distribute
+    from gcm.interfaces.distribution import distribute_by as distribute_by
+    from gcm.interfaces.distribution import one_to_one as one_to_one
+    from gcm.interfaces.distribution import random as random
+    from gcm.interfaces.distribution import redistribute as redistribute
+    from gcm.interfaces.distribution import round_robin as round_robin
+    from gcm.interfaces.distribution import unicast as unicast
+    from gcm.interfaces.future import Future as Future
+    from gcm.interfaces.gathercast import one_by_one as one_by_one
+    from gcm.interfaces.reduction import concat as concat
+    from gcm.interfaces.reduction import first as first
+    from gcm.interfaces.reduction import maximum as maximum
+    from gcm.interfaces.reduction import minimum as minimum
+    from gcm.interfaces.reduction import reduce_by as reduce_by
+    from gcm.interfaces.reduction import reduce_with as reduce_with
+    from gcm.interfaces.reduction import select_unique as select_unique
+    from gcm.interfaces.reduction import total as total
+    from gcm.interfaces.types import Cardinality as Cardinality
+    from gcm.interfaces.types import ComponentType as ComponentType
+    from gcm.interfaces.types import Contingency as Contingency
+    from gcm.interfaces.types import InterfaceType as InterfaceType
+    from gcm.interfaces.types import Role as Role
+    from gcm.invocation import Caller as Caller
+    from gcm.invocation import Invocation as Invocation
+    from gcm.invocation import submit as submit
+    from gcm.membranes.controller import Controller as Controller
+    from gcm.membranes.descriptions import ACTIVE as ACTIVE
+    from gcm.membranes.descriptions import COMPOSITE as COMPOSITE
+    from gcm.membranes.descriptions import PRIMITIVE as PRIMITIVE
+    from gcm.membranes.interceptor import Interceptor as Interceptor
+    from gcm.membranes.membrane import MembraneDescription as MembraneDescription
+
+_HOMES = {
+    "gcm.components.clustering": ("ClusteringContent", "clustering_type"),
+    "gcm.components.composite": ("Composite",),
+    "gcm.components.declarations": ("attribute", "immediate", "provides", "requires"),
+    "gcm.components.factory": ("active", "composite", "new_component", "primitive", "wrapper"),
+    "gcm.components.model": ("Component",),
+    "gcm.components.primitive": ("Primitive",),
+    "gcm.components.wrapper": ("Wrapped", "Wrapper"),
+    "gcm.errors": ("GcmError",),
+    "gcm.interfaces.distribution": (
+        "broadcast",
+        "distribute",
+        "distribute_by",
+        "one_to_one",
+        "random",
+        "redistribute",
+        "round_robin",
+        "unicast",
+    ),
+    "gcm.interfaces.future": ("Future",),
+    "gcm.interfaces.gathercast": ("one_by_one",),
+    "gcm.interfaces.reduction": (
+        "concat",
+        "first",
+        "maximum",
+        "minimum",
+        "reduce_by",
+        "reduce_with",
+        "select_unique",
+        "total",
+    ),
+    "gcm.interfaces.types": (
+        "Cardinality",
+        "ComponentType",
+        "Contingency",
+        "InterfaceType",
+        "Role",
+    ),
+    "gcm.invocation": ("Caller", "Invocation", "submit"),
+    "gcm.membranes.controller": ("Controller",),
+    "gcm.membranes.descriptions": ("ACTIVE", "COMPOSITE", "PRIMITIVE"),
+    "gcm.membranes.interceptor": ("Interceptor",),
+    "gcm.membranes.membrane": ("MembraneDescription",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on its first use."""
+    module = _HOME_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'gcm' has no attribute '{name}'")
+    found = globals()[name] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    """Return the public names, imported or not."""
+    return sorted({*globals(), *_HOME_OF})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from inspect import _ParameterKind
+from inspect import BoundArguments, _ParameterKind
 from typing import Any
 
 from gcm.errors import GcmError
@@ -29,6 +29,7 @@ def gather_arguments(
     given = {name for one in bound for name in one.arguments}
     for one in bound:
         one.apply_defaults()
+    _refuse_unknown_defaults(operation, bound, given)
     columns = {
         name: [one.arguments[name] for one in bound]
         for name in operation.python.parameters
@@ -51,6 +52,19 @@ def gather_arguments(
         else:
             args.append(column)
     return tuple(args), kwargs
+
+
+def _refuse_unknown_defaults(
+    operation: Operation, bound: Sequence[BoundArguments], given: set[str]
+) -> None:
+    """Refuse a parameter that some callers leave out where only the server knows its default."""
+    for name in operation.python.parameters:
+        if name in given and any(one.arguments[name] is ... for one in bound):
+            raise GcmError(
+                f"some callers of '{operation.name}' left out '{name}', whose default the "
+                "interface does not tell",
+                cure="Let all callers pass it, or write the default value into the signature",
+            )
 
 
 def _transposed(operation: Operation, name: str, rows: Sequence[Sequence[Any]]) -> list[list[Any]]:

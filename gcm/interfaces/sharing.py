@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from gcm.errors import GcmError
 from gcm.interfaces.distribution import Mode
+from gcm.interfaces.gathered import gather_arguments
 from gcm.interfaces.gathering import scatter_results
 from gcm.interfaces.parallel import Blocks, common_value
 from gcm.interfaces.signature import Operation
@@ -40,9 +39,7 @@ class ListSharing:
         Raises:
             GcmError: the callers passed different parameters.
         """
-        names = _same_parameters(calls)
-        args = tuple([call[0][place] for call in calls] for place in range(len(calls[0][0])))
-        return args, {name: [call[1][name] for call in calls] for name in names}
+        return gather_arguments(self._operation, calls)
 
     def part(self, result: Any, calls: Sequence[Call]) -> Sequence[Any]:
         """Return the results by index.
@@ -58,9 +55,10 @@ class MemberSharing:
 
     def __init__(self, operation: Operation) -> None:
         self._operation = operation
-        self._by_name = {one.name: one for one in operation.parameters}
-        positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        self._by_place = [one for one in operation.parameters if one.kind in positional]
+        self._names = [one.name for one in operation.parameters]
+        self._blocks = [
+            one.name for one in operation.parameters if one.distribution.mode is Mode.REDISTRIBUTE
+        ]
 
     def join(self, calls: Sequence[Call]) -> Call:
         """Return the blocks together for each distributed parameter, the common value for others.
@@ -68,48 +66,26 @@ class MemberSharing:
         Raises:
             GcmError: the members passed different parameters, or different common values.
         """
-        names = _same_parameters(calls)
-        args = tuple(
-            self._joined(parameter.name, [call[0][place] for call in calls])
-            for place, parameter in enumerate(self._by_place[: len(calls[0][0])])
+        args, kwargs = gather_arguments(self._operation, calls)
+        return (
+            tuple(
+                self._joined(name, values) for name, values in zip(self._names, args, strict=False)
+            ),
+            {name: self._joined(name, values) for name, values in kwargs.items()},
         )
-        return args, {name: self._joined(name, [call[1][name] for call in calls]) for name in names}
 
     def part(self, result: Any, calls: Sequence[Call]) -> Sequence[Any]:
-        """Return each member's block of a distributed result, or the one result to all."""
-        if isinstance(result, Blocks):
-            lengths = [len(self._block(call)) for call in calls]
-            return result.parted(lengths, f"the result of '{self._operation.name}'")
-        return [result] * len(calls)
+        """Return each member's block of a distributed result, or the one result to all.
+
+        A distributed result is parted like the first distributed argument.
+        """
+        if not isinstance(result, Blocks):
+            return [result] * len(calls)
+        given = [self._operation.python.bind(*args, **kwargs) for args, kwargs in calls]
+        lengths = [len(one.arguments[self._blocks[0]]) for one in given]
+        return result.parted(lengths, f"the result of '{self._operation.name}'")
 
     def _joined(self, name: str, values: Sequence[Any]) -> Any:
-        if self._is_block(name):
+        if name in self._blocks:
             return Blocks(values)
         return common_value(values, f"parameter '{name}' of '{self._operation.name}'")
-
-    def _is_block(self, name: str) -> bool:
-        known = self._by_name.get(name)
-        return known is not None and known.distribution.mode is Mode.REDISTRIBUTE
-
-    def _block(self, call: Call) -> Any:
-        """Return the first block of a call: the result is as long as it."""
-        args, kwargs = call
-        for parameter, value in zip(self._by_place, args, strict=False):
-            if self._is_block(parameter.name):
-                return value
-        return next(value for name, value in kwargs.items() if self._is_block(name))
-
-
-def _same_parameters(calls: Sequence[Call]) -> list[str]:
-    """Return the keywords that all calls have in common with their positions.
-
-    Raises:
-        GcmError: the calls differ.
-    """
-    shapes = {(len(args), tuple(sorted(kwargs))) for args, kwargs in calls}
-    if len(shapes) > 1:
-        raise GcmError(
-            "the clients of a gathercast call passed different parameters",
-            cure="All clients have to pass the same parameters, by position or by name alike",
-        )
-    return list(calls[0][1])

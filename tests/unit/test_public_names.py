@@ -1,0 +1,44 @@
+"""The public names of the package: imported lazily, known to type checkers, documented."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gcm
+
+
+def names_for_type_checkers() -> dict[str, str]:
+    tree = ast.parse(Path(inspect.getfile(gcm)).read_text(encoding="utf-8"))
+    return {
+        alias.name: node.module or ""
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gcm.")
+        for alias in node.names
+    }
+
+
+def test_what_type_checkers_see_is_what_is_imported() -> None:
+    assert names_for_type_checkers() == gcm._HOME_OF
+
+
+def test_every_public_name_can_be_imported_and_is_listed() -> None:
+    for name in gcm._HOME_OF:
+        assert getattr(gcm, name) is not None
+        assert name in dir(gcm)
+
+
+def test_an_unknown_name_is_refused_as_by_any_module() -> None:
+    with pytest.raises(AttributeError, match="module 'gcm' has no attribute 'compnent'"):
+        gcm.compnent  # noqa: B018
+
+
+def test_importing_the_package_imports_nothing_else_of_it() -> None:
+    code = "import sys, gcm; print([name for name in sys.modules if name.startswith('gcm.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
