@@ -2,7 +2,9 @@
 
 from gcm.adl.assemble import assemble
 from gcm.adl.builder import Assembly
+from gcm.adl.describe import describe, export
 from gcm.adl.load import check_files, plan_document
+from gcm.adl.picture import scene_of, scene_of_plan
 from gcm.adl.plan import AssemblyPlan, ComponentPlan
 
 __all__ = [
@@ -11,5 +13,9 @@ __all__ = [
     "ComponentPlan",
     "assemble",
     "check_files",
+    "describe",
+    "export",
     "plan_document",
+    "scene_of",
+    "scene_of_plan",
 ]

@@ -17,7 +17,7 @@ from gcm.components.composite import Composite
 from gcm.components.factory import new_component
 from gcm.components.model import Component
 from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeNote
-from gcm.errors import AdlError
+from gcm.errors import AdlError, InstantiationError
 from gcm.interfaces.interface import ServerEnd
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.content import ContentController
@@ -54,8 +54,8 @@ def assemble(
     reference into a server end.
 
     Raises:
-        AdlError: a content class cannot be instantiated, or a remote reference appears and there
-            is no `find_remote`; with the place in the document.
+        InstantiationError: a content class or an interceptor cannot be instantiated.
+        AdlError: a remote reference appears and there is no `find_remote`.
     """
     assembler = _Assembler(make, find_remote)
     root = assembler.make(plan.root)
@@ -71,7 +71,7 @@ class _Assembler:
         self._made: dict[str, Component] = {}
 
     def make(self, plan: ComponentPlan) -> Component:
-        component = self._made[plan.path] = self._make(plan)
+        component = self._made[plan.path] = self._bare(plan)
         component.notes = _notes(plan)
         if plan.attributes:
             attributes = component.controller(AttributeController)
@@ -83,6 +83,14 @@ class _Assembler:
                 content.add(self.make(child))
         self._fill_membrane(component, plan)
         return component
+
+    def _bare(self, plan: ComponentPlan) -> Component:
+        try:
+            return self._make(plan)
+        except InstantiationError as error:
+            # Only here it is known where in the document, and where in the assembly.
+            error.what, error.component = f"{plan.location}: {error.what}", plan.path
+            raise
 
     def share(self, plan: ComponentPlan) -> None:
         """Add the shared components, now that all of them exist."""
@@ -153,12 +161,24 @@ class _Assembler:
     @staticmethod
     def _interceptor(component: Component, name: str, factory: object) -> Interceptor:
         if not name:
-            return cast(Callable[[], Interceptor], factory)()
+            return _new_interceptor(component, cast(Callable[[], Interceptor], factory))
         part = component.controller(MembraneController).part(name)
         server = next(
             known for known in part.servers if known.type.signature.__name__ == "Interceptor"
         )
         return cast(Interceptor, server.stub)
+
+
+def _new_interceptor(component: Component, factory: Callable[[], Interceptor]) -> Interceptor:
+    try:
+        return factory()
+    except Exception as error:
+        raise InstantiationError(
+            f"the interceptor {getattr(factory, '__name__', factory)} could not be made: "
+            f"{type(error).__name__}: {error}",
+            component=component.path,
+            cure="Its own exception is the cause, above",
+        ) from error
 
 
 def _notes(plan: ComponentPlan) -> Notes:

@@ -114,13 +114,21 @@ class _Reading:
         if desc in list(MembraneKind):
             return MembraneKind(desc), None
         if "." in desc or ":" in desc:
-            return implied, self._load(desc, controller.location)
+            return implied, self._description(desc, controller.location)
         words = [str(kind) for kind in MembraneKind]
         hint = did_you_mean(desc, words) or f"write {', '.join(words)} or a dotted Python name"
         self._report(
             "unknown-controller", f"there is no membrane '{desc}'", controller.location, hint
         )
         return implied, None
+
+    def _description(self, dotted: str, location: Location) -> object:
+        found = self._load(dotted, location)
+        if found is None or hasattr(found, "controllers"):
+            return found
+        hint = "name a gcm.MembraneDescription at the top of a module"
+        self._report("not-a-membrane", f"'{dotted}' does not describe a membrane", location, hint)
+        return None
 
     def _content(self, kind: MembraneKind) -> type[Any] | None:
         content = self._body.content

@@ -31,7 +31,7 @@ _HIGHEST_EXIT_CODE = 255
 def run(file: str, settings: Settings, roots: Sequence[str]) -> int:
     """Run the assembly of a document to its end; return the exit code."""
     # The user's code may import at any time, so its folders stay on the search path.
-    sys.path[:0] = [str(Path(folder).absolute()) for folder in (Path(file).parent, *roots)]
+    sys.path[:0] = [str(Path(folder).absolute()) for folder in (os.path.dirname(file), *roots)]
     plan = load_plan(file, settings, roots)
     if plan is None:
         return 1
