@@ -10,10 +10,10 @@ from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
 from gcm.adl.model import BindingNode
 from gcm.adl.plan import BindingPlan, End
-from gcm.adl.recovery import nearest
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import Cardinality, InterfaceType, mismatches, redistributes
+from gcm.suggestion import nearest
 
 _THIS = "this"
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
+
+from lxml import etree
 
 from gcm.adl.model import (
     AttributesNode,
@@ -19,17 +19,8 @@ from gcm.adl.model import (
     InterfaceNode,
 )
 
-_INDENT = "  "
-# Blanks that a reader of XML would turn into spaces.
-_KEPT_BLANKS = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 
-
-@dataclass(frozen=True, slots=True)
-class _Element:
-    tag: str
-    attributes: tuple[tuple[str, str], ...] = ()
-    children: tuple[_Element, ...] = ()
-    text: str = ""
+_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 
 
 def write_definition(definition: Definition) -> str:
@@ -43,17 +34,19 @@ def write_definition(definition: Definition) -> str:
         ),
         _body(definition.body),
     )
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(_lines(root, "")) + "\n"
+    etree.indent(root)
+    return f"{_DECLARATION}\n{etree.tostring(root, encoding='unicode')}\n"
 
 
 def _element(
-    tag: str, attributes: Iterable[tuple[str, str]], children: Iterable[_Element] = ()
-) -> _Element:
-    written = tuple((name, value) for name, value in attributes if value)
-    return _Element(tag, written, tuple(children))
+    tag: str, attributes: Iterable[tuple[str, str]], children: Iterable[etree.etree._Element] = ()
+) -> etree._Element:
+    element = etree.Element(tag, {name: value for name, value in attributes if value})
+    element.extend(children)
+    return element
 
 
-def _body(body: Body) -> Iterator[_Element]:
+def _body(body: Body) -> Iterator[etree._Element]:
     yield from map(_comment, body.comments)
     yield from map(_interface, body.interfaces)
     if body.exported_virtual_nodes:
@@ -75,35 +68,36 @@ def _body(body: Body) -> Iterator[_Element]:
     yield from map(_coordinates, body.coordinates)
 
 
-def _component(component: ComponentNode) -> _Element:
+def _component(component: ComponentNode) -> etree._Element:
     attributes = [("name", component.name), ("definition", component.definition)]
     return _element("component", attributes, _body(component.body))
 
 
-def _comment(comment: CommentNode) -> _Element:
-    attributes = (("language", comment.language),) if comment.language else ()
-    return _Element("comment", attributes, text=comment.text)
+def _comment(comment: CommentNode) -> etree._Element:
+    element = _element("comment", [("language", comment.language)])
+    element.text = comment.text
+    return element
 
 
-def _interface(interface: InterfaceNode) -> _Element:
+def _interface(interface: InterfaceNode) -> etree._Element:
     names = ("name", "role", "signature", "contingency", "cardinality", "interceptors")
     return _element("interface", [(name, getattr(interface, name)) for name in names])
 
 
-def _binding(binding: BindingNode) -> _Element:
+def _binding(binding: BindingNode) -> etree._Element:
     return _element("binding", [("client", binding.client), ("server", binding.server)])
 
 
-def _attributes(attributes: AttributesNode) -> _Element:
+def _attributes(attributes: AttributesNode) -> etree._Element:
     values = [
         # An empty value says something, so it is written.
-        _Element("attribute", (("name", one.name), ("value", one.value)))
+        etree.Element("attribute", {"name": one.name, "value": one.value})
         for one in attributes.attributes
     ]
     return _element("attributes", [("signature", attributes.signature)], values)
 
 
-def _controller(controller: ControllerNode) -> _Element:
+def _controller(controller: ControllerNode) -> etree._Element:
     children = (
         *map(_interface, controller.interfaces),
         *map(_component, controller.components),
@@ -112,7 +106,7 @@ def _controller(controller: ControllerNode) -> _Element:
     return _element("controller", [("desc", controller.desc)], children)
 
 
-def _exported(exported: ExportedVirtualNode) -> _Element:
+def _exported(exported: ExportedVirtualNode) -> etree._Element:
     parts = [
         _element("composingVirtualNode", [("component", part.component), ("name", part.name)])
         for part in exported.composed_from
@@ -121,20 +115,5 @@ def _exported(exported: ExportedVirtualNode) -> _Element:
     return _element("exportedVirtualNode", [("name", exported.name)], [composed])
 
 
-def _coordinates(coordinates: CoordinatesNode) -> _Element:
+def _coordinates(coordinates: CoordinatesNode) -> etree._Element:
     return _element("coordinates", coordinates.attributes, map(_coordinates, coordinates.children))
-
-
-def _lines(element: _Element, indent: str) -> list[str]:
-    attributes = "".join(
-        f" {name}={quoteattr(value, _KEPT_BLANKS)}" for name, value in element.attributes
-    )
-    opening = f"{indent}<{element.tag}{attributes}"
-    if element.text:
-        return [f"{opening}>{escape(element.text)}</{element.tag}>"]
-    if not element.children:
-        return [f"{opening}/>"]
-    lines = [f"{opening}>"]
-    for child in element.children:
-        lines += _lines(child, indent + _INDENT)
-    return [*lines, f"{indent}</{element.tag}>"]

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from gcm.adl.recovery import nearest
 from gcm.documents import Diagnostics, Limits, Node, did_you_mean
+from gcm.suggestion import nearest
 
 MAX_DEPTH = 64
 """How deep elements of one document, and components of one assembly, may be nested."""
