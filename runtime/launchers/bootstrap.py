@@ -7,7 +7,7 @@ import sys
 from functools import cache
 from importlib import resources
 
-PARTS = ("wire", "family", "guard")
+PARTS = ("wire", "family", "spawning", "guard")
 
 # The first thing run at the far end: reads exactly what it is sent, and runs it. It stays clear of
 # every character that means something to some login shell, even between single quotes.

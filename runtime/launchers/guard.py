@@ -12,7 +12,7 @@ import select
 import sys
 import time
 
-from runtime.launchers import family, wire
+from runtime.launchers import family, spawning, wire
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would take longer than the rest
 if TYPE_CHECKING:
@@ -21,22 +21,6 @@ if TYPE_CHECKING:
 GRACE = 2.0  # seconds between the polite and the final end of a family
 LOOK_AGAIN = 0.05  # seconds between two looks at a family that has been asked to end
 MARK = "GCM_GUARD_COMMAND"  # names the command in its environment, however far a child wanders
-SIGPIPE, SIGXFSZ = 13, 25  # Python ignores these two; a command should not
-
-
-class Child:
-    """One command: its process, its three pipes and what is still to be written to it."""
-
-    def __init__(self, number: int, pid: int, pipes: list[int]) -> None:
-        self.number = number
-        self.pid = pid
-        self.stdin: int | None = pipes[0]
-        self.outputs = {pipes[1]: wire.OUTPUT, pipes[2]: wire.ERROR}
-        self.pending = bytearray()
-        self.closing = False
-        self.status: int | None = None
-        self.kill_at = 0.0
-        self.left_some = False
 
 
 class Guard:
@@ -48,11 +32,13 @@ class Guard:
         self.buffer = bytearray()
         self.poll = select.poll()
         self.ready: dict[int, Callable[[int], None]] = {}
-        self.children: dict[int, Child] = {}
+        self.children: dict[int, spawning.Child] = {}
         self.rooms: list[str] = []
         self.secret = os.urandom(8).hex()
         self.home = os.open(".", os.O_RDONLY)
         self.open = True
+        self.lease = 0.0  # seconds of silence after which the launcher counts as gone; 0: never
+        self.heard = 0.0
         self.actions: dict[bytes, Callable[[int, bytes], None]] = {
             wire.START: self.start,
             wire.DATA: self.data,
@@ -60,6 +46,7 @@ class Guard:
             wire.SIGNAL: self.signal,
             wire.MAKE_ROOM: self.make_room,
             wire.DROP_ROOM: self.drop_room,
+            wire.PING: self.ping,
         }
 
     # --- the loop -----------------------------------------------------------------------------
@@ -80,12 +67,16 @@ class Guard:
 
     def step(self) -> None:
         """Wait for the next event and act on it."""
-        ending = any(child.status is not None for child in self.children.values())
-        for descriptor, _ in self.poll.poll(LOOK_AGAIN * 1000 if ending else None):
+        wait = None if not self.lease else self.heard + self.lease - time.monotonic()
+        if any(child.status is not None for child in self.children.values()):
+            wait = LOOK_AGAIN
+        for descriptor, _ in self.poll.poll(None if wait is None else max(0.0, wait) * 1000):
             action = self.ready.get(descriptor)
             if action is not None:
                 action(descriptor)
         self.tend()
+        if self.lease and time.monotonic() > self.heard + self.lease:
+            self.open = False
 
     def watch(self, descriptor: int, events: int, action: Callable[[int], None]) -> None:
         """Call `action` whenever the descriptor is ready."""
@@ -116,6 +107,7 @@ class Guard:
         data = os.read(self.source, wire.CHUNK)
         if not data:
             self.open = False
+        self.heard = time.monotonic()
         self.buffer += data
         for kind, number, payload in wire.frames(self.buffer):
             self.actions[kind](number, payload)
@@ -153,45 +145,14 @@ class Guard:
                 environment[name] = value
         environment[MARK.encode()] = f"{self.secret}.{number}".encode()
         try:
-            child = self.spawn(number, argv, environment, cwd)
+            child = spawning.spawn(number, argv, environment, cwd, self.home)
         except OSError as fault:
             self.refuse(number, fault)
             return
-        self.children[number] = child
-        self.send(wire.STARTED, number, str(child.pid).encode())
-
-    def spawn(
-        self, number: int, argv: list[bytes], environment: dict[bytes, bytes], cwd: bytes
-    ) -> Child:
-        """Start the process in a session of its own, its three pipes ending here."""
-        ends = [os.pipe(), os.pipe(), os.pipe()]
-        inner = [ends[0][0], ends[1][1], ends[2][1]]
-        outer = [ends[0][1], ends[1][0], ends[2][0]]
-        try:
-            if cwd:
-                os.chdir(cwd)
-            pid = os.posix_spawn(
-                find_program(argv[0], environment.get(b"PATH", os.defpath.encode())),
-                argv,
-                environment,
-                file_actions=[(os.POSIX_SPAWN_DUP2, fd, place) for place, fd in enumerate(inner)],
-                setsid=True,
-                setsigmask=[],
-                setsigdef=[SIGPIPE, SIGXFSZ],
-            )
-        except OSError:
-            for descriptor in outer:
-                os.close(descriptor)
-            raise
-        finally:
-            os.fchdir(self.home)
-            for descriptor in inner:
-                os.close(descriptor)
-        os.set_blocking(outer[0], False)
-        child = Child(number, pid, outer)
         for descriptor in child.outputs:
             self.watch(descriptor, select.POLLIN, lambda fd: self.relay(child, fd))
-        return child
+        self.children[number] = child
+        self.send(wire.STARTED, number, str(child.pid).encode())
 
     def data(self, number: int, payload: bytes) -> None:
         """Pass bytes on to the command's stdin."""
@@ -237,9 +198,13 @@ class Guard:
             self.rooms.remove(path)
             family.remove_tree(path)
 
+    def ping(self, _: int, payload: bytes) -> None:
+        """The launcher lives, and will say so again within this many seconds."""
+        self.lease = float(payload)
+
     # --- what the commands do -----------------------------------------------------------------
 
-    def feed(self, child: Child) -> None:
+    def feed(self, child: spawning.Child) -> None:
         """Write what the command takes now; the launcher gets credit for what it took."""
         if child.stdin is None:
             return
@@ -261,7 +226,7 @@ class Guard:
         else:
             self.unwatch(child.stdin)
 
-    def relay(self, child: Child, descriptor: int) -> None:
+    def relay(self, child: spawning.Child, descriptor: int) -> None:
         """Pass on what the command says."""
         data = os.read(descriptor, wire.CHUNK)
         if data:
@@ -281,14 +246,14 @@ class Guard:
             if child.status is not None:
                 self.continue_end(child)
 
-    def begin_end(self, child: Child) -> None:
+    def begin_end(self, child: spawning.Child) -> None:
         """The command's own process has ended: whatever it left behind is asked to end too."""
         left = self.kin(child)
         family.send_signal(left, family.TERM)
         child.left_some = bool(left)
         child.kill_at = time.monotonic() + GRACE
 
-    def continue_end(self, child: Child) -> None:
+    def continue_end(self, child: spawning.Child) -> None:
         """Report the command once it has said everything and left nobody behind."""
         child.left_some = child.left_some and bool(self.kin(child))
         if time.monotonic() >= child.kill_at:
@@ -306,7 +271,7 @@ class Guard:
         del self.children[child.number]
         self.send(wire.EXITED, child.number, str(child.status).encode())
 
-    def kin(self, child: Child) -> set[int]:
+    def kin(self, child: spawning.Child) -> set[int]:
         """Return what descends from the command, also once it left its parent and its session."""
         mark = f"{MARK}={self.secret}.{child.number}".encode()
         return family.kin(child.pid, mark)
@@ -356,17 +321,6 @@ def readable(descriptor: int) -> bool:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(0))
-
-
-def find_program(name: bytes, path: bytes) -> bytes:
-    """Find a command the way a shell does; raises FileNotFoundError."""
-    if b"/" in name:
-        return name
-    for folder in path.split(b":"):
-        full = os.path.join(folder or b".", name)
-        if os.path.isfile(full) and os.access(full, os.X_OK):
-            return full
-    raise FileNotFoundError(2, "not found on PATH=" + os.fsdecode(path), name)
 
 
 def catch_signals() -> int:

@@ -48,6 +48,7 @@ class LocalLauncher(GuardSession):
         self._outgoing: deque[bytes] = deque([bootstrap.source()])
         self._closing = False
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._selector = selectors.DefaultSelector()
         self._woken, self._wake = socket.socketpair()
         self._wake.setblocking(False)
         self._thread = threading.Thread(target=self._pump, name=f"launcher {place}", daemon=True)
@@ -79,21 +80,20 @@ class LocalLauncher(GuardSession):
 
     def _pump(self) -> None:
         """Carry bytes between the guard and the session until the guard has gone."""
-        guard = self._guard
+        guard, selector = self._guard, self._selector
         assert guard.stdin is not None
         assert guard.stdout is not None
         assert guard.stderr is not None
         os.set_blocking(guard.stdin.fileno(), False)
+        selector.register(guard.stdin, selectors.EVENT_WRITE, self._write)
+        selector.register(guard.stdout, selectors.EVENT_READ, self._read)
+        selector.register(guard.stderr, selectors.EVENT_READ, self._read_complaint)
+        selector.register(self._woken, selectors.EVENT_READ, self._look_up)
         try:
-            with selectors.DefaultSelector() as selector:
-                selector.register(guard.stdin, selectors.EVENT_WRITE, self._write)
-                selector.register(guard.stdout, selectors.EVENT_READ, self._read)
-                selector.register(guard.stderr, selectors.EVENT_READ, self._read_complaint)
-                selector.register(self._woken, selectors.EVENT_READ, self._look_up)
-                while guard.stdout.fileno() in selector.get_map():
-                    for key, _ in selector.select(self._ring()):
-                        if key.fileobj in selector.get_map():
-                            key.data(selector, key.fd)
+            while guard.stdout in selector.get_map():
+                for key, _ in selector.select(self._ring()):
+                    if key.fileobj in selector.get_map():
+                        key.data(key.fd)
         finally:
             self._let_go()
 
@@ -106,7 +106,7 @@ class LocalLauncher(GuardSession):
             shielded(heapq.heappop(self._timers)[2])
         return None
 
-    def _write(self, selector: selectors.BaseSelector, descriptor: int) -> None:
+    def _write(self, descriptor: int) -> None:
         stdin = self._guard.stdin
         assert stdin is not None
         try:
@@ -120,20 +120,20 @@ class LocalLauncher(GuardSession):
             return
         except OSError:
             self._outgoing.clear()  # the guard has gone; the end of its stdout says the rest
-        selector.unregister(stdin)
+        self._selector.unregister(stdin)
         if self._closing:
             stdin.close()
 
-    def _look_up(self, selector: selectors.BaseSelector, descriptor: int) -> None:
+    def _look_up(self, descriptor: int) -> None:
         os.read(descriptor, wire.CHUNK)
         stdin = self._guard.stdin
-        if stdin is not None and not stdin.closed and stdin not in selector.get_map():
-            selector.register(stdin, selectors.EVENT_WRITE, self._write)
+        if stdin is not None and not stdin.closed and stdin not in self._selector.get_map():
+            self._selector.register(stdin, selectors.EVENT_WRITE, self._write)
 
-    def _read(self, selector: selectors.BaseSelector, descriptor: int) -> None:
+    def _read(self, descriptor: int) -> None:
         data = os.read(descriptor, wire.CHUNK)
         if not data:
-            selector.unregister(descriptor)
+            self._selector.unregister(descriptor)
         elif self._unmarked is None:
             self.feed(data)
         else:
@@ -143,12 +143,12 @@ class LocalLauncher(GuardSession):
                 self._unmarked = None
                 self.feed(messages)
 
-    def _read_complaint(self, selector: selectors.BaseSelector, descriptor: int) -> None:
+    def _read_complaint(self, descriptor: int) -> None:
         data = os.read(descriptor, wire.CHUNK)
         if data:
             self._complaints.feed(data)
         else:
-            selector.unregister(descriptor)
+            self._selector.unregister(descriptor)
 
     def _let_go(self) -> None:
         """Reap the guard and tell whoever still waits why there is nothing to wait for."""
@@ -160,8 +160,8 @@ class LocalLauncher(GuardSession):
         for pipe in (self._guard.stdin, self._guard.stdout, self._guard.stderr):
             if pipe is not None:
                 pipe.close()
-        self._wake.close()
-        self._woken.close()
+        for own in (self._selector, self._wake, self._woken):
+            own.close()
         if self._closing:
             self.lose(LauncherClosed("the launcher was closed", place=self.place))
         else:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from runtime.launchers import bootstrap
+from runtime.launchers import bootstrap, wire
 from runtime.launchers.base import Command, Stream
 from runtime.launchers.errors import (
     BadHop,
@@ -43,7 +43,8 @@ class SshLauncher(GuardSession):
     The ssh client itself is a command of `local`, which may serve any number of these and has to be
     closed after them. All commands and files go through the one connection. `python` names the
     interpreter at the far end; without it a new enough one is looked for. `user_file` is the
-    user's own ssh configuration, None to do without. Nothing waits here: `ready` does.
+    user's own ssh configuration, None to do without. After `lease` seconds without a word from
+    here the far end ends by itself. Nothing waits here for the host: `ready` does.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class SshLauncher(GuardSession):
         ssh: str = "ssh",
         user_file: Path | None = USER_FILE,
         patience: float = 30.0,
+        lease: float = 30.0,
     ) -> None:
         if not hops:
             raise BadHop("a way over ssh needs at least one hop")
@@ -76,6 +78,8 @@ class SshLauncher(GuardSession):
         )
         self._client.when_done(self._on_end)
         self._client.post(bootstrap.source())
+        self._lease = lease
+        self._renew_lease()
         local.call_later(patience, self._on_deadline)
 
     def _command(
@@ -146,6 +150,12 @@ class SshLauncher(GuardSession):
                 )
             )
             self._client.kill()
+
+    def _renew_lease(self) -> None:
+        """Tell the far end that we live; a network that swallows everything tells it nothing."""
+        if self._fault is None and not self._closing:
+            self._send(wire.PING, 0, str(self._lease).encode())
+            self._local.call_later(self._lease / 4, self._renew_lease)
 
     def _describe_wait(self) -> str:
         return "\n".join([*self._client.tail, *self._banner.lines])

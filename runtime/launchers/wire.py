@@ -15,7 +15,9 @@ CHUNK = 65536
 WINDOW = 1 << 20  # bytes a command may leave unread before its writer has to wait
 
 # From the launcher.
-START, DATA, CLOSE, SIGNAL, MAKE_ROOM, DROP_ROOM = b"S", b"D", b"C", b"K", b"R", b"U"
+START, DATA, CLOSE, SIGNAL, MAKE_ROOM, DROP_ROOM, PING = (
+    b"S", b"D", b"C", b"K", b"R", b"U", b"P",
+)  # fmt: skip
 # To the launcher.
 HELLO, STARTED, FAILED, OUTPUT, ERROR, CREDIT, EXITED, ROOM = (
     b"h", b"s", b"f", b"o", b"e", b"a", b"x", b"r",

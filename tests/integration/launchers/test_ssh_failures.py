@@ -30,6 +30,7 @@ from runtime.launchers.errors import (
     SshFailed,
     StagingFailed,
     StartTimeout,
+    StillRunning,
     UnknownHost,
 )
 from runtime.launchers.hops import Hop
@@ -233,6 +234,26 @@ def test_a_connection_that_breaks_is_told_and_the_far_end_is_cleaned(
         assert process.pid is not None
         assert wait_gone([process.pid, guard], 5) == []
         assert not folder.exists()
+
+
+def test_a_far_end_that_hears_nothing_any_more_ends_by_itself(
+    local: LocalLauncher, sshd: Server, wait_gone: Callable[[list[int], float], list[int]]
+) -> None:
+    with SshLauncher([sshd.hop()], local, user_file=None, lease=1.0) as launcher:
+        guard = launcher.ready(20).guard
+        process = launcher.start(Command(("sleep", "1000")))
+        process.started(20)
+        with pytest.raises(StillRunning):  # as long as it hears from us it goes on
+            process.wait(1.5)
+        session = family.processes()[guard][0]
+        os.kill(session, signal.SIGSTOP)  # the network swallows everything from now on
+        try:
+            assert process.pid is not None
+            assert wait_gone([process.pid, guard], 5) == []
+        finally:
+            os.kill(session, signal.SIGCONT)
+        with pytest.raises(ConnectionLost):
+            process.wait(10)
 
 
 def test_a_local_launcher_that_closes_takes_its_connections_along(

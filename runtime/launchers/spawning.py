@@ -1,0 +1,69 @@
+"""Starting one command in a session of its own, with its three pipes at this end.
+
+Needs nothing but the standard library: it travels to hosts where this package is not installed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from runtime.launchers import wire
+
+SIGPIPE, SIGXFSZ = 13, 25  # Python ignores these two; a command should not
+
+
+class Child:
+    """One command: its process, its three pipes and what is still to be written to it."""
+
+    def __init__(self, number: int, pid: int, pipes: list[int]) -> None:
+        self.number = number
+        self.pid = pid
+        self.stdin: int | None = pipes[0]
+        self.outputs = {pipes[1]: wire.OUTPUT, pipes[2]: wire.ERROR}
+        self.pending = bytearray()
+        self.closing = False
+        self.status: int | None = None
+        self.kill_at = 0.0
+        self.left_some = False
+
+
+def spawn(
+    number: int, argv: list[bytes], environment: dict[bytes, bytes], cwd: bytes, home: int
+) -> Child:
+    """Start the process; raises OSError. `home` is a descriptor of the folder to come back to."""
+    ends = [os.pipe(), os.pipe(), os.pipe()]
+    inner = [ends[0][0], ends[1][1], ends[2][1]]
+    outer = [ends[0][1], ends[1][0], ends[2][0]]
+    try:
+        if cwd:
+            os.chdir(cwd)
+        pid = os.posix_spawn(
+            find_program(argv[0], environment.get(b"PATH", os.defpath.encode())),
+            argv,
+            environment,
+            file_actions=[(os.POSIX_SPAWN_DUP2, fd, place) for place, fd in enumerate(inner)],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=[SIGPIPE, SIGXFSZ],
+        )
+    except OSError:
+        for descriptor in outer:
+            os.close(descriptor)
+        raise
+    finally:
+        os.fchdir(home)
+        for descriptor in inner:
+            os.close(descriptor)
+    os.set_blocking(outer[0], False)
+    return Child(number, pid, outer)
+
+
+def find_program(name: bytes, path: bytes) -> bytes:
+    """Find a command the way a shell does; raises FileNotFoundError."""
+    if b"/" in name:
+        return name
+    for folder in path.split(b":"):
+        full = os.path.join(folder or b".", name)
+        if os.path.isfile(full) and os.access(full, os.X_OK):
+            return full
+    raise FileNotFoundError(2, "not found on PATH=" + os.fsdecode(path), name)
