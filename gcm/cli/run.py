@@ -12,7 +12,7 @@ from typing import Any
 from gcm.adl import AssemblyPlan, assemble
 from gcm.cli.load import Settings, load_plan
 from gcm.cli.output import write_findings
-from gcm.cli.runnable import run_operation
+from gcm.cli.runnable import RUN, run_operation
 from gcm.cli.tracebacks import users_traceback
 from gcm.components.model import Component
 from gcm.documents import Diagnostics
@@ -55,14 +55,19 @@ def _operation(plan: AssemblyPlan) -> str:
 def _live(root: Component, operation: str) -> int:
     """Start the assembly, call its operation, and stop it whatever happens."""
     try:
-        try:
-            root.start()
-            code = _exit_code(getattr(root.server("run").stub, operation))
-        except Exception as error:  # whatever the user's code raises is told the same way
-            code = _told(error)
+        code = _called(root, operation)
         return _end(root) or code
     except KeyboardInterrupt:
-        return _interrupted(root)
+        pass
+    return _interrupted(root)
+
+
+def _called(root: Component, operation: str) -> int:
+    try:
+        root.start()
+        return _exit_code(getattr(root.server(RUN).stub, operation))
+    except Exception as error:  # whatever the user's code raises is told the same way
+        return _told(error)
 
 
 def _exit_code(operation: Callable[[], Any]) -> int:
