@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtime.errors import GridError
+from runtime.launchers import errors
+from runtime.launchers.base import Command, Exit
+from runtime.launchers.hops import Hop, aliases, configuration
+from runtime.launchers.mpiexec import Flavour, MpiJob, mpi_command
+from runtime.launchers.ssh_faults import FOUND, NO_PYTHON, diagnose
+
+
+def test_every_error_is_a_grid_error() -> None:
+    own = [one for one in vars(errors).values() if isinstance(one, type)]
+    assert len(own) > 20
+    assert all(issubclass(one, GridError) for one in own)
+
+
+@pytest.mark.parametrize(
+    ("how", "words", "code"),
+    [
+        (Exit(code=0), "exit code 0", 0),
+        (Exit(code=3), "exit code 3", 3),
+        (Exit(signal=15), "killed by SIGTERM", 143),
+        (Exit(signal=63), "killed by signal 63", 191),
+    ],
+)
+def test_an_exit_says_how_in_words_and_as_a_shell_would(how: Exit, words: str, code: int) -> None:
+    assert str(how) == words
+    assert how.shell_code == code
+    assert how.ok is (code == 0)
+
+
+def test_a_command_that_cannot_be_started_anywhere_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least the name"):
+        Command(())
+    with pytest.raises(ValueError, match="at least the name"):
+        Command(("",))
+    for bad in (Command, lambda argv: Command(("a",), {"A": argv[0]})):
+        with pytest.raises(ValueError, match="NUL character"):
+            bad(("a\0b",))
+    for name in ("", "A=B"):
+        with pytest.raises(ValueError, match="name of an environment variable"):
+            Command(("a",), {name: "x"})
+
+
+def test_a_secret_does_not_show_in_a_representation() -> None:
+    assert "hush" not in repr(Command(("a",), first_input=b"hush"))
+    assert "hush" not in repr(MpiJob(("a",), 1, first_input=b"hush"))
+
+
+def test_hops_are_called_by_their_names_unless_two_are_the_same() -> None:
+    assert aliases([Hop("a"), Hop("b")]) == ["a", "b"]
+    assert aliases([Hop("a"), Hop("b"), Hop("a", port=1)]) == ["gcm-hop-1-a", "b", "gcm-hop-3-a"]
+
+
+def test_a_configuration_says_everything_about_every_hop() -> None:
+    text = configuration(
+        [
+            Hop("a", "me", 22, Path("/k e%y"), Path("/known")),
+            Hop("a", accept_new=True),
+        ],
+        Path("/home/me/.ssh/config"),
+        7,
+    )
+    first, second, rest = text.split("Host ", 3)[1:]
+    assert first.splitlines() == [
+        "gcm-hop-1-a",
+        "  HostName a",
+        "  User me",
+        "  Port 22",
+        '  IdentityFile "/k e%%y"',
+        "  IdentitiesOnly yes",
+        "  IdentityAgent none",
+        '  UserKnownHostsFile "/known"',
+        "  GlobalKnownHostsFile none",
+        "  StrictHostKeyChecking yes",
+    ]
+    assert second.splitlines() == [
+        "gcm-hop-2-a",
+        "  HostName a",
+        "  StrictHostKeyChecking accept-new",
+        "  ProxyJump gcm-hop-1-a",
+    ]
+    assert "  BatchMode yes\n  ConnectTimeout 7\n" in rest
+    assert rest.endswith('Match all\nInclude "/home/me/.ssh/config"\n')
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @", errors.HostKeyChanged),
+        ("Host key verification failed.", errors.HostKeyUnknown),
+        ("ssh: Could not resolve hostname x: Name or service not known", errors.UnknownHost),
+        ("me@x: Permission denied (publickey).", errors.AuthenticationRefused),
+        ("ssh: connect to host x port 1: Connection refused", errors.ConnectionRefused),
+        ("ssh: connect to host x port 1: Connection timed out", errors.HostUnreachable),
+        ("ssh: connect to host x port 1: No route to host", errors.HostUnreachable),
+        ("something new", errors.SshFailed),
+    ],
+)
+def test_the_words_of_ssh_are_understood(said: str, error: type[GridError]) -> None:
+    fault = diagnose("me@x", 255, ["noise", said])
+    assert type(fault) is error
+    assert (fault.place, fault.cause) == ("me@x", f"noise\n{said}")
+    assert fault.cure
+
+
+def test_the_newest_words_about_python_are_understood() -> None:
+    said = [f"{FOUND} python3: Python 3.9.2", f"{FOUND} python3.11: sh: not found", "x"]
+    fault = diagnose("x", NO_PYTHON, said)
+    assert type(fault) is errors.PythonTooOld
+    assert "too old (python3: Python 3.9.2)" in fault.what
+    fault = diagnose("x", NO_PYTHON, said[1:])
+    assert type(fault) is errors.PythonMissing
+    assert fault.cause == "python3.11: sh: not found"
+
+
+def test_a_job_becomes_the_command_of_either_mpi() -> None:
+    job = MpiJob(
+        ("prog", "arg"),
+        3,
+        "/opt/mpiexec",
+        hosts=[("n1", 2), ("n2", 1)],
+        options=("-v",),
+        environment={"WORD": "secretive", "GONE": None},
+        cwd="/there",
+    )
+    mpich = mpi_command(job, Flavour.MPICH)
+    assert mpich.argv == (*("/opt/mpiexec", "-n", "3", "-hosts", "n1:2,n2:1", "-v", "prog", "arg"),)
+    assert mpich.cwd == "/there"
+    assert mpich.environment["WORD"] == "secretive"
+    assert mpich.environment["PMI_RANK"] is None
+    openmpi = mpi_command(job, Flavour.OPEN_MPI)
+    assert openmpi.argv == (
+        *("/opt/mpiexec", "-n", "3", "--host", "n1:2,n2:1", "--output", "tag", "-x", "WORD"),
+        *("-v", "prog", "arg"),
+    )
+    assert "OMPI_ALLOW_RUN_AS_ROOT" not in openmpi.environment
+    root = mpi_command(job, Flavour.OPEN_MPI, root=True)
+    assert root.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] == "1"
+
+
+def test_a_job_that_cannot_run_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one rank, not 0"):
+        MpiJob(("a",), 0)
+    with pytest.raises(ValueError, match="3 ranks do not fit on hosts for 2"):
+        MpiJob(("a",), 3, hosts=[("n", 2)])
