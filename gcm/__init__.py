@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.components.factory import wrapper as wrapper
     from gcm.components.model import Component as Component
     from gcm.components.primitive import Primitive as Primitive
+    from gcm.components.running import Runnable as Runnable
+    from gcm.components.running import running as running
     from gcm.components.wrapper import Wrapped as Wrapped
     from gcm.components.wrapper import Wrapper as Wrapper
     from gcm.errors import GcmError as GcmError
@@ -56,12 +58,23 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.invocation import Caller as Caller
     from gcm.invocation import Invocation as Invocation
     from gcm.invocation import submit as submit
+    from gcm.membranes.attribute import AttributeController as AttributeController
+    from gcm.membranes.binding import BindingController as BindingController
+    from gcm.membranes.content import ContentController as ContentController
     from gcm.membranes.controller import Controller as Controller
     from gcm.membranes.descriptions import ACTIVE as ACTIVE
     from gcm.membranes.descriptions import COMPOSITE as COMPOSITE
     from gcm.membranes.descriptions import PRIMITIVE as PRIMITIVE
+    from gcm.membranes.gathercast import GathercastController as GathercastController
     from gcm.membranes.interceptor import Interceptor as Interceptor
+    from gcm.membranes.interceptor import InterceptorController as InterceptorController
+    from gcm.membranes.lifecycle import LifeCycleController as LifeCycleController
     from gcm.membranes.membrane import MembraneDescription as MembraneDescription
+    from gcm.membranes.membrane_controller import MembraneController as MembraneController
+    from gcm.membranes.migration import MigrationController as MigrationController
+    from gcm.membranes.monitor import MonitorController as MonitorController
+    from gcm.membranes.multicast import MulticastController as MulticastController
+    from gcm.membranes.request_queue import RequestQueueController as RequestQueueController
 
 _HOMES = {
     "gcm.components.clustering": ("ClusteringContent", "clustering_type"),
@@ -70,6 +83,7 @@ _HOMES = {
     "gcm.components.factory": ("active", "composite", "new_component", "primitive", "wrapper"),
     "gcm.components.model": ("Component",),
     "gcm.components.primitive": ("Primitive",),
+    "gcm.components.running": ("Runnable", "running"),
     "gcm.components.wrapper": ("Wrapped", "Wrapper"),
     "gcm.errors": ("GcmError",),
     "gcm.interfaces.distribution": (
@@ -102,10 +116,20 @@ _HOMES = {
         "Role",
     ),
     "gcm.invocation": ("Caller", "Invocation", "submit"),
+    "gcm.membranes.attribute": ("AttributeController",),
+    "gcm.membranes.binding": ("BindingController",),
+    "gcm.membranes.content": ("ContentController",),
     "gcm.membranes.controller": ("Controller",),
     "gcm.membranes.descriptions": ("ACTIVE", "COMPOSITE", "PRIMITIVE"),
-    "gcm.membranes.interceptor": ("Interceptor",),
+    "gcm.membranes.gathercast": ("GathercastController",),
+    "gcm.membranes.interceptor": ("Interceptor", "InterceptorController"),
+    "gcm.membranes.lifecycle": ("LifeCycleController",),
     "gcm.membranes.membrane": ("MembraneDescription",),
+    "gcm.membranes.membrane_controller": ("MembraneController",),
+    "gcm.membranes.migration": ("MigrationController",),
+    "gcm.membranes.monitor": ("MonitorController",),
+    "gcm.membranes.multicast": ("MulticastController",),
+    "gcm.membranes.request_queue": ("RequestQueueController",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

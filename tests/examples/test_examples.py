@@ -1,0 +1,116 @@
+"""Every example is run by the commands that its first lines show, and says what is written here."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
+
+SAYS = {
+    "01_hello": ["Hello, world!"],
+    "02_attributes_and_interceptors": [
+        "  price('apple', 10) ...",
+        "  ... done",
+        "ten apples: 60.0",
+        "  price('apple', 10) ...",
+        "  ... done",
+        "with more tax: 75.0",
+        "  price('apple', -1) ...",
+        "  ... failed",
+        "refused: nobody buys -1 of anything",
+    ],
+    "03_farm": [
+        "primes below 10000: 1229",
+        "the barn is told once: [4000, 3000, 3000]",
+        "the workers did: ['40 % of the work', '30 % of the work', '30 % of the work']",
+    ],
+    "04_reconfiguration": [
+        r"21 exchanges while \d+ requests were sent",
+        r"\d+ arrived at the old store, \d+ at the new one, 0 are lost",
+    ],
+    "05_m_by_n": [
+        "heat [0.0, 1.0] -> wind [3.0, 13.0]",
+        "heat [2.0, 3.0, 4.0] -> wind [23.0, 33.0, 43.0]",
+        "heat [5.0] -> wind [53.0]",
+    ],
+    "06_custom_controller": [
+        "  (thinking about everything)",
+        "first: 42",
+        "again: 42",
+        "  (thinking about everything)",
+        "cleared: 42",
+    ],
+}
+
+
+def shown_commands() -> list[tuple[str, str]]:
+    """Return each example with each command that the docstrings of its modules show."""
+    found = []
+    for module in sorted((ROOT / "examples").glob("*/*.py")):
+        text = ast.get_docstring(ast.parse(module.read_text("utf-8"))) or ""
+        for command in re.findall(r"^    ((?:gcm|python) \S+(?: \S+)*)", text, re.MULTILINE):
+            found.append((module.parent.name, command))
+    return found
+
+
+def run(command: str, more_path: str = "") -> subprocess.CompletedProcess[str]:
+    program, *arguments = command.split()
+    start = GCM if program == "gcm" else [sys.executable]
+    path = f"{ROOT}:{ROOT / more_path}"
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [*start, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_every_example_shows_how_to_run_it() -> None:
+    assert {name for name, _ in shown_commands()} == set(SAYS)
+    assert {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()} == set(SAYS)
+
+
+@pytest.mark.parametrize(("example", "command"), shown_commands())
+def test_an_example_says_what_is_expected(example: str, command: str) -> None:
+    done = run(command)
+    assert (done.stderr, done.returncode) == ("", 0)
+    lines, expected = done.stdout.splitlines(), SAYS[example]
+    if example == "04_reconfiguration":
+        assert len(lines) == len(expected)
+        assert all(re.fullmatch(*pair) for pair in zip(expected, lines, strict=True)), lines
+    else:
+        assert lines == expected
+
+
+def test_an_argument_changes_what_hello_says() -> None:
+    done = run("gcm run examples/01_hello/hello.fractal --set greeting=Welcome")
+    assert (done.stdout, done.stderr) == ("Welcome, world!\n", "")
+
+
+def test_hello_in_code_and_in_xml_are_the_same_assembly(tmp_path: Path) -> None:
+    program = tmp_path / "write.py"
+    program.write_text("import hello\nprint(hello.assembly().to_xml())\n", "utf-8")
+    written = tmp_path / "hello.fractal"
+    written.write_text(run(f"python {program}", "examples/01_hello").stdout, "utf-8")
+    by_hand = run("gcm show examples/01_hello/hello.fractal")
+    by_code = run(f"gcm show {written} --path examples/01_hello")
+    assert by_code.stdout == by_hand.stdout
+    assert by_hand.stdout.splitlines()[-1] == "3 components"
+
+
+def test_no_example_has_a_fault() -> None:
+    files = [str(path.relative_to(ROOT)) for path in (ROOT / "examples").glob("*/*.fractal")]
+    done = run(f"gcm check {' '.join(sorted(files))}")
+    assert done.returncode == 0, done.stdout
