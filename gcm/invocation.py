@@ -16,13 +16,17 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call as a value, so that it can be queued, shown and sent to another process."""
+    """One call as a value, so that it can be queued, shown and sent to another process.
+
+    `client` names the client interface that calls, where the server has to know.
+    """
 
     component: str
     interface: str
     operation: str
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    client: str = ""
 
     def __str__(self) -> str:
         """Return where the call goes, without its arguments."""
