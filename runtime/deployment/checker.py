@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from gcm.adl import ComponentPlan, plan_document
 from gcm.documents import Diagnostics
 from runtime.deployment.reader import read_descriptor
 from runtime.deployment.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from gcm.adl import ComponentPlan
+
+_NO_SETTINGS: Mapping[str, str] = {}
 
 
 def check_descriptors(files: Iterable[str], roots: Sequence[str]) -> Diagnostics:
@@ -18,18 +23,34 @@ def check_descriptors(files: Iterable[str], roots: Sequence[str]) -> Diagnostics
     """
     diagnostics = Diagnostics()
     for file in files:
-        surroundings = Surroundings(
-            folder=os.path.dirname(os.path.abspath(file)),
-            environment=os.environ,
-            exists=lambda path: os.path.exists(os.path.expanduser(path)),
-            virtual_nodes=_virtual_nodes(roots),
-        )
+        surroundings = surroundings_of(file, roots=roots)
         read_descriptor(file, surroundings=surroundings, diagnostics=diagnostics)
     return diagnostics
 
 
+def surroundings_of(
+    file: str,
+    *,
+    settings: Mapping[str, str] = _NO_SETTINGS,
+    roots: Sequence[str] = (),
+    python: str = "python3",
+) -> Surroundings:
+    """Return the surroundings of a descriptor on this machine: its files and its environment."""
+    return Surroundings(
+        folder=os.path.dirname(os.path.abspath(file)),
+        settings=settings,
+        environment=os.environ,
+        exists=lambda path: os.path.exists(os.path.expanduser(path)),
+        virtual_nodes=_virtual_nodes(roots),
+        python=python,
+    )
+
+
 def _virtual_nodes(roots: Sequence[str]) -> Callable[[str], Iterable[str] | None]:
     def of_file(file: str) -> Iterable[str] | None:
+        # Loaded only for descriptors with an assembly: the others shall start without the wait.
+        from gcm.adl import plan_document
+
         # Faults of the assembly are told when its own file is checked.
         plan = plan_document(file, roots=roots, diagnostics=Diagnostics())
         return None if plan is None else sorted(set(_names(plan.root)))

@@ -1,0 +1,61 @@
+"""The entry of the `gcm-deploy` command: reads the command line, then plans, shows or runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from runtime.cli.options import Options, read_options
+
+FAULTS = 1
+WRONG_USAGE = 2
+INTERRUPTED = 130
+READER_LEFT = 141
+"""What a shell reports of a program that SIGPIPE ended."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `gcm-deploy ...`; return its exit code.
+
+    0 or the application's own code; 1: the descriptor has faults; 2: the command line was wrong;
+    3: the deployment failed; 130: interrupted.
+    """
+    options = read_options(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _dispatch(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_LEFT
+    except KeyboardInterrupt:
+        print("gcm-deploy: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return code
+
+
+def _dispatch(options: Options) -> int:
+    # What is heavy is imported when it is used, so that `gcm-deploy --help` need not load it.
+    from runtime.cli.load import UsageError, load_deployment
+
+    try:
+        deployment = load_deployment(options)
+    except UsageError as error:
+        print(f"gcm-deploy: {error}", file=sys.stderr)
+        return WRONG_USAGE
+    if deployment is None:
+        return FAULTS
+    if options.show_variables:
+        from runtime.cli.show import show_variables
+
+        return show_variables(deployment.variables, options.format)
+    from runtime.deployment import make_plan
+
+    plan = make_plan(deployment)
+    if options.dry_run:
+        from runtime.cli.show import show_plan
+
+        return show_plan(plan, options.format)
+    from runtime.cli.run import run_plan
+
+    return run_plan(plan, options)

@@ -1,0 +1,182 @@
+"""What can be written behind `gcm-deploy`: its options and the help about them."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+_DESCRIPTION = """\
+Start what a descriptor describes, on the machines it names, and bring it to its end.
+
+The output of the application goes to standard output and standard error; what gcm-deploy itself
+says goes to standard error."""
+
+_EPILOG = """\
+examples:
+  gcm-deploy descriptors/quickstart.xml            run it
+  gcm-deploy --dry-run descriptors/quickstart.xml  show what would be started, and start nothing
+  gcm-deploy laptop.xml -- --steps 20              hand arguments to the application
+  gcm-deploy --set ranks=4 --tag-output ring.xml   set a variable, tell whose line is whose
+  gcm-deploy --output-dir logs --quiet ring.xml    one file for each rank and stream
+
+exit codes:
+  0 all is well, or the exit code of the application (128 + n for signal n)
+  1 the descriptor has faults, 2 the command line has, 3 the deployment failed, 130 Ctrl-C"""
+
+DEFAULT_TIMEOUT = 60.0
+
+
+class Format(StrEnum):
+    """For whom something is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Progress(StrEnum):
+    """When the progress is shown as a live tree."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The command line, read."""
+
+    descriptor: str
+    settings: Mapping[str, str]
+    arguments: tuple[str, ...]
+    dry_run: bool
+    show_variables: bool
+    format: Format
+    export_adl: str
+    tag_output: bool
+    output_dir: str
+    timeout: float
+    progress: Progress
+    quiet: bool
+
+
+class _ShowVersion(argparse.Action):
+    """Looks the version up when it is asked for, because that takes longer than all the rest."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            known = version("gcm-grid")
+        except PackageNotFoundError:
+            known = "of a source tree that is not installed"
+        print(f"gcm-deploy {known}")
+        parser.exit()
+
+
+def read_options(words: Sequence[str]) -> Options:
+    """Return what the words of a command line mean; raises `SystemExit` for wrong ones."""
+    # Cut by hand: what argparse makes of `--` changes from one Python to the next.
+    own, arguments = list(words), ()
+    if "--" in own:
+        place = own.index("--")
+        own, arguments = own[:place], tuple(own[place + 1 :])
+    found = _parser().parse_args(own)
+    return Options(
+        descriptor=found.descriptor,
+        settings=dict(found.settings),
+        arguments=arguments,
+        dry_run=found.dry_run,
+        show_variables=found.show_variables,
+        format=Format(found.format),
+        export_adl=found.export_adl,
+        tag_output=found.tag_output,
+        output_dir=found.output_dir,
+        timeout=found.timeout,
+        progress=Progress(found.progress),
+        quiet=found.quiet,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gcm-deploy",
+        usage="gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("descriptor", metavar="DESCRIPTOR", help="what to deploy: an XML file")
+    parser.add_argument(
+        "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], type=_setting,
+        help="the value of a variable of the descriptor; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version")
+    _add_instead(parser)
+    _add_watching(parser)
+    return parser
+
+
+def _add_instead(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("instead of a run")
+    group.add_argument(
+        "--dry-run", action="store_true",
+        help="show what would be started where, with the exact commands, and start nothing",
+    )  # fmt: skip
+    group.add_argument(
+        "--show-variables", action="store_true",
+        help="show each variable, its value and where the value came from",
+    )  # fmt: skip
+
+
+def _add_watching(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output and progress")
+    group.add_argument(
+        "--tag-output", action="store_true",
+        help="begin each line of the application with [site:cluster:rank]",
+    )  # fmt: skip
+    group.add_argument(
+        "--output-dir", metavar="DIR", default="",
+        help="write the output of each rank to files of its own in DIR",
+    )  # fmt: skip
+    group.add_argument(
+        "--export-adl", metavar="FILE", default="",
+        help="write the components of the machine as an ADL document",
+    )  # fmt: skip
+    group.add_argument(
+        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
+        help="for people or for programs; the summary of a run is then the last line of"
+        " standard output",
+    )  # fmt: skip
+    group.add_argument(
+        "--progress", choices=[str(one) for one in Progress], default=Progress.AUTO,
+        help="show the progress as a live tree; auto: on a terminal, else as plain lines",
+    )  # fmt: skip
+    group.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, default=DEFAULT_TIMEOUT,
+        help="give up when the application does not run by then (default: %(default)g)",
+    )  # fmt: skip
+    group.add_argument(
+        "--quiet", action="store_true", help="show neither progress nor summary, only faults"
+    )
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
+    return name.strip(), value
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
+    return seconds
