@@ -140,7 +140,6 @@ class _Description:
         """Describe the sub-components; the shared ones that live elsewhere come last."""
         shared = []
         for child in component.children:
-            self._check_name(child)
             if self._homes.is_home(component, child):
                 yield ComponentNode(child.name, body=self.body(child))
             else:
@@ -150,10 +149,6 @@ class _Description:
             if not path:
                 self._fault(child, "a component inside a membrane cannot be shared in a document")
             yield ComponentNode(child.name, f"./{path}")
-
-    def _check_name(self, component: Component) -> None:
-        if set(component.name) & set(".:"):
-            self._fault(component, "its name has a '.' or ':', which bindings could not tell apart")
 
     def _interface(self, component: Component, declared: InterfaceType) -> InterfaceNode:
         """Describe an interface; the usual contingency and cardinality are left out."""
@@ -241,7 +236,6 @@ class _Description:
         for name, exported in holder.exports.items():
             yield BindingNode(f"{THIS}.{name}", _end(component, exported))
         for part in parts:
-            self._check_name(part)
             for client in part.clients:
                 for server in client.servers:
                     if isinstance(server, ServerInterface) and server.owner in (component, *parts):

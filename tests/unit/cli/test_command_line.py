@@ -1,0 +1,98 @@
+"""The command line: help with examples, wrong usage, and where the output goes."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from gcm.cli import main
+from gcm.cli import options as cli_options
+
+Gcm = Callable[..., tuple[int, str, str]]
+
+
+@pytest.mark.parametrize("command", ["check", "show", "draw", "run"])
+def test_each_command_has_help_with_examples(gcm: Gcm, command: str) -> None:
+    code, out, _ = gcm(command, "--help")
+    assert code == 0
+    assert out.startswith(f"usage: gcm {command} ")
+    assert f"examples:\n  gcm {command} " in out
+
+
+def test_the_help_lists_the_commands(gcm: Gcm) -> None:
+    code, out, _ = gcm("--help")
+    assert code == 0
+    for line in (
+        "check     report every fault of every file",
+        "show      show the tree of components of an assembly",
+        "draw      draw an assembly as an SVG picture",
+        "run       make an assembly in this process and run it",
+        "  gcm run hello.fractal               make it, start it, call `run`",
+    ):
+        assert line in out
+
+
+def test_the_version_is_told(gcm: Gcm) -> None:
+    code, out, _ = gcm("--version")
+    assert code == 0
+    assert out.startswith("gcm ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "the following arguments are required: COMMAND"),
+        (("fly",), "invalid choice: 'fly'"),
+        (("check",), "the following arguments are required: FILE"),
+        (("check", "--format", "yaml", "a"), "invalid choice: 'yaml'"),
+        (("run", "a", "--set", "x"), "argument --set: 'x' is not NAME=VALUE"),
+        (("run", "a", "--set", " =1"), "argument --set: ' =1' is not NAME=VALUE"),
+        (("show", "a", "--form", "json"), "unrecognized arguments: --form json"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(gcm: Gcm, arguments: tuple[str, ...], complaint: str) -> None:
+    code, out, err = gcm(*arguments)
+    assert (code, out) == (2, "")
+    assert complaint in err
+
+
+def test_settings_keep_everything_behind_the_first_equals_sign() -> None:
+    options = cli_options.build_parser().parse_args(
+        ["run", "a.fractal", "--set", "x=1=2", "--set", " y = z ", "--path", "p", "--path", "q"]
+    )
+    assert options.settings == [("x", "1=2"), ("y", " z ")]
+    assert options.path == ["p", "q"]
+
+
+def test_the_help_is_shown_without_loading_what_the_commands_need() -> None:
+    program = (
+        "import sys\n"
+        "from gcm.cli import main\n"
+        "try:\n"
+        "    main(['--help'])\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "print(sorted({'gcm.adl', 'gcm.drawing', 'numpy', 'lxml', 'rich'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_text_that_the_terminal_cannot_show_is_no_error(
+    hello: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, encoding="ascii"))
+    assert main(["show", hello]) == 0
+    assert b"\\u251c\\u2500 server run: Runnable \\u2192 client.run" in shown.getvalue()
