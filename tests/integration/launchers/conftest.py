@@ -193,11 +193,11 @@ def launcher(request: pytest.FixtureRequest, running_sshd: Sshd | None) -> Itera
         yield opened
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=WAYS[:2])
 def own_launcher(
     request: pytest.FixtureRequest, running_sshd: Sshd | None, local: LocalLauncher
 ) -> Iterator[GuardSession]:
-    """Every kind of launcher in turn, for a test that closes it."""
+    """A near and a far launcher in turn, for a test that closes it."""
     with open_way(request.param, local, running_sshd) as opened:
         yield opened
 

@@ -46,8 +46,7 @@ if os.fork() == 0:
     os.setsid()
     say(); time.sleep(1000); os._exit(0)
 say()
-if sys.argv[1] == "stay":
-    time.sleep(1000)
+sys.stdin.readline()
 """
 MEMBERS = 4
 
@@ -230,7 +229,7 @@ def test_kill_reaches_the_whole_family(
     own_launcher: GuardSession, wait_gone: Callable[[list[int], float], list[int]]
 ) -> None:
     family = Numbers(MEMBERS)
-    process = own_launcher.start(python(FAMILY, "stay"), family)
+    process = own_launcher.start(python(FAMILY), family)
     assert family.complete.wait(20)
     process.kill()
     assert process.wait(10) == Exit(signal=signal.SIGKILL)
@@ -243,8 +242,9 @@ def test_what_a_command_leaves_behind_ends_after_it(
     own_launcher: GuardSession, wait_gone: Callable[[list[int], float], list[int]]
 ) -> None:
     family = Numbers(MEMBERS)
-    process = own_launcher.start(python(FAMILY, "go"), family)
+    process = own_launcher.start(python(FAMILY), family)
     assert family.complete.wait(20)
+    process.write(b"go\n")
     assert process.wait(10) == Exit(code=0)
     own_launcher.close()
     assert wait_gone(family.pids, 5) == []

@@ -123,7 +123,7 @@ def test_settings_reach_every_rank_and_stdin_reaches_the_first(
     assert said[1, Stream.OUTPUT] == ["a b "]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_signal_to_mpiexec_ends_the_ranks(
     local: LocalLauncher,
     mpi: Mpi,
