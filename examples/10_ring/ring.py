@@ -1,0 +1,30 @@
+"""A token goes around: every rank of a cluster adds its number, and the first checks the sum.
+
+Plain mpi4py: `COMM_WORLD` is the native world of the cluster the rank runs in.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from mpi4py import MPI
+
+
+def main() -> int:
+    """Pass the token once around the ring; return the exit code."""
+    world = MPI.COMM_WORLD
+    rank, size = world.Get_rank(), world.Get_size()
+    print(f"rank {rank} of {size} on {MPI.Get_processor_name()}", flush=True)
+    before, after = (rank - 1) % size, (rank + 1) % size
+    if rank == 0:
+        world.send(0, after)
+        token = world.recv(source=before)
+        right = token == size * (size - 1) // 2
+        print(f"the token came back with {token}: {'right' if right else 'wrong'}", flush=True)
+        return 0 if right else 1
+    world.send(world.recv(source=before) + rank, after)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The running machine: it executes a deployment plan and sees everything to its end."""

@@ -1,0 +1,148 @@
+"""What can happen to a run, and what is to be done about it: the words of the run's machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# --- events -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Nothing has been done yet; it may begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepUp:
+    """A step of the plan is up, or done when it is one that ends."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailed:
+    """A step of the plan will not come up; `why` is the whole message."""
+
+    step: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankReady:
+    """A rank has reported to its front-end."""
+
+    rank: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankEnded:
+    """The program of a rank has ended; `why` says more where the code alone does not."""
+
+    rank: str
+    code: int
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded:
+    """The native MPI of a cluster has ended, and with it all its ranks."""
+
+    cluster: str
+    code: int
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyEnded:
+    """The user's assembly has nothing more to do."""
+
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceLost:
+    """The front-end of a cluster, or the way to it, has gone without being asked."""
+
+    cluster: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceClosed:
+    """The front-end of a cluster has ended, as asked."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """Somebody pressed Ctrl-C."""
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """The program that holds the machine wants it to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed; what is due is in the machine's deadline."""
+
+
+Event = (
+    Begin
+    | StepUp
+    | StepFailed
+    | RankReady
+    | RankEnded
+    | JobEnded
+    | AssemblyEnded
+    | PlaceLost
+    | PlaceClosed
+    | Interrupt
+    | Halt
+    | Tick
+)
+
+# --- effects ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a step; report when it is up."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Let the application run on every rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Ask the places to end in order, and report each when it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """End everything at once, and report each place when it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Tell the user that a part of the machine is in another state."""
+
+    path: str
+    state: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """There is nothing left; the run ended with this code."""
+
+    code: int
+
+
+Effect = Start | Go | Stop | Kill | Show | Finish

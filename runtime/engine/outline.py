@@ -1,0 +1,68 @@
+"""What the machine of a run needs to know of a plan: steps, their needs, ranks and paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runtime.deployment.assembly import Level
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.steps import Step, StepKind
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A plan reduced to names.
+
+    `steps` maps each opening step to what has to be up before, `places` each front-end step to its
+    cluster, `ranks` each cluster that has some to its ranks, `paths` each step and `rank_paths`
+    each rank to where it stands in the tree that users see.
+    """
+
+    steps: Mapping[str, frozenset[str]]
+    start: str
+    places: Mapping[str, str]
+    ranks: Mapping[str, tuple[str, ...]]
+    paths: Mapping[str, str]
+    rank_paths: Mapping[str, str]
+    closing: tuple[str, ...] = ()
+    has_assembly: bool = False
+
+    @property
+    def all_ranks_steps(self) -> frozenset[str]:
+        """Return the steps that start ranks."""
+        return frozenset(f"ranks:{cluster}" for cluster in self.ranks)
+
+
+def outline_of(plan: DeploymentPlan) -> Outline:
+    """Return the outline of a plan."""
+    parts = list(plan.components().walk())
+    paths = {part.identifier: part.path for part in parts}
+    clusters = [cluster for cluster in plan.deployment.clusters() if cluster.ranks]
+    return Outline(
+        steps={step.name: frozenset(step.depends_on) for step in plan.steps},
+        start=next(step.name for step in plan.steps if step.kind is StepKind.START),
+        places={
+            step.name: step.name.partition(":")[2]
+            for step in plan.steps
+            if step.kind is StepKind.FRONT_END
+        },
+        ranks={
+            cluster.identifier: tuple(f"{cluster.identifier}:{n}" for n in range(cluster.ranks))
+            for cluster in clusters
+        },
+        paths={step.name: _path(step, paths) for step in (*plan.steps, *plan.closing)},
+        rank_paths={part.identifier: part.path for part in parts if part.level is Level.WRAPPER},
+        closing=tuple(step.name for step in plan.closing),
+        has_assembly=plan.deployment.assembly is not None,
+    )
+
+
+def _path(step: Step, paths: Mapping[str, str]) -> str:
+    """Return the component that a step is about, or a place of its own below the grid."""
+    about = step.name.partition(":")[2]
+    if about in ("grid", "") or step.kind in (StepKind.START, StepKind.ASSEMBLE):
+        return "/grid"
+    if about in paths:
+        return paths[about]
+    return f"/grid/{about}"

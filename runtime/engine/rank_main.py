@@ -1,0 +1,93 @@
+"""The life of a rank: tag the output, find the front-end, start MPI, wait for all, run, report."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from runtime.engine.rank_options import RankOptions
+from runtime.launchers.ranks import rank_of_environment, tag_output
+
+TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
+if TYPE_CHECKING:
+    from typing import Any
+
+    from runtime.engine.rank_link import RankLink
+
+GRACE = 3.0  # seconds between the polite and the final end of a rank whose front-end has gone
+SIGTERM, SIGKILL = 15, 9
+
+
+def main(words: list[str]) -> int:
+    """Run as a rank; return its exit code."""
+    rank = rank_of_environment()
+    tag_output(rank)
+    options = RankOptions(words)
+    from runtime.engine.rank_link import RankLink
+
+    name = f"{options.cluster}:{rank}"
+    try:
+        link = RankLink(options.room, name)
+    except Exception as error:  # whatever it is, the front-end waits and stderr is the only way
+        print(f"rank {name} cannot reach its front-end: {error}", file=sys.stderr)
+        return 1
+    try:
+        facts = _facts(options.kind)
+    except Exception as error:  # an MPI that cannot be loaded raises all kinds of errors
+        link.note("unable", f"{type(error).__name__}: {error}", sys.executable)
+        return 1
+    link.call("ready", facts)
+    return _run(options, link)
+
+
+def _facts(kind: str) -> dict[str, Any]:
+    """Return what a rank says about itself; a native program starts its MPI itself."""
+    facts = {"pid": os.getpid(), "host": os.uname().nodename, "cwd": os.getcwd()}
+    if kind == "executable":
+        return {**facts, "rank": rank_of_environment(), "size": None, "mpi": ""}
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    library = MPI.Get_library_version().splitlines()[0].strip("\0 ")
+    return {**facts, "rank": world.Get_rank(), "size": world.Get_size(), "mpi": library}
+
+
+def _run(options: RankOptions, link: RankLink) -> int:
+    import _thread
+
+    control = _Control()
+    _thread.start_new_thread(link.listen, (control.hear,))
+    if options.kind == "executable":
+        from runtime.engine.rank_program import run_executable
+
+        code, why = run_executable(options.path, options.arguments, control.watch), ""
+    else:
+        from runtime.engine.rank_program import run_program
+
+        code, why = run_program(options.kind, options.path, options.arguments)
+    control.ended = True
+    link.note("ended", code, why)
+    return code
+
+
+class _Control:
+    """Ends the rank when the front-end says so or has gone."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._pid = os.getpid()
+
+    def watch(self, child: int) -> None:
+        """Mean a child of this process from now on."""
+        self._pid = child
+
+    def hear(self, operation: str) -> None:
+        """Do what the front-end says."""
+        if operation == "stop":
+            os.kill(self._pid, SIGTERM)
+        elif operation == "lost" and not self.ended:
+            import time
+
+            os.kill(self._pid, SIGTERM)
+            time.sleep(GRACE)
+            os.kill(self._pid, SIGKILL)

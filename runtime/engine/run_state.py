@@ -1,0 +1,342 @@
+"""The state of a run as a pure machine: events in, effects out, time handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from runtime.engine.events import (
+    AssemblyEnded,
+    Begin,
+    Effect,
+    Event,
+    Finish,
+    Go,
+    Halt,
+    Interrupt,
+    JobEnded,
+    Kill,
+    PlaceClosed,
+    PlaceLost,
+    RankEnded,
+    RankReady,
+    Show,
+    Start,
+    StepFailed,
+    StepUp,
+    Stop,
+    Tick,
+)
+from runtime.engine.outline import Outline
+
+INTERRUPTED, NEVER_STARTED, LOST = 130, 3, 1
+
+
+class State(StrEnum):
+    """Where a run is between nothing and nothing."""
+
+    PLANNED = "planned"
+    STARTING = "starting"
+    HANDSHAKING = "handshaking"
+    RUNNING = "running"
+    ENDING = "ending"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many seconds to wait for what."""
+
+    start: float = 120.0
+    """From the beginning until the application runs."""
+    settle: float = 5.0
+    """For the other clusters, once the ranks of one have ended badly."""
+    grace: float = 6.0
+    """For everything to end in order once asked."""
+
+
+class IllegalEvent(Exception):
+    """An event that cannot happen in this state; the machine is as it was."""
+
+
+@dataclass(slots=True)
+class RunState:
+    """One run. `handle` is the only way in; what it returns has to be done in that order."""
+
+    outline: Outline
+    patience: Patience = field(default_factory=Patience)
+    state: State = State.PLANNED
+    deadline: float | None = None
+    errors: list[str] = field(default_factory=list)
+    codes: dict[str, int] = field(default_factory=dict)
+    """The exit code of every rank that has ended."""
+    _first_code: int = 0
+    _blamed: str = ""
+    _started: set[str] = field(default_factory=set)
+    _up: set[str] = field(default_factory=set)
+    _ready: set[str] = field(default_factory=set)
+    _jobs: set[str] = field(default_factory=set)
+    _assembly_runs: bool = False
+    _open: set[str] = field(default_factory=set)
+    _closing: set[str] = field(default_factory=set)
+    _outcome: int | None = None
+    _killed: bool = False
+    _stopping: bool = False
+    _now: float = 0.0
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Return what an event leads to; raises IllegalEvent, and then nothing has changed."""
+        action = TRANSITIONS.get((self.state, type(event)))
+        if action is None:
+            raise IllegalEvent(f"{type(event).__name__} cannot happen while {self.state}")
+        self._now = now
+        return list(action(self, event))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Return what has been started but is not up yet: ranks by name, else steps."""
+        steps = [one for one in self.outline.steps if one in self._started - self._up]
+        ranks = [
+            rank
+            for cluster, names in self.outline.ranks.items()
+            if f"ranks:{cluster}" in steps
+            for rank in names
+            if rank not in self._ready
+        ]
+        others = [one for one in steps if not one.startswith(("ranks:", "handshake:"))]
+        return tuple(f"rank {rank}" for rank in ranks) + tuple(others)
+
+    # --- up to the start of the application ---------------------------------------------------
+
+    def _begin(self, _: Begin) -> Iterable[Effect]:
+        self.state = State.STARTING
+        self.deadline = self._now + self.patience.start
+        yield from self._start_what_can()
+
+    def _start_what_can(self) -> Iterable[Effect]:
+        """Start every step whose dependencies are up."""
+        for name, needs in self.outline.steps.items():
+            if name in self._started or not needs <= self._up:
+                continue
+            self._started.add(name)
+            if name == self.outline.start:
+                yield from self._go()
+                continue
+            if name in self.outline.places:
+                self._open.add(self.outline.places[name])
+            yield Show(self.outline.paths[name], "starting", name.partition(":")[0])
+            yield Start(name)
+        if self.state is State.STARTING and self.outline.all_ranks_steps <= self._started:
+            self.state = State.HANDSHAKING
+
+    def _go(self) -> Iterable[Effect]:
+        self.state = State.RUNNING
+        self.deadline = None
+        self._up.add(self.outline.start)
+        self._jobs = set(self.outline.ranks)
+        self._assembly_runs = self.outline.has_assembly
+        yield Go()
+        for path in self.outline.rank_paths.values():
+            yield Show(path, "running")
+        yield from self._end_if_all_ended()
+
+    def _step_up(self, event: StepUp) -> Iterable[Effect]:
+        self._up.add(event.step)
+        yield Show(self.outline.paths[event.step], "up", event.step.partition(":")[0])
+        yield from self._start_what_can()
+
+    def _step_failed(self, event: StepFailed) -> Iterable[Effect]:
+        yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
+        yield from self._fail(event.why, NEVER_STARTED)
+
+    def _rank_ready(self, event: RankReady) -> Iterable[Effect]:
+        self._ready.add(event.rank)
+        yield Show(self.outline.rank_paths[event.rank], "ready")
+
+    def _too_early(self, event: RankEnded | JobEnded) -> Iterable[Effect]:
+        """A rank or a job has ended before the application began."""
+        if isinstance(event, RankEnded):
+            yield Show(self.outline.rank_paths[event.rank], "failed", f"exit code {event.code}")
+            what = f"{event.rank}: the rank ended with code {event.code} before the application ran"
+        else:
+            what = f"{event.cluster}: its MPI ended with code {event.code} before all ranks came"
+        yield from self._fail(event.why or what, NEVER_STARTED)
+
+    def _late_start(self, _: Tick) -> Iterable[Effect]:
+        if self.deadline is not None and self._now >= self.deadline:
+            waited = f"{self.patience.start:g} s"
+            missing = ", ".join(self.missing[:8]) or "the handshake"
+            more = f" and {len(self.missing) - 8} more" if len(self.missing) > 8 else ""
+            what = f"not everything was up within {waited}; still missing: {missing}{more}"
+            cure = "Look at the output above, or allow more time with the option start-timeout"
+            yield from self._fail(f"{what}. {cure}", NEVER_STARTED)
+
+    # --- while the application runs -----------------------------------------------------------
+
+    def _rank_ended(self, event: RankEnded) -> Iterable[Effect]:
+        self.codes.setdefault(event.rank, event.code)
+        if event.why:
+            self.errors.append(event.why)
+        self._note_code(event.code, event.rank)
+        word = "done" if event.code == 0 else "failed"
+        yield Show(self.outline.rank_paths[event.rank], word, f"exit code {event.code}")
+
+    def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
+        self._jobs.discard(event.cluster)
+        if event.code and event.why:
+            self.errors.append(event.why)
+        self._note_code(event.code, event.cluster)
+        word = "done" if event.code == 0 else "failed"
+        yield Show(self.outline.paths[f"ranks:{event.cluster}"], word, f"exit code {event.code}")
+        yield from self._end_if_all_ended()
+
+    def _note_code(self, code: int, who: str) -> None:
+        """Keep the first bad code, and give all others a while to end by themselves."""
+        if code and not self._first_code:
+            self._first_code, self._blamed = code, who
+            self.deadline = self._now + self.patience.settle
+
+    def _assembly_ended(self, event: AssemblyEnded) -> Iterable[Effect]:
+        self._assembly_runs = False
+        self._note_code(event.code, "the assembly")
+        yield from self._end_if_all_ended()
+
+    def _end_if_all_ended(self) -> Iterable[Effect]:
+        if self._jobs or self._assembly_runs:
+            return
+        self.state = State.ENDING
+        self.deadline = None
+        self._closing = set(self.outline.closing)
+        for step in self.outline.closing:
+            yield Start(step)
+        if not self._closing:
+            yield from self._stop()
+
+    def _settled(self, _: Tick) -> Iterable[Effect]:
+        if self.deadline is not None and self._now >= self.deadline:
+            left = ", ".join(sorted(self._jobs)) or "the assembly"
+            why = (
+                f"{self._blamed} ended with code {self._first_code}, and what was left ({left}) "
+                f"did not end within {self.patience.settle:g} s and was stopped"
+            )
+            yield from self._fail(why, self._first_code)
+
+    def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
+        self._open.discard(event.cluster)
+        self._jobs.discard(event.cluster)
+        yield Show(self.outline.paths[f"front-end:{event.cluster}"], "lost")
+        before = self.state in (State.STARTING, State.HANDSHAKING)
+        yield from self._fail(event.why, NEVER_STARTED if before else self._first_code or LOST)
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def _fail(self, why: str, code: int) -> Iterable[Effect]:
+        self.errors.append(why)
+        self._outcome = code
+        yield from self._stop()
+
+    def _halt(self, _: Halt) -> Iterable[Effect]:
+        if not self._stopping:
+            self._outcome = self._first_code
+            yield from self._stop()
+
+    def _interrupt(self, _: Interrupt) -> Iterable[Effect]:
+        if not self._stopping:
+            self._outcome = INTERRUPTED
+            yield from self._stop()
+        elif not self._killed:
+            yield from self._kill()
+
+    def _interrupt_before(self, _: Interrupt | Halt) -> Iterable[Effect]:
+        self.state = State.FAILED
+        yield Finish(INTERRUPTED)
+
+    def _stop(self) -> Iterable[Effect]:
+        self.state = State.ENDING
+        self._stopping = True
+        self.deadline = self._now + self.patience.grace
+        yield Stop()
+        yield from self._finish_if_closed()
+
+    def _kill(self) -> Iterable[Effect]:
+        self._killed = True
+        self.deadline = None
+        yield Kill()
+
+    def _overdue(self, _: Tick) -> Iterable[Effect]:
+        if self.deadline is not None and self._now >= self.deadline:
+            yield from self._kill()
+
+    def _closing_step_done(self, event: StepUp | StepFailed) -> Iterable[Effect]:
+        """Files have come home, or not; a late word of an opening step changes nothing."""
+        if event.step not in self._closing:
+            return
+        self._closing.discard(event.step)
+        if isinstance(event, StepFailed):
+            self.errors.append(event.why)
+            self._first_code = self._first_code or LOST
+        if not self._closing and not self._stopping:
+            yield from self._stop()
+
+    def _late_rank(self, event: RankEnded) -> Iterable[Effect]:
+        self.codes.setdefault(event.rank, event.code)
+        yield Show(self.outline.rank_paths[event.rank], "done", f"exit code {event.code}")
+
+    def _place_closed(self, event: PlaceClosed | PlaceLost) -> Iterable[Effect]:
+        self._open.discard(event.cluster)
+        yield Show(self.outline.paths[f"front-end:{event.cluster}"], "ended")
+        if self._stopping:
+            yield from self._finish_if_closed()
+        elif isinstance(event, PlaceLost):
+            yield from self._fail(event.why, self._first_code or LOST)
+
+    def _finish_if_closed(self) -> Iterable[Effect]:
+        if self._open:
+            return
+        self.deadline = None
+        code = self._first_code if self._outcome is None else self._outcome
+        self.state = State.DONE if code == 0 else State.FAILED
+        yield Finish(code)
+
+    def _nothing(self, _: Event) -> Iterable[Effect]:
+        return ()
+
+
+_Action = Callable[..., Iterable[Effect]]
+_S, _R = State, RunState
+_BEFORE = (_S.STARTING, _S.HANDSHAKING)
+_TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
+    ((_S.PLANNED,), Begin, _R._begin),
+    ((_S.PLANNED,), Interrupt, _R._interrupt_before),
+    ((_S.PLANNED,), Halt, _R._interrupt_before),
+    (_BEFORE, StepUp, _R._step_up),
+    (_BEFORE, StepFailed, _R._step_failed),
+    (_BEFORE, RankReady, _R._rank_ready),
+    (_BEFORE, RankEnded, _R._too_early),
+    (_BEFORE, JobEnded, _R._too_early),
+    (_BEFORE, Tick, _R._late_start),
+    ((_S.RUNNING,), RankEnded, _R._rank_ended),
+    ((_S.RUNNING,), JobEnded, _R._job_ended),
+    ((_S.RUNNING,), AssemblyEnded, _R._assembly_ended),
+    ((_S.RUNNING,), Tick, _R._settled),
+    ((*_BEFORE, _S.RUNNING), PlaceLost, _R._place_lost),
+    ((*_BEFORE, _S.RUNNING, _S.ENDING), Interrupt, _R._interrupt),
+    ((*_BEFORE, _S.RUNNING, _S.ENDING), Halt, _R._halt),
+    ((_S.ENDING,), StepUp, _R._closing_step_done),
+    ((_S.ENDING,), StepFailed, _R._closing_step_done),
+    ((_S.ENDING,), RankReady, _R._nothing),
+    ((_S.ENDING,), RankEnded, _R._late_rank),
+    ((_S.ENDING,), JobEnded, _R._nothing),
+    ((_S.ENDING,), AssemblyEnded, _R._nothing),
+    ((_S.ENDING,), Tick, _R._overdue),
+    ((_S.ENDING,), PlaceLost, _R._place_closed),
+    ((_S.ENDING,), PlaceClosed, _R._place_closed),
+)
+TRANSITIONS: dict[tuple[State, type], _Action] = {
+    (state, event): action
+    for states, event, action in _TABLE
+    for state in states
+}
+"""Which action each event leads to in each state; a pair that is not here cannot happen."""
