@@ -49,6 +49,8 @@ class Command:
 
     def __post_init__(self) -> None:
         """Refuse what no system can start; raises ValueError."""
+        if isinstance(self.argv, str):
+            raise ValueError(f"argv is a list of words, not one text: {self.argv!r}")
         if not self.argv or not self.argv[0]:
             raise ValueError("a command needs at least the name of a program")
         texts = [*self.argv, self.cwd, *self.environment]

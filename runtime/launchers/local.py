@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import os
 import selectors
+import signal
 import socket
 import subprocess
 import threading
@@ -19,6 +20,8 @@ from runtime.launchers.guard import GRACE
 from runtime.launchers.guarded import shielded
 from runtime.launchers.lines import Tail
 from runtime.launchers.session import GuardSession, broken
+
+LAST_PATIENCE = 2 * GRACE + 4  # seconds for a guard to end everything, remove folders and go
 
 
 class LocalLauncher(GuardSession):
@@ -70,7 +73,10 @@ class LocalLauncher(GuardSession):
             raise RuntimeError("a launcher cannot be closed from its own callbacks")
         self._closing = True
         self._stir()
-        self._thread.join()
+        self._thread.join(LAST_PATIENCE)
+        if self._thread.is_alive():
+            self._guard.kill()  # it was stopped, or hangs in a file system
+            self._thread.join()
 
     def _stir(self) -> None:
         with suppress(OSError):  # full: it is awake anyway; closed: nobody is left to wake
@@ -153,7 +159,7 @@ class LocalLauncher(GuardSession):
     def _let_go(self) -> None:
         """Reap the guard and tell whoever still waits why there is nothing to wait for."""
         try:
-            code = self._guard.wait(2 * GRACE + 1)
+            code = self._guard.wait(LAST_PATIENCE)
         except subprocess.TimeoutExpired:
             self._guard.kill()
             code = self._guard.wait()
@@ -165,6 +171,14 @@ class LocalLauncher(GuardSession):
         if self._closing:
             self.lose(LauncherClosed("the launcher was closed", place=self.place))
         else:
+            self._kill_orphans()
             self._complaints.finish()
             cause = "\n".join(self._complaints.lines)
             self.lose(broken(self.place, f"the guard ended by itself (status {code})", cause))
+
+    def _kill_orphans(self) -> None:
+        """End the commands a guard left that was killed itself; wanderers cannot be found."""
+        for process in self._running():
+            if process.pid is not None:
+                with suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)

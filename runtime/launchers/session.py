@@ -75,6 +75,11 @@ class GuardSession:
         for process in processes:
             process.is_done(fault)
 
+    def _running(self) -> list[GuardedProcess]:
+        """Return the commands that have not ended as far as is known."""
+        with self._changed:
+            return list(self._processes.values())
+
     def _describe_wait(self) -> str:
         """Return what has been heard from a place that is not ready yet."""
         return ""

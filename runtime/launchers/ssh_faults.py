@@ -70,6 +70,12 @@ _FAULTS = (
         "nothing came back from the host",
         "Check that it is up, and whether it can only be reached through a front-end",
     ),
+    _Fault(
+        "kex_exchange_identification|Connection reset by|Connection closed by",
+        ConnectionRefused,
+        "the host closed the connection before it let anyone in",
+        "It may take only few connections at once (MaxStartups in its sshd_config) or ban this one",
+    ),
 )
 
 

@@ -15,7 +15,10 @@ from typing import Protocol
 import pytest
 
 from runtime.launchers import family
+from runtime.launchers.base import Command
+from runtime.launchers.errors import ConnectionLost
 from runtime.launchers.hops import Hop
+from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import Flavour, MpiJob, mpi_command
 
 LIMIT = 5.0
@@ -149,3 +152,15 @@ def test_a_guard_that_is_asked_to_end_cleans_up_first(tmp_path: Path, wait_gone:
         assert wait_gone([guard, *started], LIMIT) == []
         assert not Path(there["folder"]).exists()
         launcher.kill()
+
+
+def test_a_guard_that_is_killed_is_told_and_its_commands_end(
+    local: LocalLauncher, wait_gone: Gone
+) -> None:
+    process = local.start(Command(("sleep", "1000")))
+    process.started(10)
+    assert process.pid is not None
+    os.kill(local.ready().guard, signal.SIGKILL)
+    with pytest.raises(ConnectionLost, match=r"the guard ended by itself \(status -9\)"):
+        process.wait(10)
+    assert wait_gone([process.pid], 5) == []

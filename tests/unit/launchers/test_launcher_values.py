@@ -38,6 +38,8 @@ def test_a_command_that_cannot_be_started_anywhere_is_refused() -> None:
         Command(())
     with pytest.raises(ValueError, match="at least the name"):
         Command(("",))
+    with pytest.raises(ValueError, match="a list of words, not one text: 'ls -l'"):
+        Command("ls -l")
     for bad in (Command, lambda argv: Command(("a",), {"A": argv[0]})):
         with pytest.raises(ValueError, match="NUL character"):
             bad(("a\0b",))
@@ -98,6 +100,7 @@ def test_a_configuration_says_everything_about_every_hop() -> None:
         ("ssh: connect to host x port 1: Connection refused", errors.ConnectionRefused),
         ("ssh: connect to host x port 1: Connection timed out", errors.HostUnreachable),
         ("ssh: connect to host x port 1: No route to host", errors.HostUnreachable),
+        ("kex_exchange_identification: read: Connection reset by peer", errors.ConnectionRefused),
         ("something new", errors.SshFailed),
     ],
 )
