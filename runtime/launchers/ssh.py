@@ -29,9 +29,9 @@ USER_FILE = Path("~/.ssh/config")
 
 # Run by /bin/sh at the far end: become the first Python that is new enough, or tell what was found.
 _FIND_PYTHON = (
-    "for p in {pythons}; do"
+    'l="$1"; shift; for p in {pythons}; do'
     ' if "$p" -I -c "import sys;sys.exit(sys.version_info<(3,11))" </dev/null >/dev/null 2>&1;'
-    ' then exec "$p" -I -S -c "$0" "$@"; fi; done;'
+    ' then exec "$p" -I -S -c "$l" "$@"; fi; done;'
     " for p in {pythons}; do"
     ' echo "{found} $p: $("$p" -V 2>&1 </dev/null | head -n 1)" >&2; done; exit {status}'
 )
@@ -95,7 +95,7 @@ class SshLauncher(GuardSession):
         timeout = max(1, int(self._patience / 2))
         config.write_text(configuration(hops, user_file, timeout), encoding="utf-8")
         script = _FIND_PYTHON.format(pythons=python or PYTHONS, found=FOUND, status=NO_PYTHON)
-        words = ["exec", "/bin/sh", "-c", *(f"'{word}'" for word in (script, bootstrap.loader()))]
+        words = ["exec", "/bin/sh", "-c", f"'{script}'", "gcm", f"'{bootstrap.loader()}'"]
         words += ["gcm-guard", *marker]
         argv = (ssh, "-T", "-e", "none", "-F", str(config), aliases(hops)[-1], " ".join(words))
         return Command(argv, {"SSH_ASKPASS": None, "SSH_ASKPASS_REQUIRE": None})
