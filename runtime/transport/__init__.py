@@ -1,0 +1,1 @@
+"""Carries calls between processes: frames, credentials, streams, and the channel over them."""

@@ -1,0 +1,398 @@
+"""The channel: calls in both directions between two processes, over one stream."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from gcm.interfaces.future import Future
+from gcm.invocation import Invocation
+from runtime.transport.errors import ChannelClosed, FrameError, NotSendable, TransportError
+from runtime.transport.frames import MOST_BYTES, Frame, FrameReader, Part
+from runtime.transport.messages import (
+    CALL,
+    FAILURE,
+    NOTE,
+    PLAIN,
+    RESULT,
+    Codec,
+    Target,
+    arguments_of,
+    call_frame,
+    failure_frame,
+    outcome_of,
+    result_frame,
+    target_of,
+)
+from runtime.transport.outbox import SEND_LIMIT, Outbox
+from runtime.transport.reactor import Reactor, Timer
+from runtime.transport.streams import Stream
+
+_log = logging.getLogger(__name__)
+
+_READS_AT_ONCE = 16
+_LINGER_SECONDS = 2.0
+
+
+class Request:
+    """A call that came in: where it goes is known, its arguments are not opened yet."""
+
+    __slots__ = ("_codec", "_frame", "channel", "target")
+
+    def __init__(self, frame: Frame, channel: Channel, codec: Codec) -> None:
+        self._frame = frame
+        self._codec = codec
+        self.channel = channel
+        self.target: Target = target_of(frame)
+
+    @property
+    def is_note(self) -> bool:
+        """Whether nobody waits for an answer."""
+        return self._frame.kind == NOTE
+
+    def invocation(self) -> Invocation:
+        """Open the arguments; that may import modules, so do it off the reactor's thread.
+
+        Raises:
+            NotSendable: they cannot be rebuilt in this process.
+        """
+        args, kwargs = arguments_of(self._frame, self._codec)
+        to = self.target
+        return Invocation(to.component, to.interface, to.operation, args, kwargs, to.client)
+
+    def __str__(self) -> str:
+        """Return where the call goes."""
+        return str(self.target)
+
+
+Handler = Callable[[Request], Future[Any] | None]
+"""What serves the calls that come in; it is called on the reactor's thread and must not wait."""
+
+Relay = Callable[[str], "Channel | None"]
+"""Tells over which other channel calls to a component go on, unopened; None: they are for here."""
+
+Outcome = Callable[[Frame | ChannelClosed], None]
+
+
+class Channel:
+    """A `Caller` whose components live in another process.
+
+    Any thread may call. A thread whose call finds more than `send_limit` bytes waiting to leave
+    waits too, and so does one that sends large arrays, until they have left; calls made on the
+    reactor's thread never wait. When the connection ends, every call that waits fails with
+    `ChannelClosed`, which names the peer and what was awaited.
+
+    >>> channel = Channel(reactor, SocketStream(connected), "0:1", serve).open()  # doctest: +SKIP
+    >>> channel.call(Invocation("/app/worker", "work", "step", (1,))).result()    # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        stream: Stream,
+        peer: str,
+        handler: Handler | None = None,
+        *,
+        relay: Relay | None = None,
+        codec: Codec = PLAIN,
+        most_bytes: int = MOST_BYTES,
+        send_limit: int = SEND_LIMIT,
+    ) -> None:
+        self._reactor = reactor
+        self._stream = stream
+        self._handler = handler
+        self._relay = relay
+        self._codec = codec
+        self._reader = FrameReader(most_bytes)
+        self._outbox = Outbox(stream, self._ask_for_room, send_limit)
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, tuple[object, Outcome]] = {}
+        self._ended: ChannelClosed | None = None
+        self._closing = False
+        self._linger: Timer | None = None
+        self._when_closed: list[Callable[[ChannelClosed], None]] = []
+        self._sources: set[Channel] = set()
+        self._held_by: set[Channel] = set()
+        self._wants_write = False
+        self.peer = peer
+        self.received_bytes = 0
+        self.calls = 0
+
+    # -- for those who call ----------------------------------------------------------------------
+
+    def open(self, received: bytes = b"") -> Channel:
+        """Begin to read; `received` is what came with the handshake."""
+        self._reactor.soon(lambda: self._begin(received))
+        return self
+
+    def call(self, invocation: Invocation) -> Future[Any]:
+        """Send `invocation` off and return the future of its result."""
+        future: Future[Any] = Future(f"{invocation} at {self.peer}")
+        future.set_running_or_notify_cancel()
+
+        def arrived(outcome: Frame | ChannelClosed) -> None:
+            if isinstance(outcome, ChannelClosed):
+                future.set_exception(outcome)
+                return
+            try:
+                result = outcome_of(outcome, self.peer, self._codec)
+            except Exception as error:  # it is what the call raised
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        number = self._await(future.about, arrived)
+        if number:
+            try:
+                self._send(self._frame(CALL, number, invocation))
+            except (NotSendable, FrameError) as error:
+                self._waiting.pop(number, None)
+                future.set_exception(error)
+        return future
+
+    def note(self, invocation: Invocation) -> None:
+        """Send `invocation` off without ever hearing what became of it.
+
+        Raises:
+            ChannelClosed: the connection has ended.
+            NotSendable: an argument cannot be pickled.
+        """
+        if not self._send(self._frame(NOTE, 0, invocation)):
+            raise self._closed_error(invocation)
+
+    def close(self) -> None:
+        """Hang up once everything that was sent has left, or after two seconds; twice is once."""
+        self._reactor.soon(self._close)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection has ended."""
+        return self._ended is not None
+
+    @property
+    def sent_bytes(self) -> int:
+        """How many bytes have left."""
+        return self._outbox.sent
+
+    def when_closed(self, call: Callable[[ChannelClosed], None]) -> None:
+        """Call once the connection has ended, from the reactor's thread; at once if it has."""
+        with self._lock:
+            if self._ended is None:
+                self._when_closed.append(call)
+                return
+            ended = self._ended
+        call(ended)
+
+    def __repr__(self) -> str:
+        """Return the peer and the state."""
+        return f"<channel to {self.peer}, {'closed' if self._ended else 'open'}>"
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    def _frame(self, kind: int, number: int, call: Invocation) -> Frame:
+        target = Target(call.component, call.interface, call.operation, call.client)
+        return call_frame(kind, number, target, (call.args, dict(call.kwargs)), self._codec)
+
+    def _await(self, about: object, arrived: Outcome) -> int:
+        """Wait for an outcome under a fresh number; 0 if none can come, which was told then."""
+        with self._lock:
+            if self._ended is None:
+                number = next(self._numbers)
+                self._waiting[number] = about, arrived
+                self.calls += 1
+                return number
+        arrived(self._closed_error(about))
+        return 0
+
+    def _send(self, frame: Frame, *, owned: bool = False) -> bool:
+        parts: list[Part] = [frame.head(), *frame.parts]
+        if owned or self._reactor.is_own_thread():
+            return self._outbox.put_now(parts, owned=owned)
+        return self._outbox.put(parts)
+
+    def _ask_for_room(self) -> None:
+        self._reactor.soon(self._writable)
+
+    def _writable(self) -> None:
+        if self._ended is not None:
+            return
+        try:
+            self._outbox.flush()
+        except OSError as error:
+            # What the other end still said before it hung up counts.
+            self._readable()
+            self._end(f"the connection broke: {error}")
+            return
+        if not self._outbox.is_congested:
+            self._release_sources()
+        self._want()
+        if self._closing and not self._outbox.size:
+            self._end("it was closed on this side")
+
+    def _closed_error(self, awaited: object) -> ChannelClosed:
+        ended = self._ended
+        return ChannelClosed(
+            f"the connection ended, so there is no result of {awaited}",
+            place=self.peer,
+            cause=ended.what if ended else "",
+            cure=ended.cure if ended else "",
+        )
+
+    # -- receiving, on the reactor's thread ------------------------------------------------------
+
+    def _begin(self, received: bytes) -> None:
+        if self._ended is not None:
+            return
+        self._reactor.at_close(self, lambda: self._end("this process ends"))
+        self._stream.attach(self._reactor, self._readable, self._writable)
+        self._want()
+        if received:
+            self._take(partial(self._reader.feed, received))
+
+    def _want(self) -> None:
+        if self._ended is None:
+            self._stream.want(read=not self._held_by, write=bool(self._outbox.size))
+
+    def _readable(self) -> None:
+        for _ in range(_READS_AT_ONCE):
+            if self._ended is not None or self._held_by:
+                return
+            try:
+                count = self._stream.receive_into(self._reader.space())
+            except OSError as error:
+                self._end(f"the connection broke: {error}")
+                return
+            if count is None:
+                return
+            if not count:
+                whole = self._reader.is_between_frames
+                where = "" if whole else " in the middle of a message"
+                self._end(f"the other end hung up{where}")
+                return
+            self.received_bytes += count
+            self._take(partial(self._reader.filled, count))
+
+    def _take(self, read: Callable[[], list[Frame]]) -> None:
+        try:
+            for frame in read():
+                self._dispatch(frame)
+        except FrameError as error:
+            _log.warning("the connection to %s is given up: %s", self.peer, error)
+            self._end(str(error))
+
+    def _dispatch(self, frame: Frame) -> None:
+        if frame.kind in (CALL, NOTE):
+            request = Request(frame, self, self._codec)
+            onward = self._relay(request.target.component) if self._relay else None
+            if onward is None:
+                self._serve(request, frame)
+            else:
+                self._pass_on(frame, onward, request)
+        elif frame.kind in (RESULT, FAILURE):
+            found = self._waiting.pop(frame.number, None)
+            if found is not None:
+                found[1](frame)
+        else:
+            raise FrameError(f"a message of the unknown kind {frame.kind} came")
+
+    def _serve(self, request: Request, frame: Frame) -> None:
+        try:
+            if self._handler is None:
+                raise TransportError(f"nothing here serves {request}")
+            future = self._handler(request)
+        except Exception as error:  # it is the caller's
+            self._refuse(request, frame, error)
+            return
+        if future is None:
+            self._answer(request, frame, None, None)
+        else:
+            future.add_done_callback(
+                lambda done: self._answer(
+                    request, frame, done.exception(), None if done.exception() else done.result()
+                )
+            )
+
+    def _refuse(self, request: Request, frame: Frame, error: BaseException) -> None:
+        self._answer(request, frame, error, None)
+
+    def _answer(
+        self, request: Request, frame: Frame, error: BaseException | None, result: Any
+    ) -> None:
+        if request.is_note:
+            if error is not None:
+                _log.error("%s, noted by %s, failed", request, self.peer, exc_info=error)
+            return
+        if error is None:
+            try:
+                self._send(result_frame(frame.number, result, self._codec))
+                return
+            except (NotSendable, FrameError) as unsendable:
+                unsendable.place = f"the result of {request}"
+                error = unsendable
+        self._send(failure_frame(frame.number, error))
+
+    # -- passing on, on the reactor's thread -----------------------------------------------------
+
+    def _pass_on(self, frame: Frame, onward: Channel, request: Request) -> None:
+        number = 0
+        if frame.kind == CALL:
+
+            def arrived(outcome: Frame | ChannelClosed) -> None:
+                if isinstance(outcome, ChannelClosed):
+                    self._send(failure_frame(frame.number, outcome))
+                else:
+                    self._forward(Frame(outcome.kind, frame.number, outcome.parts), onward)
+
+            number = onward._await(f"{request} for {self.peer}", arrived)
+            if not number:
+                return
+        onward._forward(Frame(frame.kind, number, frame.parts), self)
+
+    def _forward(self, frame: Frame, source: Channel) -> None:
+        """Send a frame that came from `source`, which is not read while this one is congested."""
+        self._send(frame, owned=True)
+        if self._outbox.is_congested and source is not self:
+            self._sources.add(source)
+            source._held_by.add(self)
+            source._want()
+
+    def _release_sources(self) -> None:
+        sources, self._sources = self._sources, set()
+        for source in sources:
+            source._held_by.discard(self)
+            source._want()
+
+    # -- the end, on the reactor's thread --------------------------------------------------------
+
+    def _close(self) -> None:
+        if self._ended is not None or self._closing:
+            return
+        self._closing = True
+        if not self._outbox.size:
+            self._end("it was closed on this side")
+        else:
+            self._linger = self._reactor.later(
+                _LINGER_SECONDS, lambda: self._end("it was closed on this side")
+            )
+
+    def _end(self, why: str) -> None:
+        with self._lock:
+            if self._ended is not None:
+                return
+            self._ended = ChannelClosed(why, place=self.peer)
+            waiting, self._waiting = self._waiting, {}
+        if self._linger is not None:
+            self._linger.cancel()
+        self._outbox.end()
+        self._stream.close()
+        self._reactor.at_close(self, None)
+        self._release_sources()
+        for about, arrived in waiting.values():
+            arrived(self._closed_error(about))
+        for call in self._when_closed:
+            call(self._ended)

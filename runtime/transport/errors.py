@@ -1,0 +1,62 @@
+"""What can go wrong between two processes that talk; every error names the peer."""
+
+from __future__ import annotations
+
+from runtime.errors import GridError
+
+
+class TransportError(GridError):
+    """The root of what this package raises."""
+
+
+class FrameError(TransportError):
+    """What came over a connection is no frame, or one beyond the limits."""
+
+
+class AuthenticationFailed(TransportError):
+    """The two ends of a connection do not share the secret of the run."""
+
+
+class Unreachable(TransportError):
+    """Nobody answers at an address."""
+
+
+class ChannelClosed(TransportError):
+    """The connection ended; whatever was awaited over it will not come."""
+
+
+class NotSendable(TransportError):
+    """An argument, a result or an error cannot be sent to another process."""
+
+
+class RemoteError(TransportError):
+    """What was raised at the other end, where the exception itself could not be rebuilt here.
+
+    `kind` is the name of its class, `text` its message, `traceback` where it was raised.
+    """
+
+    def __init__(self, kind: str, text: str, traceback: str, *, place: str = "") -> None:
+        super().__init__(f"{kind}: {text}" if text else kind, place=place, cause=traceback)
+        self.kind = kind
+        self.text = text
+        self.traceback = traceback
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let it travel on to a third process."""
+        return _remote_error, (self.kind, self.text, self.traceback, self.place)
+
+
+def _remote_error(kind: str, text: str, traceback: str, place: str) -> RemoteError:
+    return RemoteError(kind, text, traceback, place=place)
+
+
+class RemoteTraceback(Exception):
+    """The traceback of the other end, shown as the cause of an exception that crossed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+    def __str__(self) -> str:
+        """Return the traceback, set off from the local one."""
+        return f"\n{self.text.rstrip()}"

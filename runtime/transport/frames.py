@@ -1,0 +1,187 @@
+"""Frames: how messages are cut out of a stream of bytes. A machine without input or output.
+
+A frame is a kind, a number, and parts of any length. Its head says how long each part is, so that
+a large part can be read into the memory where it stays.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from runtime.transport.errors import FrameError
+
+TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Part = bytes | bytearray | memoryview
+
+MARK = b"GF"
+HEAD = Struct("!2sBHQ")  # mark, kind, number of parts, number of the message
+LENGTH = 8
+MOST_PARTS = 4096
+MOST_BYTES = 1 << 36
+"""How large a frame may be if nobody says otherwise: 64 GiB."""
+
+STAGE = 1 << 16
+"""Parts that lack at least this many bytes are received right where they stay."""
+
+
+class Frame:
+    """One message as it travels: what kind, which number, and its parts."""
+
+    __slots__ = ("kind", "number", "parts")
+
+    def __init__(self, kind: int, number: int, parts: Sequence[Part]) -> None:
+        self.kind = kind
+        self.number = number
+        self.parts = parts
+
+    @property
+    def size(self) -> int:
+        """The bytes of all parts."""
+        return sum(len(part) for part in self.parts)
+
+    def head(self) -> bytes:
+        """Return the bytes that go before the parts.
+
+        Raises:
+            FrameError: there are more parts than a frame can have.
+        """
+        if len(self.parts) > MOST_PARTS:
+            raise FrameError(
+                f"a frame has at most {MOST_PARTS} parts, this one {len(self.parts)}",
+                cure="Send fewer arrays in one call, or join them into one",
+            )
+        lengths = b"".join(len(part).to_bytes(LENGTH, "big") for part in self.parts)
+        return HEAD.pack(MARK, self.kind, len(self.parts), self.number) + lengths
+
+
+class FrameReader:
+    """Makes frames of what is received.
+
+    The owner asks for `space()`, receives into it, and tells how much came with `filled()`, which
+    returns the frames that are complete now.
+
+    >>> reader = FrameReader()
+    >>> frame = Frame(1, 7, [b"hello"])
+    >>> [(f.kind, f.number, bytes(f.parts[0])) for f in reader.feed(frame.head() + b"hello")]
+    [(1, 7, b'hello')]
+    """
+
+    __slots__ = ("_done", "_kind", "_missing", "_most", "_number", "_part", "_parts", "_stage",
+                 "_staged")  # fmt: skip
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most_bytes
+        self._stage = memoryview(bytearray(STAGE))
+        self._staged = 0
+        self._kind = self._number = 0
+        self._missing: list[int] | None = None  # lengths of the parts still to come, the next last
+        self._parts: list[bytearray] = []
+        self._part: memoryview | None = None  # what the part that is coming in still lacks
+        self._done: list[Frame] = []
+
+    @property
+    def is_between_frames(self) -> bool:
+        """Whether the stream may end here."""
+        return self._missing is None and not self._staged
+
+    def space(self) -> memoryview:
+        """Return where the next bytes have to go."""
+        if self._part is not None and len(self._part) >= STAGE:
+            return self._part
+        return self._stage[self._staged :]
+
+    def filled(self, count: int) -> list[Frame]:
+        """Take note that `count` bytes were put into the space; return the frames they complete.
+
+        Raises:
+            FrameError: the bytes are no frame, or one beyond the limits. The reader is of no use
+                after that: nobody knows where the next frame begins.
+        """
+        if self._part is not None and len(self._part) >= STAGE:
+            self._advance(count)
+        else:
+            self._staged += count
+            self._unstage()
+        done, self._done = self._done, []
+        return done
+
+    def feed(self, data: Part) -> list[Frame]:
+        """Take bytes that were received elsewhere; return the frames they complete."""
+        found: list[Frame] = []
+        rest = memoryview(data)
+        while rest:
+            space = self.space()
+            count = min(len(space), len(rest))
+            space[:count] = rest[:count]
+            rest = rest[count:]
+            found += self.filled(count)
+        return found
+
+    def _unstage(self) -> None:
+        """Move what is staged to where it belongs; an incomplete head stays."""
+        begin, end = 0, self._staged
+        while True:
+            if self._missing is None:
+                size = self._take_head(begin, end)
+                if not size:
+                    break
+                begin += size
+            elif self._part is not None:
+                count = min(len(self._part), end - begin)
+                if not count:
+                    break
+                self._part[:count] = self._stage[begin : begin + count]
+                self._advance(count)
+                begin += count
+        self._staged = end - begin
+        if begin and self._staged:
+            self._stage[: self._staged] = bytes(self._stage[begin:end])
+
+    def _take_head(self, begin: int, end: int) -> int:
+        """Read the head at `begin`; return its size, or 0 if it is not complete yet."""
+        if end - begin < HEAD.size:
+            return 0
+        mark: bytes
+        count: int
+        mark, kind, count, number = HEAD.unpack_from(self._stage, begin)
+        if mark != MARK:
+            raise FrameError(
+                "what came is no frame",
+                cure="Something else than this package writes to the connection",
+            )
+        if count > MOST_PARTS:
+            raise FrameError(f"a frame says it has {count} parts; at most {MOST_PARTS} are allowed")
+        size = HEAD.size + count * LENGTH
+        if end - begin < size:
+            return 0
+        at = range(begin + HEAD.size, begin + size, LENGTH)
+        lengths = [int.from_bytes(self._stage[place : place + LENGTH], "big") for place in at]
+        if sum(lengths) > self._most:
+            raise FrameError(
+                f"a frame says it has {sum(lengths)} bytes; at most {self._most} are allowed",
+                cure="Send less in one call, or raise the limit of both ends",
+            )
+        self._kind, self._number, self._missing = kind, number, lengths[::-1]
+        self._next_part()
+        return size
+
+    def _advance(self, count: int) -> None:
+        assert self._part is not None
+        self._part = self._part[count:]
+        if not self._part:
+            self._next_part()
+
+    def _next_part(self) -> None:
+        """Make room for the next part that has any bytes, or finish the frame."""
+        assert self._missing is not None
+        while self._missing:
+            part = bytearray(self._missing.pop())
+            self._parts.append(part)
+            if part:
+                self._part = memoryview(part)
+                return
+        self._done.append(Frame(self._kind, self._number, self._parts))
+        self._missing, self._part, self._parts = None, None, []

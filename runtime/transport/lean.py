@@ -1,0 +1,224 @@
+"""What a rank needs of a channel: dial, prove, send and receive, waiting for each. Imports little.
+
+It stands alone beside the program that it serves: no thread, no component model, no arrays.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+
+from runtime.transport.credentials import NONCE, Credentials, Dialler
+from runtime.transport.errors import AuthenticationFailed, ChannelClosed, FrameError, Unreachable
+from runtime.transport.frames import Frame, FrameReader
+from runtime.transport.messages import (
+    CALL,
+    FAILURE,
+    NOTE,
+    RESULT,
+    Target,
+    arguments_of,
+    call_frame,
+    failure_frame,
+    outcome_of,
+    result_frame,
+    target_of,
+)
+
+TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
+if TYPE_CHECKING:
+    from typing import Any
+
+UNIX = "unix:"
+HANDSHAKE_SECONDS = 10.0
+_PIECE = 4096
+_MOST_VIEWS = 512  # within what one system call takes
+
+
+def socket_for(address: str) -> tuple[socket.socket, Any]:
+    """Return an unconnected socket for `host:port` or `unix:path`, and what to connect it to.
+
+    Raises:
+        Unreachable: the address is neither, or the name of its host is not known.
+    """
+    if address.startswith(UNIX):
+        return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), address[len(UNIX) :]
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal():
+        raise Unreachable("this is no address", place=address, cure="Write host:port, or unix:path")
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise Unreachable(f"the name of the host is not known: {error}", place=address) from error
+    family, kind, protocol, _, where = found[0]
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made, where
+
+
+def dial(
+    address: str, credentials: Credentials, timeout: float = HANDSHAKE_SECONDS
+) -> tuple[socket.socket, str, bytes]:
+    """Connect and prove; return the socket, the name of the listener, and what it already sent.
+
+    Raises:
+        Unreachable: nobody answers at `address` within `timeout` seconds.
+        AuthenticationFailed: the listener and this process do not share a secret.
+    """
+    deadline = time.monotonic() + timeout
+    made, where = socket_for(address)
+    try:
+        made.settimeout(timeout)
+        made.connect(where)
+    except OSError as error:
+        made.close()
+        raise Unreachable(
+            f"nobody answers: {error}", place=address, cure="Is the process there still running?"
+        ) from error
+    greeting = Dialler(credentials, os.urandom(NONCE))
+    try:
+        while greeting.peer is None:
+            made.settimeout(max(0.001, deadline - time.monotonic()))
+            received = made.recv(_PIECE)
+            if not received:
+                raise AuthenticationFailed(
+                    "the other end refused the proof", cure="Both ends have to know one secret"
+                )
+            made.sendall(greeting.feed(received))
+        made.settimeout(None)
+    except AuthenticationFailed as error:
+        made.close()
+        error.place = address
+        raise
+    except OSError as error:
+        made.close()
+        raise AuthenticationFailed(
+            f"the other end did not finish the handshake: {error}", place=address
+        ) from error
+    return made, greeting.peer, greeting.rest
+
+
+class LeanChannel:
+    """A channel for one thread that waits for what it asks.
+
+    It speaks the same messages as `Channel`. What comes while it waits for a result is kept for
+    `receive`.
+
+    >>> channel = LeanChannel.dial(address, Credentials(secret, "0:0:1"))    # doctest: +SKIP
+    >>> channel.call(Target("/grid/site0/cluster0", "srv", "ready"), info)   # doctest: +SKIP
+    """
+
+    __slots__ = ("_frames", "_number", "_reader", "_socket", "peer")
+
+    def __init__(self, connected: socket.socket, peer: str, received: bytes = b"") -> None:
+        self._socket = connected
+        self._reader = FrameReader()
+        self._number = 0
+        self.peer = peer
+        self._frames: list[Frame] = self._reader.feed(received)
+
+    @classmethod
+    def dial(
+        cls, address: str, credentials: Credentials, timeout: float = HANDSHAKE_SECONDS
+    ) -> LeanChannel:
+        """Connect to `address`; raises as `dial` does."""
+        return cls(*dial(address, credentials, timeout))
+
+    def fileno(self) -> int:
+        """Return the file descriptor, to be watched together with others."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def call(self, target: Target, *args: Any, timeout: float | None = None, **kwargs: Any) -> Any:
+        """Call and wait for the result, or raise what was raised there.
+
+        Raises:
+            ChannelClosed: the connection ended.
+            TimeoutError: no result came within `timeout` seconds.
+            NotSendable: an argument or the result cannot travel.
+        """
+        number = self.post(target, *args, **kwargs)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        kept: list[Frame] = []
+        try:
+            while True:
+                frame = self._next(deadline, target)
+                if frame.number == number and frame.kind in (RESULT, FAILURE):
+                    return outcome_of(frame, self.peer)
+                kept.append(frame)
+        finally:
+            self._frames[:0] = kept
+
+    def post(self, target: Target, *args: Any, **kwargs: Any) -> int:
+        """Call without waiting; return the number under which the outcome will be received."""
+        self._number += 1
+        self._send(call_frame(CALL, self._number, target, (args, kwargs)))
+        return self._number
+
+    def note(self, target: Target, *args: Any, **kwargs: Any) -> None:
+        """Call without ever asking what became of it."""
+        self._send(call_frame(NOTE, 0, target, (args, kwargs)))
+
+    def receive(self, timeout: float | None = None) -> Frame:
+        """Return the next frame of whatever kind; raises ChannelClosed, TimeoutError."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        return self._next(deadline, "a message")
+
+    def outcome(self, frame: Frame) -> Any:
+        """Return the result in a frame that was received, or raise the exception."""
+        return outcome_of(frame, self.peer)
+
+    def opened(self, frame: Frame) -> tuple[Target, tuple[Any, ...], dict[str, Any]]:
+        """Return where a call that was received goes, and its arguments."""
+        return target_of(frame), *arguments_of(frame)
+
+    def answer(self, frame: Frame, value: Any = None) -> None:
+        """Answer a call that was received; an exception as `value` is raised at the caller."""
+        if frame.kind == CALL:
+            failed = isinstance(value, BaseException)
+            self._send((failure_frame if failed else result_frame)(frame.number, value))
+
+    def _send(self, frame: Frame) -> None:
+        rest = [memoryview(part) for part in (frame.head(), *frame.parts) if len(part)]
+        try:
+            while rest:
+                sent = self._socket.sendmsg(rest[:_MOST_VIEWS])
+                while rest and sent >= len(rest[0]):
+                    sent -= len(rest.pop(0))
+                if sent:
+                    rest[0] = rest[0][sent:]
+        except OSError as error:
+            raise ChannelClosed(f"the connection broke: {error}", place=self.peer) from error
+
+    def _next(self, deadline: float | None, awaited: object) -> Frame:
+        while not self._frames:
+            count = self._receive(deadline, awaited)
+            if not count:
+                raise ChannelClosed(
+                    f"the connection ended while {awaited} was awaited", place=self.peer
+                )
+            try:
+                self._frames += self._reader.filled(count)
+            except FrameError as error:
+                error.place = self.peer
+                self.close()
+                raise
+        return self._frames.pop(0)
+
+    def _receive(self, deadline: float | None, awaited: object) -> int:
+        left = None if deadline is None else max(0.001, deadline - time.monotonic())
+        self._socket.settimeout(left)
+        try:
+            return self._socket.recv_into(self._reader.space())
+        except TimeoutError:
+            raise TimeoutError(f"{self.peer} did not answer {awaited} in time") from None
+        except OSError as error:
+            raise ChannelClosed(
+                f"the connection broke while {awaited} was awaited: {error}", place=self.peer
+            ) from error
+        finally:
+            self._socket.settimeout(None)

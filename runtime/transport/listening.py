@@ -1,0 +1,176 @@
+"""Listens for connections, and lets in only those who prove that they belong to the run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from runtime.transport.credentials import NONCE, Credentials, Listener
+from runtime.transport.errors import AuthenticationFailed, Unreachable
+from runtime.transport.lean import HANDSHAKE_SECONDS, UNIX, socket_for
+from runtime.transport.reactor import READ, WRITE, Reactor
+
+_log = logging.getLogger(__name__)
+
+BACKLOG = 512
+MOST_STRANGERS = 256
+"""How many connections may be in their handshake at one time; more have to wait."""
+
+_PIECE = 4096
+
+Admitted = Callable[[socket.socket, str, bytes], None]
+"""Gets a connection that has proved itself: the socket, the peer's name, what it already sent."""
+
+
+class Door:
+    """A listening socket whose visitors are let in once they have proved themselves.
+
+    `admitted` is called on the reactor's thread. A visitor that does not finish its handshake
+    within `patience` seconds is sent away, and so is one that proves nothing.
+
+    Raises:
+        Unreachable: nobody can listen at `address`.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        address: str,
+        credentials: Credentials,
+        admitted: Admitted,
+        *,
+        patience: float = HANDSHAKE_SECONDS,
+    ) -> None:
+        self._reactor = reactor
+        self._credentials = credentials
+        self._admitted = admitted
+        self._patience = patience
+        self._visitors: set[_Visitor] = set()
+        self._socket, self.address = _listen(address)
+        self._open = True
+        reactor.soon(self._begin)
+
+    def close(self) -> None:
+        """Stop listening and send away who is still in the handshake; twice is once."""
+        self._reactor.soon(self._close)
+
+    def _begin(self) -> None:
+        self._reactor.at_close(self, self._close)
+        self._reactor.watch(self._socket.fileno(), READ, self._visited)
+
+    def _close(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        self._reactor.at_close(self, None)
+        self._reactor.watch(self._socket.fileno(), 0, self._visited)
+        self._socket.close()
+        if self.address.startswith(UNIX):
+            Path(self.address[len(UNIX) :]).unlink(missing_ok=True)
+        for visitor in list(self._visitors):
+            visitor.leave()
+
+    def _visited(self, events: int) -> None:  # noqa: ARG002 - there is only one kind
+        if not self._open:
+            return
+        try:
+            came, where = self._socket.accept()
+        except OSError as error:  # it may have hung up already, or descriptors may be used up
+            _log.warning("a connection to %s could not be taken: %s", self.address, error)
+            return
+        came.setblocking(False)
+        if came.family != socket.AF_UNIX:
+            came.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._visitors.add(_Visitor(self, came, str(where) if where else "this machine"))
+        if len(self._visitors) >= MOST_STRANGERS:
+            self._reactor.watch(self._socket.fileno(), 0, self._visited)
+
+    def _gone(self, visitor: _Visitor) -> None:
+        self._visitors.discard(visitor)
+        if self._open:
+            self._reactor.watch(self._socket.fileno(), READ, self._visited)
+
+
+class _Visitor:
+    """One connection in its handshake."""
+
+    def __init__(self, door: Door, came: socket.socket, where: str) -> None:
+        self._door = door
+        self._socket = came
+        self._where = where
+        self._greeting = Listener(door._credentials, os.urandom(NONCE))
+        self._to_send = self._greeting.begin()
+        self._open = True
+        self._timer = door._reactor.later(door._patience, self._too_slow)
+        self._ready(WRITE)
+
+    def leave(self) -> None:
+        """Hang up."""
+        self._let_go()
+        self._socket.close()
+
+    def _let_go(self) -> None:
+        self._open = False
+        self._timer.cancel()
+        self._door._reactor.watch(self._socket.fileno(), 0, self._ready)
+        self._door._gone(self)
+
+    def _too_slow(self) -> None:
+        self._send_away(f"no proof within {self._door._patience:g} s")
+
+    def _send_away(self, why: str) -> None:
+        if self._open:
+            _log.warning("a connection from %s was refused: %s", self._where, why)
+            self.leave()
+
+    def _ready(self, events: int) -> None:
+        if not self._open:
+            return
+        try:
+            if events & READ:
+                received = self._socket.recv(_PIECE)
+                if not received:
+                    self._send_away("it hung up before it proved anything")
+                    return
+                self._to_send += self._greeting.feed(received)
+            self._flush()
+        except BlockingIOError:
+            pass
+        except (AuthenticationFailed, OSError) as error:
+            self._send_away(str(error))
+            return
+        if self._greeting.peer is not None and not self._to_send:
+            self._let_go()
+            self._door._admitted(self._socket, self._greeting.peer, self._greeting.rest)
+            return
+        events = READ | (WRITE if self._to_send else 0)
+        self._door._reactor.watch(self._socket.fileno(), events, self._ready)
+
+    def _flush(self) -> None:
+        if self._to_send:
+            self._to_send = self._to_send[self._socket.send(self._to_send) :]
+
+
+def _listen(address: str) -> tuple[socket.socket, str]:
+    """Return a listening socket and the address it really has: port 0 is chosen by the system."""
+    made, where = socket_for(address)
+    try:
+        if made.family != socket.AF_UNIX:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(where)
+        made.listen(BACKLOG)
+        made.setblocking(False)
+    except OSError as error:
+        made.close()
+        raise Unreachable(
+            f"cannot listen there: {error}",
+            place=address,
+            cure="Choose another port, or 0 for any that is free",
+        ) from error
+    if made.family == socket.AF_UNIX:
+        return made, address
+    host, _, _ = address.rpartition(":")
+    return made, f"{host}:{made.getsockname()[1]}"

@@ -1,0 +1,192 @@
+"""Messages: calls, notes, results and failures made into frames and back.
+
+Where a call goes can be read without opening its arguments, so it can be passed on unopened. What
+is pickled is opened only by the process it is addressed to, after its sender was authenticated.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+
+from runtime.transport.errors import FrameError, NotSendable, RemoteError, RemoteTraceback
+from runtime.transport.frames import Frame, Part
+
+TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+CALL, NOTE, RESULT, FAILURE = 1, 2, 3, 4
+
+OUT_OF_BAND = 1 << 14
+"""Arrays from this size on travel as parts of their own, not copied into the pickle."""
+
+
+class Codec:
+    """Values to parts of a frame and back; a subclass can let some objects cross by reference."""
+
+    __slots__ = ()
+
+    def dump(self, value: Any) -> list[Part]:
+        """Return the pickle of `value` and the large buffers it refers to, which are not copied.
+
+        Raises:
+            NotSendable: it cannot be pickled.
+        """
+        buffers: list[Part] = []
+
+        def in_band(buffer: pickle.PickleBuffer) -> bool:
+            raw = buffer.raw()
+            if raw.nbytes < OUT_OF_BAND:
+                return True
+            buffers.append(raw)
+            return False
+
+        stream = io.BytesIO()
+        try:
+            self.pickler(stream, in_band).dump(value)
+        except Exception as error:  # any object may raise anything while it is pickled
+            raise NotSendable(
+                f"cannot be sent to another process: {type(error).__name__}: {error}",
+                cure="Pass values that can be pickled, or stubs of components",
+            ) from error
+        return [stream.getbuffer(), *buffers]
+
+    def load(self, parts: Sequence[Part]) -> Any:
+        """Return the value; its large buffers stay where they were received."""
+        return self.unpickler(io.BytesIO(parts[0]), parts[1:]).load()
+
+    def pickler(self, stream: io.BytesIO, in_band: Any) -> pickle.Pickler:
+        """Return what pickles into `stream` and asks `in_band` about each buffer."""
+        return pickle.Pickler(stream, protocol=5, buffer_callback=in_band)
+
+    def unpickler(self, stream: io.BytesIO, buffers: Sequence[Part]) -> pickle.Unpickler:
+        """Return what unpickles from `stream` with its `buffers`."""
+        return pickle.Unpickler(stream, buffers=buffers)
+
+
+PLAIN = Codec()
+"""Everything crosses by value."""
+
+
+class Target:
+    """Where a call goes, and in whose name: `client` matters where a server gathers its clients."""
+
+    __slots__ = ("client", "component", "interface", "operation")
+
+    def __init__(self, component: str, interface: str, operation: str, client: str = "") -> None:
+        self.component = component
+        self.interface = interface
+        self.operation = operation
+        self.client = client
+
+    def __str__(self) -> str:
+        """Return where the call goes."""
+        return f"{self.component}.{self.interface}.{self.operation}"
+
+
+def call_frame(
+    kind: int,
+    number: int,
+    target: Target,
+    arguments: tuple[tuple[Any, ...], Mapping[str, Any]],
+    codec: Codec = PLAIN,
+) -> Frame:
+    """Return the frame of a call or a note with its positional and its keyword arguments.
+
+    Raises:
+        NotSendable: an argument cannot be pickled.
+    """
+    fields = (target.component, target.interface, target.operation, target.client)
+    where = "\0".join(fields).encode()
+    try:
+        return Frame(kind, number, [where, *codec.dump(arguments)])
+    except NotSendable as error:
+        error.place = f"an argument of {target}"
+        raise
+
+
+def target_of(frame: Frame) -> Target:
+    """Return where a call goes, its arguments unopened.
+
+    Raises:
+        FrameError: the frame does not say.
+    """
+    try:
+        component, interface, operation, client = bytes(frame.parts[0]).decode().split("\0")
+    except (IndexError, ValueError) as error:
+        raise FrameError("a call came that does not say where it goes") from error
+    return Target(component, interface, operation, client)
+
+
+def arguments_of(frame: Frame, codec: Codec = PLAIN) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Open the arguments of a call.
+
+    Raises:
+        NotSendable: they cannot be rebuilt in this process.
+    """
+    try:
+        args, kwargs = codec.load(frame.parts[1:])
+    except Exception as error:  # whatever a class does when it is rebuilt
+        raise NotSendable(
+            f"cannot be rebuilt in this process: {type(error).__name__}: {error}",
+            place=f"an argument of {target_of(frame)}",
+            cure="The modules of all arguments have to be importable at both ends",
+        ) from error
+    return args, kwargs
+
+
+def result_frame(number: int, value: Any, codec: Codec = PLAIN) -> Frame:
+    """Return the frame of a result.
+
+    Raises:
+        NotSendable: it cannot be pickled.
+    """
+    return Frame(RESULT, number, [b"", *codec.dump(value)])
+
+
+def failure_frame(number: int, error: BaseException) -> Frame:
+    """Return the frame of an exception: its pickle if there is one, and in any case its words."""
+    import traceback
+
+    text = "".join(traceback.format_exception(error))
+    try:
+        pickled = pickle.dumps(error, protocol=5) if isinstance(error, Exception) else b""
+    except Exception:  # an exception that holds something that cannot travel still tells its words
+        pickled = b""
+    kind = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
+    words = [part.encode(errors="replace") for part in (kind, str(error), text)]
+    return Frame(FAILURE, number, [b"", pickled, *words])
+
+
+def outcome_of(frame: Frame, peer: str, codec: Codec = PLAIN) -> Any:
+    """Return the result that a frame holds, or raise the exception.
+
+    An exception that was pickled comes back as itself, with the traceback of the other end as its
+    cause; any other is a RemoteError.
+    """
+    if frame.kind == RESULT:
+        try:
+            return codec.load(frame.parts[1:])
+        except Exception as error:  # whatever a class does when it is rebuilt
+            raise NotSendable(
+                f"the result cannot be rebuilt in this process: {type(error).__name__}: {error}",
+                place=peer,
+                cure="The modules of all results have to be importable at both ends",
+            ) from error
+    raise _exception_of(frame, peer)
+
+
+def _exception_of(frame: Frame, peer: str) -> Exception:
+    pickled, kind, text, trace = (bytes(part) for part in frame.parts[1:])
+    told = f"Remote traceback of {peer}:\n{trace.decode()}"
+    if pickled:
+        try:
+            error = pickle.loads(pickled)
+        except Exception:  # its class is unknown here or cannot be made again: its words remain
+            error = None
+        if isinstance(error, Exception):
+            error.__cause__ = RemoteTraceback(told)
+            return error
+    return RemoteError(kind.decode(), text.decode(), told, place=peer)

@@ -1,0 +1,116 @@
+"""The outbox of a channel: frames wait here for room in the stream, in order, within bounds."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from runtime.transport.frames import Part
+from runtime.transport.messages import OUT_OF_BAND
+from runtime.transport.streams import MOST_VIEWS, Stream
+
+SEND_LIMIT = 8 << 20
+"""How many bytes may wait before a sender has to: 8 MiB."""
+
+
+class Outbox:
+    """Sends at once what the stream takes and keeps the rest.
+
+    `put` is for threads that may wait. It waits while more than `limit` bytes are kept, and until
+    large parts, which it does not copy, have left. `put_now` never waits and copies what is kept.
+    """
+
+    def __init__(self, stream: Stream, ask_for_room: Callable[[], None], limit: int) -> None:
+        self._stream = stream
+        self._ask_for_room = ask_for_room
+        self._limit = limit
+        self._kept: deque[memoryview] = deque()
+        self._changed = threading.Condition()
+        self._begun = 0  # bytes ever put
+        self._left = 0  # bytes ever given to the stream
+        self._ended = False
+
+    @property
+    def size(self) -> int:
+        """The bytes that wait."""
+        return self._begun - self._left
+
+    @property
+    def is_congested(self) -> bool:
+        """Whether a sender would have to wait."""
+        return self.size > self._limit
+
+    @property
+    def sent(self) -> int:
+        """The bytes that the stream took."""
+        return self._left
+
+    def put(self, parts: Sequence[Part]) -> bool:
+        """Send `parts`, waiting for room; False if the stream has ended."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or not self.is_congested)
+            if not self._add(parts):
+                return False
+            if self.size and any(len(part) >= OUT_OF_BAND for part in parts):
+                until = self._begun
+                self._changed.wait_for(lambda: self._ended or self._left >= until)
+            return not self._ended
+
+    def put_now(self, parts: Sequence[Part], *, owned: bool = False) -> bool:
+        """Send `parts` without waiting; unless `owned`, large ones that have to wait are copied."""
+        with self._changed:
+            if self._kept and not owned:
+                parts = [bytes(part) for part in parts]
+            before = len(self._kept)
+            added = self._add(parts)
+            if not owned and not before:
+                self._kept = deque(memoryview(bytes(piece)) for piece in self._kept)
+            return added
+
+    def flush(self) -> None:
+        """Send what there is room for; raises OSError."""
+        with self._changed:
+            self._send()
+
+    def end(self) -> None:
+        """Drop what is kept and let waiting senders go."""
+        with self._changed:
+            self._ended = True
+            self._kept.clear()
+            self._changed.notify_all()
+
+    def _add(self, parts: Sequence[Part]) -> bool:
+        if self._ended:
+            return False
+        idle = not self._kept
+        for part in parts:
+            if len(part):
+                self._kept.append(memoryview(part))
+                self._begun += len(part)
+        if idle:
+            try:
+                self._send()
+            except OSError:
+                # The reactor meets the same error and ends the channel, with its reason.
+                self._ask_for_room()
+                return True
+            if self._kept:
+                self._ask_for_room()
+        return True
+
+    def _send(self) -> None:
+        while self._kept:
+            pieces = [self._kept[n] for n in range(min(len(self._kept), MOST_VIEWS))]
+            count = self._stream.send(pieces)
+            if not count:
+                return
+            self._left += count
+            while count:
+                first = self._kept[0]
+                if count < len(first):
+                    self._kept[0] = first[count:]
+                    break
+                count -= len(first)
+                self._kept.popleft()
+            self._changed.notify_all()

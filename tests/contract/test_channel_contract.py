@@ -1,0 +1,296 @@
+"""One contract of channels, run over every stream: memory, sockets, pipes, a launcher's process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from gcm.interfaces.future import Future
+from gcm.invocation import Invocation
+from runtime.transport.channel import Channel, Request
+from runtime.transport.errors import ChannelClosed, NotSendable, RemoteError, RemoteTraceback
+from runtime.transport.queued import MemoryStream, ProcessStream
+from runtime.transport.reactor import Reactor
+from runtime.transport.streams import PipeStream, SocketStream, Stream
+
+LONG = 10.0
+
+
+def memory() -> tuple[Stream, Stream]:
+    return MemoryStream.pair()
+
+
+def sockets() -> tuple[Stream, Stream]:
+    left, right = socket.socketpair()
+    return SocketStream(left), SocketStream(right)
+
+
+def pipes() -> tuple[Stream, Stream]:
+    left_reads, right_writes = os.pipe()
+    right_reads, left_writes = os.pipe()
+    return PipeStream(left_reads, left_writes), PipeStream(right_reads, right_writes)
+
+
+class OtherEnd:
+    """What a launcher's process is to a stream; the process is this one, at the end of a pipe."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def write(self, data: bytes, timeout: float | None = None) -> None:
+        assert timeout is None
+        while data:
+            data = data[os.write(self.descriptor, data) :]
+
+    def close_input(self) -> None:
+        os.close(self.descriptor)
+
+
+def process() -> tuple[Stream, Stream]:
+    left = ProcessStream()
+    right_reads, left_writes = os.pipe()
+    left_reads, right_writes = os.pipe()
+    left.connect(OtherEnd(left_writes), "the other end")
+
+    def listen() -> None:
+        while data := os.read(left_reads, 65536):
+            left.received(data)
+        left.finished()
+        os.close(left_reads)
+
+    threading.Thread(target=listen, name="the launcher").start()
+    return left, PipeStream(right_reads, right_writes)
+
+
+@dataclass
+class Ends:
+    """Two channels that talk to each other; `serve` is what the right one does."""
+
+    left: Channel
+    right: Channel
+    notes: list[Invocation] = field(default_factory=list)
+
+    def ask(self, operation: str, *args: Any, **kwargs: Any) -> Any:
+        return self.left.call(Invocation("/it", "i", operation, args, kwargs)).result(LONG)
+
+
+class Server:
+    """Serves the operations of the tests, in threads of its own."""
+
+    def __init__(self) -> None:
+        self.release = threading.Event()
+        self.notes: list[Invocation] = []
+        self.noted = threading.Event()
+        self.threads: list[threading.Thread] = []
+
+    def __call__(self, request: Request) -> Future[Any] | None:
+        if request.is_note:
+            self.notes.append(request.invocation())
+            self.noted.set()
+            return None
+        if request.target.operation == "nothing":
+            return None
+        if request.target.operation == "never":
+            return Future("it for ever")
+        future: Future[Any] = Future(request)
+
+        def work() -> None:
+            call = request.invocation()
+            try:
+                future.set_result(getattr(self, call.operation)(*call.args, **call.kwargs))
+            except BaseException as error:
+                future.set_exception(error)
+
+        self.threads.append(threading.Thread(target=work))
+        self.threads[-1].start()
+        return future
+
+    def echo(self, *args: Any, **kwargs: Any) -> Any:
+        return args, kwargs
+
+    def fail(self) -> Any:
+        raise KeyError("the key")
+
+    def fail_oddly(self) -> Any:
+        class Odd(Exception):
+            pass
+
+        raise Odd("only I know me")
+
+    def leave(self) -> Any:
+        raise SystemExit(3)
+
+    def secret(self) -> Any:
+        return threading.Lock()
+
+    def wait(self) -> str:
+        assert self.release.wait(LONG)
+        return "at last"
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def reactor() -> Iterator[Reactor]:
+    with Reactor() as made:
+        yield made
+
+
+@pytest.fixture(params=[memory, sockets, pipes, process], ids=lambda kind: kind.__name__)
+def ends(request: pytest.FixtureRequest, reactor: Reactor, server: Server) -> Iterator[Ends]:
+    make: Callable[[], tuple[Stream, Stream]] = request.param
+    with ExitStack() as stack:
+        left_stream, right_stream = make()
+        left = Channel(reactor, left_stream, "right")
+        right = Channel(reactor, right_stream, "left", server)
+        for channel in (left, right):
+            stack.callback(channel.close)
+            channel.open()
+        stack.callback(lambda: [thread.join() for thread in server.threads])
+        yield Ends(left, right)
+
+
+def closing(channel: Channel) -> threading.Event:
+    closed = threading.Event()
+    channel.when_closed(lambda _: closed.set())
+    return closed
+
+
+def test_a_call_brings_its_arguments_there_and_the_result_back(ends: Ends) -> None:
+    assert ends.ask("echo", 1, "two", three=[3]) == ((1, "two"), {"three": [3]})
+
+
+def test_a_handler_without_a_future_answers_none(ends: Ends) -> None:
+    assert ends.ask("nothing") is None
+
+
+def test_calls_overtake_one_that_waits(ends: Ends, server: Server) -> None:
+    slow = ends.left.call(Invocation("/it", "i", "wait"))
+    assert ends.ask("echo") == ((), {})
+    assert not slow.done()
+    server.release.set()
+    assert slow.result(LONG) == "at last"
+
+
+def test_large_buffers_arrive_whole_and_can_be_written_to(ends: Ends) -> None:
+    numpy = pytest.importorskip("numpy")
+    sent = numpy.arange(1_000_000)
+    (received,), _ = ends.ask("echo", sent)
+    assert (received == sent).all()
+    received[0] = 17
+    assert sent[0] == 0
+
+
+def test_many_threads_call_at_once_and_each_gets_its_own_result(ends: Ends) -> None:
+    wrong: list[Any] = []
+
+    def call(number: int) -> None:
+        for turn in range(20):
+            sent = bytes([number]) * (turn * 2000)
+            if ends.ask("echo", number, sent) != ((number, sent), {}):
+                wrong.append((number, turn))
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_an_exception_comes_back_as_itself_with_the_remote_traceback(ends: Ends) -> None:
+    with pytest.raises(KeyError, match="the key") as caught:
+        ends.ask("fail")
+    cause = caught.value.__cause__
+    assert isinstance(cause, RemoteTraceback)
+    assert "Remote traceback of right" in str(cause)
+    assert 'raise KeyError("the key")' in str(cause)
+
+
+def test_an_exception_that_cannot_be_rebuilt_still_tells_its_words(ends: Ends) -> None:
+    with pytest.raises(RemoteError) as caught:
+        ends.ask("fail_oddly")
+    assert caught.value.kind.endswith("Odd")
+    assert caught.value.text == "only I know me"
+    assert 'raise Odd("only I know me")' in str(caught.value)
+    assert str(caught.value).startswith("right: ")
+
+
+def test_a_remote_exit_does_not_end_the_caller(ends: Ends) -> None:
+    with pytest.raises(RemoteError, match="SystemExit: 3"):
+        ends.ask("leave")
+
+
+def test_an_argument_that_cannot_be_sent_fails_the_call_only(ends: Ends) -> None:
+    with pytest.raises(NotSendable, match="an argument of /it.i.echo: cannot be sent"):
+        ends.ask("echo", threading.Lock())
+    assert ends.ask("echo") == ((), {})
+
+
+def test_a_result_that_cannot_be_sent_fails_the_call_only(ends: Ends) -> None:
+    with pytest.raises(NotSendable, match="the result of /it.i.secret: cannot be sent"):
+        ends.ask("secret")
+    assert ends.ask("echo") == ((), {})
+
+
+def test_a_note_arrives_without_an_answer(ends: Ends, server: Server) -> None:
+    ends.left.note(Invocation("/it", "i", "news", (1,), {"two": 2}, client="/me.out"))
+    assert server.noted.wait(LONG)
+    assert server.notes == [Invocation("/it", "i", "news", (1,), {"two": 2}, "/me.out")]
+
+
+def test_when_the_other_end_hangs_up_the_waiting_calls_name_it(ends: Ends) -> None:
+    waiting = ends.left.call(Invocation("/it", "i", "never"))
+    assert ends.ask("nothing") is None
+    ends.right.close()
+    with pytest.raises(ChannelClosed) as caught:
+        waiting.result(LONG)
+    assert str(caught.value) == (
+        "right: the connection ended, so there is no result of /it.i.never at right\n"
+        "    the other end hung up"
+    )
+
+
+def test_a_closed_channel_refuses_calls_and_notes_at_once(ends: Ends) -> None:
+    closed = closing(ends.left)
+    ends.left.close()
+    assert closed.wait(LONG)
+    assert ends.left.is_closed
+    failed = ends.left.call(Invocation("/it", "i", "echo"))
+    with pytest.raises(ChannelClosed, match="it was closed on this side"):
+        failed.result(0)
+    with pytest.raises(ChannelClosed, match=r"/it\.i\.echo"):
+        ends.left.note(Invocation("/it", "i", "echo"))
+
+
+def test_who_asks_after_the_end_is_told_at_once(ends: Ends) -> None:
+    assert closing(ends.left).is_set() is False
+    ends.left.close()
+    closed = closing(ends.left)
+    assert closed.wait(LONG)
+    assert closing(ends.left).is_set()
+
+
+def test_what_was_sent_before_closing_still_arrives(ends: Ends, server: Server) -> None:
+    ends.left.note(Invocation("/it", "i", "news", (b"x" * 3_000_000,)))
+    ends.left.close()
+    assert server.noted.wait(LONG)
+    assert len(server.notes[0].args[0]) == 3_000_000
+
+
+def test_bytes_and_calls_are_counted(ends: Ends) -> None:
+    ends.ask("echo", b"x" * 100_000)
+    assert ends.left.calls == 1
+    assert ends.left.sent_bytes > 100_000
+    assert ends.left.received_bytes > 100_000
+    assert ends.left.sent_bytes == ends.right.received_bytes
