@@ -46,13 +46,17 @@ def provides(
     cardinality: Cardinality = Cardinality.SINGLETON,
     optional: bool = False,
 ) -> Callable[[Content], Content]:
-    """Declare a server interface of the components made from the decorated class."""
+    """Declare a server interface of the components made from the decorated class.
+
+    It takes the place of an inherited one of the same name.
+    """
     contingency = Contingency.OPTIONAL if optional else Contingency.MANDATORY
     declared = InterfaceType(name, signature, Role.SERVER, contingency, cardinality)
 
     def decorate(content: Content) -> Content:
-        known = _provided(content)
-        put_mark(content, "provides", (declared, *known), "provides")
+        inherited = [one for base in content.__bases__ for one in _provided(base)]
+        kept = [one for one in _provided(content) if one.name != name or one not in inherited]
+        put_mark(content, "provides", (declared, *kept), "provides")
         return content
 
     return decorate
