@@ -80,15 +80,12 @@ class _ShowVersion(argparse.Action):
 def read_options(words: Sequence[str]) -> Options:
     """Return what the words of a command line mean; raises `SystemExit` for wrong ones."""
     # Cut by hand: what argparse makes of `--` changes from one Python to the next.
-    own, arguments = list(words), ()
-    if "--" in own:
-        place = own.index("--")
-        own, arguments = own[:place], tuple(own[place + 1 :])
-    found = _parser().parse_args(own)
+    end = words.index("--") if "--" in words else len(words)
+    found = _parser().parse_args(words[:end])
     return Options(
         descriptor=found.descriptor,
         settings=dict(found.settings),
-        arguments=arguments,
+        arguments=tuple(words[end + 1 :]),
         dry_run=found.dry_run,
         show_variables=found.show_variables,
         format=Format(found.format),

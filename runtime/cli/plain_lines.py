@@ -1,0 +1,64 @@
+"""Tells the progress of a machine line by line, for logs and pipes."""
+
+from __future__ import annotations
+
+from gcm.cli.output import counted
+from runtime.cli.tree import BAD, DONE, ENDED, READY, RUNNING, UP, Part, Tree
+
+MANY_CLUSTERS = 16
+"""With more clusters than this only sites, the whole and what fails are told about."""
+
+
+class PlainLines:
+    """Turns each change of state into a line, or into nothing where it says little."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._is_large = len(tree.clusters) > MANY_CLUSTERS
+        self._told_running = False
+
+    def told(self, path: str, state: str, detail: str = "") -> str:
+        """Apply a change and return the line about it, which may be empty."""
+        self._tree.apply(path, state, detail)
+        if state == RUNNING:
+            return self._running()
+        found = self._tree.cluster_of(path)
+        if found is None:
+            return self._other(path, state, detail)
+        cluster, identifier = found
+        if identifier != cluster.identifier:
+            return _with(f"{identifier} {cluster.name}: {state}", detail) if state in BAD else ""
+        if state in BAD:
+            return f"{identifier} {cluster.name}: {cluster.words}"
+        if self._is_large or state == ENDED:
+            return ""
+        return f"{identifier} {cluster.name}: {_told(cluster)}"
+
+    def _running(self) -> str:
+        ranks = self._tree.rank_states()
+        if self._told_running or ranks[RUNNING] < ranks.total():
+            return ""
+        self._told_running = True
+        clusters = sum(bool(part.ranks) for part in self._tree.clusters)
+        return f"running: {counted(ranks.total(), 'rank')} in {counted(clusters, 'cluster')}"
+
+    def _other(self, path: str, state: str, detail: str) -> str:
+        part = self._tree.others.get(path)
+        if part is not None:
+            return f"{part.name}: {part.words}"
+        where = f"site {self._tree.site_names[path]}" if path in self._tree.site_names else "grid"
+        if state in BAD:
+            return _with(f"{where}: {state}", detail)
+        return f"{where}: {READY}" if state == UP and detail == "handshake" else ""
+
+
+def _told(cluster: Part) -> str:
+    if cluster.state == UP and cluster.detail == "ranks":
+        return f"{counted(len(cluster.ranks), 'rank')} up"
+    if cluster.state == DONE:
+        return _with(DONE, cluster.detail)
+    return cluster.words
+
+
+def _with(text: str, detail: str) -> str:
+    return f"{text}, {detail}" if detail else text

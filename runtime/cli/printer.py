@@ -1,0 +1,151 @@
+"""The one thread that writes: lines of the application and news of the run, in order."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from runtime.launchers.base import Stream
+
+MOST_WAITING = 32 << 20
+"""How many characters may wait for a slow reader before those who bring more have to wait too."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankLine:
+    """A line that a rank has written."""
+
+    rank: str
+    stream: Stream
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A part of the machine is in another state."""
+
+    path: str
+    state: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Something that gcm-deploy itself has to say."""
+
+    text: str
+
+
+Item = RankLine | Change | Word
+
+
+class Screen(Protocol):
+    """What shows the items; all its methods are called from the printer's thread alone."""
+
+    @property
+    def pause(self) -> float:
+        """How many seconds to gather items before they are shown together."""
+        ...
+
+    @property
+    def patience(self) -> float | None:
+        """After how many seconds without items it wants to be called with none."""
+        ...
+
+    def show(self, items: Sequence[Item]) -> None:
+        """Show some items, in this order."""
+        ...
+
+    def close(self) -> None:
+        """Show the last of it and leave the terminal as it was."""
+        ...
+
+
+class Printer:
+    """Takes items from any thread and hands them to a screen from a thread of its own.
+
+    Nothing that was put is lost: `close` returns once all of it has been shown. What the screen
+    raises goes to `failed`, and from then on items are dropped.
+    """
+
+    def __init__(self, screen: Screen, failed: Callable[[Exception], None]) -> None:
+        self._screen = screen
+        self._failed = failed
+        self._changed = threading.Condition()
+        self._waiting: deque[Item] = deque()
+        self._size = 0
+        self._unbounded = False
+        self._closing = False
+        self._broken = False
+        self._thread = threading.Thread(target=self._work, name="gcm-deploy output", daemon=True)
+        self._thread.start()
+
+    def put(self, item: Item) -> None:
+        """Show an item soon; waits while a slow reader has too much before it."""
+        with self._changed:
+            self._changed.wait_for(self._has_room)
+            if not self._broken:
+                self._waiting.append(item)
+                self._size += _size(item)
+                self._changed.notify_all()
+
+    def hurry(self) -> None:
+        """Let nobody wait for a slow reader any more, since the run has to end."""
+        with self._changed:
+            self._unbounded = True
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Return when everything has been shown and the screen is closed."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _has_room(self) -> bool:
+        return self._size < MOST_WAITING or self._unbounded or self._broken
+
+    def _work(self) -> None:
+        try:
+            try:
+                self._show_all()
+            finally:
+                self._screen.close()
+        except Exception as error:  # a full disk, a reader that left: the run has to be told
+            self._give_up(error)
+
+    def _show_all(self) -> None:
+        while (items := self._next()) is not None:
+            self._screen.show(items)
+            if self._screen.pause:
+                self._gather()
+
+    def _next(self) -> list[Item] | None:
+        """Wait for items and take them all; None in the end, none when patience ends."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closing, self._screen.patience)
+            if self._closing and not self._waiting:
+                return None
+            items = list(self._waiting)
+            self._waiting.clear()
+            self._size = 0
+            self._changed.notify_all()
+            return items
+
+    def _gather(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closing, self._screen.pause)
+
+    def _give_up(self, error: Exception) -> None:
+        with self._changed:
+            self._broken = True
+            self._waiting.clear()
+            self._changed.notify_all()
+        self._failed(error)
+
+
+def _size(item: Item) -> int:
+    return len(item.text) if isinstance(item, RankLine | Word) else 0

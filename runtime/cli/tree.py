@@ -1,0 +1,144 @@
+"""The states of all parts of a machine, as a person follows them: events in, states out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from runtime.deployment import DeploymentPlan, Level
+
+PLANNED, STARTING, UP, READY, RUNNING = "planned", "starting", "up", "ready", "running"
+DONE, FAILED, LOST, ENDED = "done", "failed", "lost", "ended"
+
+BAD = frozenset({FAILED, LOST})
+OVER = frozenset({DONE, FAILED, LOST, ENDED})
+
+_IN_WORDS = {
+    (STARTING, "front-end"): "reaching it",
+    (UP, "front-end"): "reached",
+    (STARTING, "ranks"): "starting MPI",
+    (UP, "ranks"): "MPI is up",
+    (STARTING, "handshake"): "handshake",
+    (UP, "handshake"): READY,
+}
+"""What the states of the steps of a cluster are called."""
+
+
+@dataclass(slots=True)
+class Part:
+    """A cluster with its ranks, or a helper process or node, which have none."""
+
+    identifier: str
+    name: str
+    state: str = PLANNED
+    detail: str = ""
+    ranks: list[str] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        """Return its state as a person would say it."""
+        if self.state not in OVER and self.ranks:
+            if RUNNING in self.ranks:
+                return RUNNING
+            if set(self.ranks) <= OVER:
+                return DONE if set(self.ranks) == {DONE} else FAILED
+        if (self.state, self.detail) in _IN_WORDS:
+            return _IN_WORDS[self.state, self.detail]
+        return (
+            f"{self.state}, {self.detail}" if self.state == FAILED and self.detail else self.state
+        )
+
+    @property
+    def summed_up(self) -> str:
+        """Return the one state that says most: a bad one wins, then that of the ranks."""
+        states = {self.state, *self.ranks}
+        for state in (LOST, FAILED, RUNNING):
+            if state in states:
+                return state
+        if self.ranks and states - {PLANNED} <= OVER:
+            return DONE if DONE in states else self.state
+        return READY if self.words == READY else self.state
+
+    def counted(self) -> str:
+        """Return how many ranks are in which state, such as `1 ready, 3 starting`."""
+        return ", ".join(f"{number} {state}" for state, number in Counter(self.ranks).items())
+
+
+class Tree:
+    """The parts of the machine of a plan; `apply` is the only way in."""
+
+    def __init__(self, plan: DeploymentPlan) -> None:
+        self.name = plan.deployment.name
+        self.sites: list[tuple[str, list[Part]]] = []
+        self.others: dict[str, Part] = {}
+        self.site_names: dict[str, str] = {}
+        self._clusters: dict[str, Part] = {}
+        self._ranks: dict[str, tuple[Part, int]] = {}
+        parts = {part.identifier: part for part in plan.components().walk()}
+        for number, site in enumerate(plan.deployment.sites):
+            below = []
+            for cluster in site.clusters:
+                shown = Part(cluster.identifier, cluster.path, ranks=[PLANNED] * cluster.ranks)
+                below.append(shown)
+                component = parts[cluster.identifier]
+                self._clusters[component.path] = shown
+                wrappers = (one for one in component.walk() if one.level is Level.WRAPPER)
+                self._ranks |= {one.path: (shown, rank) for rank, one in enumerate(wrappers)}
+            self.sites.append((f"{number} {site.name}", below))
+            self.site_names[parts[str(number)].path] = f"{number} {site.name}"
+        self._levels = {part.path for part in parts.values()}
+
+    @property
+    def clusters(self) -> tuple[Part, ...]:
+        """Return all clusters, in order."""
+        return tuple(self._clusters.values())
+
+    def apply(self, path: str, state: str, detail: str = "") -> None:
+        """Note that the part at a path is in another state."""
+        if path in self._ranks:
+            cluster, rank = self._ranks[path]
+            cluster.ranks[rank] = state
+        elif path in self._clusters:
+            _change(self._clusters[path], state, detail)
+        elif path not in self._levels:
+            name = path.removeprefix("/grid/")
+            _change(self.others.setdefault(path, Part("", name)), state, detail)
+
+    def cluster_of(self, path: str) -> tuple[Part, str] | None:
+        """Return the cluster at or above a path, and the identifier of what is at the path."""
+        if path in self._clusters:
+            return self._clusters[path], self._clusters[path].identifier
+        if path in self._ranks:
+            cluster, rank = self._ranks[path]
+            return cluster, f"{cluster.identifier}:{rank}"
+        return None
+
+    def rank_states(self) -> Counter[str]:
+        """Return how many ranks are in which state."""
+        return Counter(self._all_ranks())
+
+    def phase(self) -> str:
+        """Return what the whole machine is doing."""
+        ranks = self.rank_states()
+        states = {part.state for part in (*self.clusters, *self.others.values())} | set(ranks)
+        if states & BAD:
+            return "ending after a failure"
+        if ranks[RUNNING]:
+            return RUNNING
+        if states <= {PLANNED}:
+            return PLANNED
+        return "ending" if states <= OVER or ranks[DONE] else STARTING
+
+    def _all_ranks(self) -> Iterator[str]:
+        for cluster in self._clusters.values():
+            yield from cluster.ranks
+
+
+def _change(part: Part, state: str, detail: str) -> None:
+    # that its front-end has gone too says nothing new about a cluster that is over
+    if state == ENDED and part.state in OVER:
+        return
+    part.state, part.detail = state, detail
+    if (state, detail) == (STARTING, "ranks"):
+        part.ranks = [STARTING] * len(part.ranks)

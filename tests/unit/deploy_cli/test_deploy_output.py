@@ -1,0 +1,243 @@
+"""What is written where: lines of ranks to streams, terminals and files, in order, none lost."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from runtime.cli import printer as printer_module
+from runtime.cli import rank_output
+from runtime.cli.live_screen import LiveScreen
+from runtime.cli.plain_lines import PlainLines
+from runtime.cli.plain_screen import PlainScreen
+from runtime.cli.printer import Change, Item, Printer, RankLine, Word
+from runtime.cli.rank_output import OutputFailed, RankFiles
+from runtime.cli.tree import Tree
+from runtime.deployment import DeploymentPlan
+from runtime.launchers.base import Stream
+
+Plan = Callable[..., DeploymentPlan]
+OUT, ERR = Stream.OUTPUT, Stream.ERROR
+FIRST = "/grid/site0/cluster0"
+
+
+def no_failure(error: Exception) -> None:
+    raise AssertionError(error)
+
+
+def written(
+    items: Sequence[Item], *, news: PlainLines | None = None, tags: bool = False
+) -> tuple[str, str]:
+    out, err = io.BytesIO(), io.BytesIO()
+    screen = PlainScreen(out, err, news=news, tags=tags)
+    screen.show(items)
+    screen.close()
+    return out.getvalue().decode(), err.getvalue().decode()
+
+
+def test_each_stream_gets_its_own_lines() -> None:
+    items = [RankLine("0:0:0", OUT, "a"), RankLine("0:0:1", ERR, "oh"), RankLine("0:0:0", OUT, "b")]
+    assert written(items) == ("a\nb\n", "oh\n")
+    assert written(items, tags=True) == ("[0:0:0] a\n[0:0:0] b\n", "[0:0:1] oh\n")
+
+
+def test_news_goes_to_standard_error_only_when_wanted(plan: Plan) -> None:
+    items = [Change(FIRST, "up", "front-end"), Change(f"{FIRST}/wrapper0", "ready")]
+    assert written(items, news=PlainLines(Tree(plan()))) == (
+        "",
+        "gcm-deploy: 0:0 site0/cluster0: reached\n",
+    )
+    assert written(items) == ("", "")
+    assert written([Word("gcm-deploy: stopping")]) == ("", "gcm-deploy: stopping\n")
+
+
+def test_text_that_utf8_cannot_say_is_still_written() -> None:
+    assert written([RankLine("0:0:0", OUT, "\ud800é")]) == ("?é\n", "")
+
+
+def test_each_rank_and_stream_has_its_own_file(tmp_path: Path) -> None:
+    files = RankFiles(tmp_path / "new" / "logs")
+    out = io.BytesIO()
+    screen = PlainScreen(out, io.BytesIO(), news=None, tags=True, files=files)
+    screen.show(
+        [RankLine("0:1:2", OUT, "a"), RankLine("0:1:2", ERR, "x"), RankLine("1:0:0", OUT, "b")]
+    )
+    screen.show([RankLine("0:1:2", OUT, "c")])
+    folder = tmp_path / "new" / "logs"
+    # readable while the run lasts
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        "0.1.2.stdout": "a\nc\n",
+        "0.1.2.stderr": "x\n",
+        "1.0.0.stdout": "b\n",
+    }
+    assert out.getvalue() == b"[0:1:2] a\n[1:0:0] b\n[0:1:2] c\n"
+    screen.close()
+
+
+def test_more_ranks_than_files_that_may_be_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rank_output, "MOST_OPEN", 2)
+    (tmp_path / "0.0.0.stdout").write_text("of an earlier run\n")
+    files = RankFiles(tmp_path)
+    for number in range(3):
+        for rank in range(5):
+            files.write(f"0:0:{rank}", OUT, str(number))
+    files.close()
+    assert [path.read_text() for path in sorted(tmp_path.iterdir())] == ["0\n1\n2\n"] * 5
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputFailed, match=r"file: cannot write there: .*--output-dir"):
+        RankFiles(tmp_path / "file")
+
+
+def test_a_printer_shows_everything_in_order_before_it_closes() -> None:
+    out = io.BytesIO()
+    printer = Printer(PlainScreen(out, io.BytesIO(), news=None), no_failure)
+
+    def write(rank: str) -> None:
+        for number in range(500):
+            printer.put(RankLine(rank, OUT, f"{rank} {number}"))
+
+    writers = [threading.Thread(target=write, args=(rank,)) for rank in ("a", "b", "c")]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    printer.close()
+    lines = out.getvalue().decode().splitlines()
+    assert len(lines) == 1500
+    for rank in ("a", "b", "c"):
+        own = [line for line in lines if line.startswith(rank)]
+        assert own == [f"{rank} {number}" for number in range(500)]
+
+
+class _Gate(io.BytesIO):
+    """A reader that takes nothing until it is opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened = threading.Event()
+        self.asked = threading.Event()
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]  # only bytes come here
+        self.asked.set()
+        assert self.opened.wait(10)
+        return super().write(data)
+
+
+def test_who_writes_waits_for_a_slow_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(printer_module, "MOST_WAITING", 10)
+    slow = _Gate()
+    printer = Printer(PlainScreen(slow, io.BytesIO(), news=None), no_failure)
+    printer.put(RankLine("0:0:0", OUT, "first"))
+    assert slow.asked.wait(10)
+    printer.put(RankLine("0:0:0", OUT, "0123456789"))
+    done = threading.Event()
+
+    def write() -> None:
+        printer.put(RankLine("0:0:0", OUT, "late"))
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert not done.wait(0.05)
+    slow.opened.set()
+    assert done.wait(10)
+    writer.join()
+    printer.close()
+    assert slow.getvalue() == b"first\n0123456789\nlate\n"
+
+
+def test_nobody_waits_for_a_slow_reader_once_the_run_has_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(printer_module, "MOST_WAITING", 1)
+    slow = _Gate()
+    printer = Printer(PlainScreen(slow, io.BytesIO(), news=None), no_failure)
+    printer.put(RankLine("0:0:0", OUT, "first"))
+    assert slow.asked.wait(10)
+    printer.hurry()
+    for number in range(5):
+        printer.put(RankLine("0:0:0", OUT, str(number)))
+    slow.opened.set()
+    printer.close()
+    assert slow.getvalue() == b"first\n0\n1\n2\n3\n4\n"
+
+
+class _Left(io.BytesIO):
+    def write(self, data: bytes) -> int:  # type: ignore[override]  # only bytes come here
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+def test_a_reader_that_left_is_told_once_and_blocks_nobody() -> None:
+    failures: list[Exception] = []
+    told = threading.Event()
+
+    def failed(error: Exception) -> None:
+        failures.append(error)
+        told.set()
+
+    printer = Printer(PlainScreen(_Left(), io.BytesIO(), news=None), failed)
+    printer.put(RankLine("0:0:0", OUT, "a"))
+    assert told.wait(10)
+    for _ in range(10):
+        printer.put(RankLine("0:0:0", OUT, "b"))
+    printer.close()
+    assert [type(one) for one in failures] == [BrokenPipeError]
+
+
+def live(
+    plan: DeploymentPlan, terminal: io.BytesIO, output: io.BytesIO | None = None
+) -> LiveScreen:
+    console = Console(
+        file=io.StringIO(), width=60, height=40, force_terminal=True, color_system=None
+    )
+    return LiveScreen(terminal, console, Tree(plan), lambda: 0.0, output=output, tags=True)
+
+
+def test_lines_appear_above_a_tree_that_is_drawn_anew_in_one_write(plan: Plan) -> None:
+    terminal = io.BytesIO()
+    screen = live(plan('<emulate sites="1" clusters="1" ranks="2"/>'), terminal)
+    screen.show([])
+    tree = "test  planned  0 s  2 planned\n└─ 0 site0\n   └─ 0:0 cluster0  planned       ··\n"
+    assert terminal.getvalue().decode() == tree
+    terminal.truncate(0)
+    terminal.seek(0)
+    screen.show(
+        [RankLine("0:0:0", OUT, "a \x1b[1mb"), Change(f"{FIRST}/wrapper1", "ready"), Word("word")]
+    )
+    assert terminal.getvalue().decode() == (
+        "\x1b[A\x1b[A\x1b[A\r\x1b[J[0:0:0] a \x1b[1mb\nword\n"
+        "test  starting  0 s  1 planned, 1 ready\n└─ 0 site0\n   └─ 0:0 cluster0  planned       ·◐\n"
+    )
+    terminal.truncate(0)
+    terminal.seek(0)
+    screen.close()
+    assert terminal.getvalue() == b"\x1b[A\x1b[A\x1b[A\r\x1b[J"
+
+
+def test_a_tree_does_not_disturb_a_standard_output_that_is_elsewhere(plan: Plan) -> None:
+    terminal, output = io.BytesIO(), io.BytesIO()
+    screen = live(plan(), terminal, output)
+    screen.show([RankLine("0:0:0", OUT, "result"), RankLine("0:0:0", ERR, "warning")])
+    screen.close()
+    assert output.getvalue() == b"[0:0:0] result\n"
+    assert b"result" not in terminal.getvalue()
+    assert terminal.getvalue().startswith(b"[0:0:0] warning\ntest  planned")
+
+
+def test_a_line_of_the_tree_never_wraps(plan: Plan) -> None:
+    terminal = io.BytesIO()
+    screen = live(plan('<emulate sites="1" clusters="1" ranks="200"/>'), terminal)
+    screen.show([Change(f"{FIRST}/wrapper1", "ready"), Change(f"{FIRST}/wrapper2", "running")])
+    screen.close()
+    lines = terminal.getvalue().decode().splitlines()[:3]
+    assert max(map(len, lines)) <= 60

@@ -1,0 +1,228 @@
+"""The states of a machine, as a tree of few lines and as plain lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gcm.documents import Diagnostics
+from runtime.cli.picture import picture, plain
+from runtime.cli.plain_lines import PlainLines
+from runtime.cli.tree import Tree
+from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+
+Plan = Callable[..., DeploymentPlan]
+FIRST = "/grid/site0/cluster0"
+
+
+def drawn(tree: Tree, *, width: int = 80, height: int = 20) -> list[str]:
+    return [plain(line).rstrip() for line in picture(tree, 3.4, width=width, height=height)]
+
+
+def reach(tree: Tree, path: str, ranks: int) -> None:
+    for step in ("front-end", "ranks"):
+        tree.apply(path, "starting", step)
+        tree.apply(path, "up", step)
+    for rank in range(ranks):
+        tree.apply(f"{path}/wrapper{rank}", "ready")
+
+
+def test_before_anything_happens_all_is_planned(plan: Plan) -> None:
+    assert drawn(Tree(plan())) == [
+        "test  planned  3 s  8 planned",
+        "├─ 0 site0",
+        "│  ├─ 0:0 cluster0  planned       ··",
+        "│  └─ 0:1 cluster1  planned       ··",
+        "└─ 1 site1",
+        "   ├─ 1:0 cluster0  planned       ··",
+        "   └─ 1:1 cluster1  planned       ··",
+    ]
+
+
+def test_each_cluster_and_each_rank_has_its_own_state(plan: Plan) -> None:
+    tree = Tree(plan())
+    tree.apply(FIRST, "starting", "front-end")
+    tree.apply("/grid/site0/cluster1", "up", "front-end")
+    tree.apply("/grid/site1/cluster0", "starting", "ranks")
+    tree.apply("/grid/site1/cluster0/wrapper1", "ready")
+    reach(tree, "/grid/site1/cluster1", 2)
+    tree.apply("/grid/site1/cluster1", "up", "handshake")
+    assert drawn(tree) == [
+        "test  starting  3 s  4 planned, 1 starting, 3 ready",
+        "├─ 0 site0",
+        "│  ├─ 0:0 cluster0  reaching it   ··",
+        "│  └─ 0:1 cluster1  reached       ··",
+        "└─ 1 site1",
+        "   ├─ 1:0 cluster0  starting MPI  ○◐",
+        "   └─ 1:1 cluster1  ready         ◐◐",
+    ]
+
+
+def test_a_cluster_runs_until_its_last_rank_is_over(plan: Plan) -> None:
+    tree = Tree(plan('<emulate sites="1" clusters="1" ranks="2"/>'))
+    reach(tree, FIRST, 2)
+    for rank in (0, 1):
+        tree.apply(f"{FIRST}/wrapper{rank}", "running")
+    assert (tree.phase(), drawn(tree)[2]) == ("running", "   └─ 0:0 cluster0  running       ●●")
+    tree.apply(f"{FIRST}/wrapper0", "done")
+    assert drawn(tree)[2].endswith("running       ✓●")
+    tree.apply(f"{FIRST}/wrapper1", "done")
+    assert drawn(tree)[2].endswith("done          ✓✓")
+    assert tree.phase() == "ending"
+    tree.apply(FIRST, "done", "exit code 0")
+    tree.apply(FIRST, "ended")
+    assert drawn(tree)[2].endswith("done          ✓✓")
+
+
+def test_a_failed_rank_marks_its_cluster_and_the_whole(plan: Plan) -> None:
+    tree = Tree(plan())
+    tree.apply(f"{FIRST}/wrapper0", "done")
+    tree.apply(f"{FIRST}/wrapper1", "failed", "exit code 3")
+    tree.apply(FIRST, "failed", "exit code 3")
+    assert tree.phase() == "ending after a failure"
+    head, _, cluster, other, *_ = drawn(tree)
+    assert head == "test  ending after a failure  3 s  1 done, 1 failed, 6 planned"
+    assert cluster == "│  ├─ 0:0 cluster0  failed, exit code 3  ✓✗"
+    assert other == "│  └─ 0:1 cluster1  planned              ··"
+
+
+def test_a_lost_cluster_is_worse_than_a_failed_rank(plan: Plan) -> None:
+    tree = Tree(plan())
+    tree.apply(f"{FIRST}/wrapper0", "failed")
+    tree.apply(FIRST, "lost")
+    assert tree.clusters[0].summed_up == "lost"
+
+
+def test_more_ranks_than_fit_are_counted(plan: Plan) -> None:
+    tree = Tree(plan('<emulate sites="1" clusters="1" ranks="60"/>'))
+    tree.apply(f"{FIRST}/wrapper7", "ready")
+    assert drawn(tree, width=60)[2] == "   └─ 0:0 cluster0  planned       59 planned, 1 ready"
+    assert drawn(tree, width=100)[2].endswith("·" * 7 + "◐" + "·" * 52)
+
+
+def test_a_large_grid_is_folded_and_its_failures_stand_out(plan: Plan) -> None:
+    tree = Tree(plan('<emulate sites="2" clusters="30" ranks="1"/>'))
+    tree.apply(FIRST, "up", "front-end")
+    tree.apply("/grid/site1/cluster4", "failed", "front-end")
+    assert drawn(tree) == [
+        "test  ending after a failure  3 s  60 planned",
+        "── 0 site0  30 clusters: 1 up, 29 planned",
+        "── 1 site1  30 clusters: 29 planned, 1 failed",
+        "   └─ 1:4 failed, front-end",
+    ]
+
+
+def test_what_does_not_fit_even_folded_is_counted(plan: Plan) -> None:
+    tree = Tree(plan('<emulate sites="30" clusters="1" ranks="1"/>'))
+    lines = drawn(tree, height=10)
+    assert len(lines) == 10
+    assert lines[8:] == ["── 7 site7  1 cluster: 1 planned", "   and 22 more"]
+
+
+def test_helpers_and_nodes_are_shown_below_the_sites(plan: Plan) -> None:
+    tree = Tree(plan('<emulate sites="1" clusters="1" ranks="1"/>'))
+    tree.apply("/grid/prepare", "starting", "process")
+    assert drawn(tree)[1:] == [
+        "├─ 0 site0",
+        "│  └─ 0:0 cluster0  planned       ·",
+        "└─ prepare  starting",
+    ]
+
+
+SIZES = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 5))
+ROOM = st.tuples(st.integers(1, 120), st.integers(1, 30))
+STATES = st.sampled_from(["starting", "up", "ready", "running", "done", "failed", "ended", "odd"])
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(-1, 5), STATES), max_size=20
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(sizes=SIZES, room=ROOM, changes=CHANGES)
+def test_no_picture_is_higher_than_it_may_be(
+    sizes: tuple[int, int, int], room: tuple[int, int], changes: list[tuple[int, int, int, str]]
+) -> None:
+    sites, clusters, ranks = sizes
+    text = f'<emulate sites="{sites}" clusters="{clusters}" ranks="{ranks}"/>'
+    found = read_descriptor(
+        f'<deployment><application script="a"/>{text}</deployment>'.encode(),
+        surroundings=Surroundings("/home/me"),
+        diagnostics=Diagnostics(),
+    )
+    assert found is not None
+    tree = Tree(make_plan(found))
+    for site, cluster, rank, state in changes:
+        below = f"/wrapper{rank}" if rank >= 0 else ""
+        tree.apply(f"/grid/site{site}/cluster{cluster}{below}", state)
+    lines = picture(tree, 1.0, width=room[0], height=room[1])
+    assert 1 <= len(lines) <= room[1]
+    assert tree.rank_states().total() == sites * clusters * ranks
+
+
+def told(plan: DeploymentPlan, *changes: tuple[str, ...]) -> list[str]:
+    lines = PlainLines(Tree(plan))
+    return [text for text in (lines.told(*change) for change in changes) if text]
+
+
+def test_plain_lines_tell_the_life_of_a_cluster(plan: Plan) -> None:
+    path = FIRST
+    assert told(
+        plan('<emulate sites="1" clusters="1" ranks="2"/>'),
+        (path, "starting", "front-end"),
+        (path, "up", "front-end"),
+        (path, "starting", "ranks"),
+        (f"{path}/wrapper0", "ready"),
+        (f"{path}/wrapper1", "ready"),
+        (path, "up", "ranks"),
+        (path, "starting", "handshake"),
+        (path, "up", "handshake"),
+        ("/grid/site0", "starting", "handshake"),
+        ("/grid/site0", "up", "handshake"),
+        ("/grid", "up", "handshake"),
+        (f"{path}/wrapper0", "running"),
+        (f"{path}/wrapper1", "running"),
+        (f"{path}/wrapper0", "done", "exit code 0"),
+        (f"{path}/wrapper1", "done", "exit code 0"),
+        (path, "done", "exit code 0"),
+        (path, "ended"),
+    ) == [
+        "0:0 site0/cluster0: reaching it",
+        "0:0 site0/cluster0: reached",
+        "0:0 site0/cluster0: starting MPI",
+        "0:0 site0/cluster0: 2 ranks up",
+        "0:0 site0/cluster0: handshake",
+        "0:0 site0/cluster0: ready",
+        "site 0 site0: ready",
+        "grid: ready",
+        "running: 2 ranks in 1 cluster",
+        "0:0 site0/cluster0: done, exit code 0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (
+            (f"{FIRST}/wrapper1", "failed", "exit code 3"),
+            "0:0:1 site0/cluster0: failed, exit code 3",
+        ),
+        ((f"{FIRST}/wrapper1", "lost"), "0:0:1 site0/cluster0: lost"),
+        ((FIRST, "failed", "front-end"), "0:0 site0/cluster0: failed, front-end"),
+        ((FIRST, "lost"), "0:0 site0/cluster0: lost"),
+        (("/grid/site1", "failed", "handshake"), "site 1 site1: failed, handshake"),
+        (("/grid", "failed", "start"), "grid: failed, start"),
+        (("/grid/prepare", "failed", "process"), "prepare: failed, process"),
+    ],
+)
+def test_every_failure_is_told(plan: Plan, change: tuple[str, ...], line: str) -> None:
+    assert told(plan(), change) == [line]
+
+
+def test_many_clusters_are_not_told_one_by_one(plan: Plan) -> None:
+    large = plan('<emulate sites="1" clusters="17" ranks="1"/>')
+    assert told(large, (FIRST, "up", "ranks"), (FIRST, "lost")) == ["0:0 site0/cluster0: lost"]
+    small = plan('<emulate sites="1" clusters="16" ranks="1"/>')
+    assert told(small, (FIRST, "up", "ranks")) == ["0:0 site0/cluster0: 1 rank up"]
