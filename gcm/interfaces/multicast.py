@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gcm.errors import DispatchError, MulticastError
 from gcm.interfaces.distribution import Call, OperationDispatch, dispatch_of
 from gcm.interfaces.future import Future
 from gcm.interfaces.parallel import assembled
+from gcm.interfaces.signature import signature_of
+from gcm.interfaces.spelling import compiled, spelled, unused
 from gcm.interfaces.stub import Stub
 from gcm.invocation import is_asynchronous, submit_to
 
@@ -35,8 +38,39 @@ def dispatcher(
     ports = [getattr(stub, operation) for _, stub in pairs]
     cast = _Cast(client, operation, dispatch, [path for path, _ in pairs], ports)
     if dispatch.is_broadcast and not any(is_asynchronous(port) for port in ports):
-        return cast.broadcast
+        return _broadcast_of(signature, operation)(ports, cast.finish)
     return cast.spread
+
+
+@cache
+def _broadcast_of(interface: Any, operation: str) -> Callable[..., Port]:
+    """Return what makes the port of a broadcast: a loop that is written out for its parameters.
+
+    So each call costs what a plain one costs; to pack the arguments and unpack them again for each
+    server would cost as much once more.
+    """
+    declared = signature_of(interface).operations[operation]
+    heads, hands = spelled(declared)
+    port, results, failures, error, ports, finish = (
+        unused(name, declared)
+        for name in ("port", "results", "failures", "error", "ports", "finish")
+    )
+    source = f"""\
+def make({ports}, {finish}):
+    def {operation}({heads}):
+        {results} = []
+        {failures} = {{}}
+        for {port} in {ports}:
+            try:
+                {results}.append({port}({hands}))
+            except Exception as {error}:
+                {failures}[len({results})] = {error}
+                {results}.append(None)
+        return {finish}({results}, {failures})
+    return {operation}
+"""
+    file = f"<broadcast of {interface.__module__}.{interface.__qualname__}.{operation}>"
+    return compiled(source, file)["make"]
 
 
 class _Cast:
@@ -60,18 +94,10 @@ class _Cast:
         self._rng = client.rng or random.Random()
         self._turn = 0
 
-    def broadcast(self, *args: Any, **kwargs: Any) -> Any:
-        """Call every server with the same arguments, in this thread."""
-        results: list[Any] = []
-        failures: dict[int, BaseException] = {}
-        for port in self._ports:
-            try:
-                results.append(port(*args, **kwargs))
-            except Exception as error:  # every failure is reported, all together
-                failures[len(results)] = error
-                results.append(None)
+    def finish(self, results: list[Any], failures: dict[int, BaseException]) -> Any:
+        """Return what the caller of a broadcast gets, or report every failure."""
         if failures:
-            self._fail([Call(n, args, kwargs) for n in range(len(results))], results, failures)
+            self._fail([Call(n, (), {}) for n in range(len(results))], results, failures)
         return self._dispatch.reduce(results)
 
     def spread(self, *args: Any, **kwargs: Any) -> Any:

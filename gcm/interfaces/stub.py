@@ -10,13 +10,13 @@ from __future__ import annotations
 import abc
 import inspect
 import itertools
-import linecache
 from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any, ClassVar, SupportsIndex, cast
 
 from gcm.errors import GcmError
 from gcm.interfaces.signature import Operation, signature_of
+from gcm.interfaces.spelling import compiled, spelled, unused
 
 STUB_FILE = "<stub of "
 """How the file name of every generated method begins; a stack walker knows stubs by it."""
@@ -86,10 +86,7 @@ def _made(interface: Any) -> type[Stub]:
     names = tuple(signature.operations)
     source = "\n".join(_method_source(op) for op in signature.operations.values())
     file = f"{STUB_FILE}{interface.__module__}.{interface.__qualname__} #{next(_serial)}>"
-    namespace: dict[str, Any] = {}
-    exec(compile(source, file, "exec"), namespace)
-    # With its source at hand a traceback shows the line of the stub like any other.
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    methods = compiled(source, file)
     members: dict[str, Any] = {
         "__slots__": tuple(port_name(name) for name in names),
         "__module__": interface.__module__,
@@ -97,7 +94,7 @@ def _made(interface: Any) -> type[Stub]:
         "_operations": names,
     }
     for name in names:
-        method = namespace[name]
+        method: Any = methods[name]
         original = getattr(interface, name)
         method.__doc__ = original.__doc__
         method.__qualname__ = f"{interface.__qualname__}.{name}"
@@ -111,26 +108,12 @@ def _made(interface: Any) -> type[Stub]:
 
 def _method_source(operation: Operation) -> str:
     """Return the source of a method that hands exactly the given arguments to its port."""
-    heads: list[str] = ["self"]
-    hands: list[str] = []
-    keyword_only = False
-    for parameter in operation.parameters:
-        if parameter.has_default or parameter.kind in (
-            inspect.Parameter.VAR_POSITIONAL,
-            inspect.Parameter.VAR_KEYWORD,
-        ):
-            # What the caller left out must stay left out, for the server's own default to apply.
-            heads, hands = ["self", "/", "*args", "**kwargs"], ["*args", "**kwargs"]
-            break
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            if not keyword_only:
-                heads.append("*")
-                keyword_only = True
-            hands.append(f"{parameter.name}={parameter.name}")
-        else:
-            hands.append(parameter.name)
-        heads.append(parameter.name)
+    heads, hands = spelled(operation)
+    own = "self, /" if heads.startswith("*args") else "self"
+    port = unused("port", operation)
     return (
-        f"def {operation.name}({', '.join(heads)}):\n"
-        f"    return self.{port_name(operation.name)}({', '.join(hands)})\n"
+        f"def {operation.name}({', '.join(filter(None, (own, heads)))}):\n"
+        # A local name is found faster than it takes to tell an attribute from a method.
+        f"    {port} = self.{port_name(operation.name)}\n"
+        f"    return {port}({hands})\n"
     )
