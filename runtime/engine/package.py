@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import CommandNotFound, LaunchError, PythonMissing
 from runtime.launchers.lines import Collected
+from runtime.launchers.packages import packages_archive
 
 PACKAGES = ("gcm", "runtime")
-LIBRARY = "library"
-"""The folder below a run's room that holds the package."""
+ARCHIVE = "packages.zip"
+"""How the package is called in a run's room."""
 
 HOME = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
@@ -39,24 +39,11 @@ else:
 
 
 @cache
-def files() -> Mapping[str, Path]:
-    """Return the files of the package by the names they have below the folder of the package."""
-    found = [
-        path
-        for name in PACKAGES
-        for path in (HOME / name).rglob("*")
-        if path.suffix in (".py", ".xsd")
-    ]
-    return {str(path.relative_to(HOME)): path for path in sorted(found, key=str)}
-
-
-@cache
 def digest() -> str:
     """Return what tells this version of the package from every other."""
     total = hashlib.sha256()
     for name in PACKAGES:
-        own = sorted(str(path) for path in files().values() if _is_in(path, name))
-        for path in own:
+        for path in sorted(str(path) for path in _files(name)):
             total.update(str(Path(path).relative_to(HOME)).encode())
             total.update(Path(path).read_bytes())
     return total.hexdigest()
@@ -96,13 +83,13 @@ def has_package(launcher: Launcher, python: str) -> bool:
 
 
 def bring(launcher: Launcher, room: str) -> str:
-    """Stage the package into a room; return the folder for the Python path.
+    """Stage the package into a room; return what to put on the Python path.
 
     Raises StagingFailed.
     """
-    launcher.stage({f"{LIBRARY}/{name}": path for name, path in files().items()}, room)
-    return f"{room}/{LIBRARY}"
+    launcher.stage({ARCHIVE: packages_archive(PACKAGES)}, room)
+    return f"{room}/{ARCHIVE}"
 
 
-def _is_in(path: Path, name: str) -> bool:
-    return path.relative_to(HOME).parts[0] == name
+def _files(name: str) -> list[Path]:
+    return [path for path in (HOME / name).rglob("*") if path.suffix in (".py", ".xsd")]

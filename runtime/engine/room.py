@@ -7,11 +7,8 @@ gone when the front-end is.
 from __future__ import annotations
 
 import os
-import socket
 
 KEY = "key"
-SOCKET = "front-end"
-LONGEST_SOCKET_PATH = 100  # systems allow a little more; Linux 107 bytes
 
 
 def write_key(room: str, address: str, secret: bytes) -> None:
@@ -34,20 +31,3 @@ def remove_key(room: str) -> None:
         os.unlink(os.path.join(room, KEY))
     except FileNotFoundError:
         return
-
-
-def listen(room: str, port: int | None) -> tuple[socket.socket, str]:
-    """Return a listening socket and its address: a path in the room, or a port for other hosts.
-
-    `port` None means that all ranks are on this host; 0 takes any free port. Raises OSError.
-    """
-    path = os.path.join(room, SOCKET)
-    if port is None and len(os.fsencode(path)) <= LONGEST_SOCKET_PATH:
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(path)
-        listener.listen(1024)
-        return listener, f"unix:{path}"
-    host = "127.0.0.1" if port is None else ""
-    listener = socket.create_server((host, port or 0), backlog=1024)
-    name = host or socket.gethostname()
-    return listener, f"{name}:{listener.getsockname()[1]}"

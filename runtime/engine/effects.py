@@ -1,0 +1,240 @@
+"""Doing what the machine of a run says: the only part of the engine that touches the world."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.steps import Step, StepKind
+from runtime.engine.events import (
+    Effect,
+    Event,
+    Go,
+    JobEnded,
+    Kill,
+    PlaceClosed,
+    PlaceLost,
+    RankEnded,
+    RankReady,
+    Start,
+    StepFailed,
+    StepUp,
+    Stop,
+)
+from runtime.engine.helpers import Helper, kill_all
+from runtime.engine.listener import Listener
+from runtime.engine.outcome import RankReport, Traffic
+from runtime.engine.place import Place
+from runtime.engine.run_state import RunState
+from runtime.errors import GridError
+from runtime.launchers.local import LocalLauncher
+from runtime.transport.channel import Request
+from runtime.transport.reactor import Reactor
+
+SECRET_BYTES = 32
+MOST_BATCHES = 1000
+"""How many batches of output may wait for the listener before their sources have to."""
+
+Post = Callable[[Event | Callable[[], None]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an executor knows about a run."""
+
+    ranks: tuple[RankReport, ...]
+    traffic: tuple[Traffic, ...]
+    started: float | None
+
+
+class Executor:
+    """Owns the places and helpers of a run. `do` is called by the engine's thread only."""
+
+    def __init__(
+        self,
+        plan: DeploymentPlan,
+        local: LocalLauncher,
+        reactor: Reactor,
+        listener: Listener,
+        post: Post,
+    ) -> None:
+        self._secret = secrets.token_bytes(SECRET_BYTES)
+        self._local = local
+        self._listener = listener
+        self._post = post
+        self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
+        self._places = {
+            cluster.identifier: Place(plan, cluster, local, reactor)
+            for cluster in plan.deployment.clusters()
+        }
+        self._helpers: list[Helper] = []
+        self._workers: list[threading.Thread] = []
+        self._facts: dict[str, dict[str, Any]] = {}
+        self._room = threading.BoundedSemaphore(MOST_BATCHES)
+        self._stopping = False
+        self._started: float | None = None
+
+    def __enter__(self) -> Self:
+        """Return the executor, to be closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what is left and let go of all places, in parallel."""
+        self._stopping = True
+        kill_all(self._helpers)
+        for place in self._places.values():
+            place.kill()
+            self._work("closing", place.close)
+        for worker in self._workers:
+            worker.join()
+
+    def do(self, effect: Effect) -> None:
+        """Do it, without waiting for what it leads to."""
+        match effect:
+            case Start(step):
+                self._start(self._steps[step])
+            case Go():
+                self._go()
+            case Stop():
+                self._stop()
+            case Kill():
+                for place in self._places.values():
+                    place.kill()
+
+    def report(self, state: RunState) -> Report:
+        """Return what ran where and what was carried."""
+        paths = state.outline.rank_paths
+        ranks = tuple(
+            RankReport(
+                rank, paths[rank], facts["host"], facts["pid"], facts["mpi"], state.codes.get(rank)
+            )
+            for rank, facts in sorted(self._facts.items(), key=lambda one: _numbers(one[0]))
+        )
+        traffic = tuple(
+            Traffic(f"launcher - {place.cluster.path}", channel.calls, channel.sent_bytes, received)
+            for place in self._places.values()
+            if (channel := place.channel) is not None and (received := channel.received_bytes)
+        )
+        return Report(ranks, traffic, self._started)
+
+    # --- effects ----------------------------------------------------------------------------------
+
+    def _start(self, step: Step) -> None:
+        cluster = step.name.partition(":")[2]
+        match step.kind:
+            case StepKind.FRONT_END:
+                self._work(f"opening {step.place}", lambda: self._open(self._places[cluster]))
+            case StepKind.RANKS:
+                self._places[cluster].tell("start_ranks")
+            case StepKind.HANDSHAKE:
+                self._post(StepUp(step.name))
+            case StepKind.PROCESS:
+                self._work(step.name, lambda: self._help(step))
+            case StepKind.FETCH:
+                self._work(step.name, lambda: self._fetch(step))
+            case _:
+                self._post(StepFailed(step.name, f"{step.name}: this cannot be deployed yet"))
+
+    def _go(self) -> None:
+        self._started = time.monotonic()
+        for place in self._places.values():
+            place.tell("go", {})
+
+    def _stop(self) -> None:
+        self._stopping = True
+        kill_all(self._helpers)
+        for place in self._places.values():
+            if place.is_up:
+                place.tell("stop")
+            else:
+                self._work(f"giving up {place.cluster.path}", place.abort)
+
+    def _work(self, name: str, work: Callable[[], None]) -> None:
+        """Do something that waits, in a thread of its own."""
+        self._workers = [one for one in self._workers if one.is_alive()]
+        self._workers.append(threading.Thread(target=work, name=name, daemon=True))
+        self._workers[-1].start()
+
+    def _open(self, place: Place) -> None:
+        try:
+            place.open(
+                self._secret,
+                lambda request: self._hear(place, request),
+                lambda words: self._gone(place, words),
+            )
+        except GridError as fault:
+            self._post(StepFailed(f"front-end:{place.identifier}", str(fault)))
+            self._post(PlaceClosed(place.identifier))
+
+    def _gone(self, place: Place, words: str) -> None:
+        if self._stopping:
+            self._post(PlaceClosed(place.identifier))
+            return
+        fault = GridError(
+            "the front-end has gone",
+            place=place.cluster.path,
+            cause=words,
+            cure="Everything else was ended; its last words are below",
+        )
+        self._post(PlaceLost(place.identifier, str(fault)))
+
+    def _help(self, step: Step) -> None:
+        launcher = self._places[step.by.partition(":")[2]].launcher if step.by else self._local
+        try:
+            self._helpers.append(Helper(step, launcher, self._post, self._say_line))
+        except GridError as fault:
+            self._post(StepFailed(step.name, str(fault)))
+
+    def _fetch(self, step: Step) -> None:
+        try:
+            self._places[step.name.partition(":")[2]].fetch(step.files)
+        except (GridError, OSError) as fault:
+            self._post(StepFailed(step.name, str(fault)))
+        else:
+            self._post(StepUp(step.name))
+
+    # --- what front-ends say ----------------------------------------------------------------------
+
+    def _hear(self, place: Place, request: Request) -> None:
+        """Pass a word of a front-end on to the engine's thread, in order."""
+        if request.target.operation == "said":
+            self._room.acquire()
+        self._post(lambda: self._understand(place, request))
+
+    def _understand(self, place: Place, request: Request) -> None:
+        args, cluster = request.invocation().args, place.identifier
+        match request.target.operation:
+            case "said":
+                self._room.release()
+                self._say(cluster, *args)
+            case "up":
+                place.is_up = True
+                self._post(StepUp(f"front-end:{cluster}"))
+            case "rank_ready":
+                self._facts[args[0]] = args[1]
+                self._post(RankReady(args[0]))
+            case "ranks_up":
+                self._post(StepUp(f"ranks:{cluster}"))
+            case "rank_ended":
+                self._post(RankEnded(*args))
+            case "job_ended":
+                self._post(JobEnded(cluster, *args))
+            case "failed":
+                self._post(StepFailed(*args))
+
+    def _say(self, cluster: str, batch: Iterable[tuple[int | None, str, str]]) -> None:
+        for rank, stream, text in batch:
+            name = cluster if rank is None else f"{cluster}:{rank}"
+            self._listener.line(name, stream, text)
+
+    def _say_line(self, name: str, stream: str, text: str) -> None:
+        self._post(lambda: self._listener.line(name, stream, text))
+
+
+def _numbers(rank: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in rank.split(":"))

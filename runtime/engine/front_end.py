@@ -1,0 +1,247 @@
+"""The front-end of a cluster: starts its native MPI, gathers its ranks, tells the launcher."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from gcm.invocation import Invocation
+from runtime.engine.configuration import Configuration, read_first_input
+from runtime.engine.gate import Facts, Gate
+from runtime.engine.ranks_job import RanksJob, Said
+from runtime.engine.room import write_key
+from runtime.errors import GridError
+from runtime.launchers.errors import WrongMpiexec
+from runtime.transport.channel import Channel, Request
+from runtime.transport.credentials import Credentials
+from runtime.transport.errors import ChannelClosed
+from runtime.transport.reactor import Reactor
+from runtime.transport.streams import PipeStream
+
+LAUNCHER = "/launcher"
+CONTROL = "control"
+
+HUSH = 2.0  # seconds in which the end of the job explains why a rank has gone
+GRACE = 2.0  # seconds between the polite and the final end of the ranks
+
+
+class FrontEnd:
+    """What one front-end process does until it is told to end or loses its launcher."""
+
+    def __init__(self, configuration: Configuration, reactor: Reactor, source: int, sink: int):
+        self._configuration = configuration
+        self._reactor = reactor
+        self._ready: dict[str, Facts] = {}
+        self._ended: set[str] = set()
+        self._job_over = False
+        self._job_begun = False
+        self._stopping = False
+        self._over = threading.Event()
+        self._job: RanksJob | None = None
+        self._gate: Gate | None = None
+        if configuration.job is not None:
+            self._job = RanksJob(
+                configuration.job, configuration.folder, self._said, self._job_ended
+            )
+            self._gate = self._open_gate()
+        stream = PipeStream(source, sink)
+        self._launcher = Channel(reactor, stream, "the launcher", self._asked)
+        self._launcher.when_closed(lambda _: self._over.set())
+
+    def run(self) -> None:
+        """Serve until the end."""
+        if self._configuration.at_once:
+            self._start_ranks()
+        self._launcher.open()
+        self._tell("up", {"host": os.uname().nodename, "pid": os.getpid()})
+        self._over.wait()
+        if self._gate is not None:
+            self._gate.close()
+        if self._job is not None:
+            self._job.close()
+        self._launcher.close()
+
+    def _open_gate(self) -> Gate:
+        told = self._configuration
+        credentials = Credentials(told.secret, told.cluster)
+        gate = Gate(self._reactor, told.room, told.port, credentials, self)
+        write_key(told.room, gate.address, told.secret)
+        return gate
+
+    # --- the launcher ---------------------------------------------------------------------------
+
+    def _tell(self, operation: str, *args: Any) -> None:
+        try:
+            self._launcher.note(Invocation(LAUNCHER, CONTROL, operation, args))
+        except ChannelClosed:
+            self._over.set()
+
+    def _asked(self, request: Request) -> None:
+        match request.target.operation:
+            case "start_ranks":
+                self._start_ranks()
+            case "go":
+                if self._gate is not None:
+                    self._gate.release(dict(*request.invocation().args))
+            case "stop":
+                self._stop()
+
+    def _stop(self) -> None:
+        """End the ranks in order, then this process."""
+        if self._stopping:
+            return
+        self._stopping = True
+        running = self._job is not None and self._job_begun and not self._job_over
+        if running and self._gate is not None and self._gate.released:
+            self._gate.stop()
+            self._reactor.later(GRACE, self._over.set)
+        else:
+            self._over.set()
+
+    # --- the job ----------------------------------------------------------------------------------
+
+    def _start_ranks(self) -> None:
+        if self._job is not None and not self._job_begun:
+            self._job_begun = True
+            threading.Thread(target=self._start_job, name="starting ranks", daemon=True).start()
+
+    def _start_job(self) -> None:
+        assert self._job is not None
+        try:
+            self._job.start()
+        except GridError as fault:
+            self._fail(str(self._at_home(fault)))
+
+    def _fail(self, why: str) -> None:
+        self._tell("failed", f"ranks:{self._configuration.cluster}", why)
+
+    def _at_home(self, fault: GridError) -> GridError:
+        """Return the error with the name of this cluster as its place."""
+        fault.place = f"{self._configuration.path} on {os.uname().nodename}"
+        return fault
+
+    def _said(self, batch: list[Said]) -> None:
+        self._tell("said", batch)
+
+    def _job_ended(self, code: int, why: str) -> None:
+        self._reactor.soon(lambda: self._job_is_over(code, why))
+
+    def _job_is_over(self, code: int, why: str) -> None:
+        self._job_over = True
+        released = self._gate is not None and self._gate.released
+        if released and not code:
+            silent = sorted(set(self._ready) - self._ended)
+            if silent:
+                code, why = 1, self._left_behind(silent)
+        if not released or (code and not self._ended and not why):
+            why = why or self._what_happened(code)
+        self._tell("job_ended", code, why)
+        if self._stopping:
+            self._over.set()
+
+    def _what_happened(self, code: int) -> str:
+        assert self._job is not None
+        missing = self._missing()
+        when = "" if self._gate and self._gate.released else " before the application started"
+        who = f"; never heard of: {', '.join(missing)}" if missing else ""
+        return str(
+            self._at_home(
+                GridError(
+                    f"the ranks ended with code {code}{when}{who}",
+                    cause=self._job.last_lines,
+                    cure="The last lines of their stderr are below",
+                )
+            )
+        )
+
+    def _left_behind(self, ranks: list[str]) -> str:
+        assert self._job is not None
+        return str(
+            self._at_home(
+                GridError(
+                    f"rank {', '.join(ranks)} ended without finalising MPI",
+                    cause=self._job.last_lines,
+                    cure="Let the program return instead of ending its process with os._exit",
+                )
+            )
+        )
+
+    def _missing(self) -> list[str]:
+        told = self._configuration
+        ranks = told.job.ranks if told.job else 0
+        names = [f"{told.cluster}:{number}" for number in range(ranks)]
+        return [name for name in names if name not in self._ready]
+
+    # --- ranks, on the reactor's thread -----------------------------------------------------------
+
+    def rank_ready(self, rank: str, facts: Facts) -> None:
+        """Take note of a rank, and tell once all are there."""
+        told = self._configuration
+        assert told.job is not None
+        if facts["size"] not in (None, told.job.ranks):
+            self._fail(str(self._at_home(_wrong(told.job.mpiexec, told.job.ranks, facts))))
+            return
+        self._ready[rank] = facts
+        self._tell("rank_ready", rank, facts)
+        if not self._missing():
+            self._tell("ranks_up")
+
+    def rank_unable(self, rank: str, why: str, python: str) -> None:
+        """Tell why a rank cannot run."""
+        fault = GridError(
+            f"rank {rank} cannot start MPI: {why}",
+            cure=f"Install mpi4py and its MPI for {python}, or name another Python for the cluster",
+        )
+        self._fail(str(self._at_home(fault)))
+
+    def rank_ended(self, rank: str, code: int, why: str) -> None:
+        """Pass on how a rank ended."""
+        self._ended.add(rank)
+        words = f"{self._configuration.path}: rank {rank} ended with {why}" if why else ""
+        self._tell("rank_ended", rank, code, words)
+
+    def rank_left(self, rank: str) -> None:
+        """Wait for the end of the job to say why, but not for long."""
+        if not self._stopping:
+            self._reactor.later(HUSH, lambda: self._still_silent(rank))
+
+    def _still_silent(self, rank: str) -> None:
+        if self._job_over or self._stopping:
+            return
+        if self._gate is not None and self._gate.released:
+            self._ended.add(rank)
+            self._tell("rank_ended", rank, 1, self._left_behind([rank]))
+        else:
+            assert self._job is not None
+            fault = GridError(
+                f"rank {rank} died before the application started",
+                cause=self._job.last_lines,
+                cure="The last lines of the ranks' stderr are below",
+            )
+            self._fail(str(self._at_home(fault)))
+
+
+def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:
+    return WrongMpiexec(
+        f"{mpiexec!r} started {ranks} ranks, but one believes to be {facts['rank']} of"
+        f" {facts['size']}: its mpi4py uses another MPI",
+        cause=str(facts["mpi"]),
+        cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",
+    )
+
+
+def main() -> int:
+    """Run as a front-end; return the exit code."""
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)  # a stray print must not look like a message
+    os.close(nothing)
+    try:
+        configuration = read_first_input(lambda size: os.read(source, size))
+    except EOFError:
+        return 1
+    with Reactor("front-end") as reactor:
+        FrontEnd(configuration, reactor, source, sink).run()
+    return 0

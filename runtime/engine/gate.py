@@ -1,0 +1,149 @@
+"""Where the ranks of a cluster report: who has come, who is ready, who has left and how."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any, Protocol
+
+from gcm.interfaces.future import Future
+from gcm.invocation import Invocation
+from runtime.engine.rank_link import CONTROL
+from runtime.engine.room import remove_key
+from runtime.transport.channel import Channel, Request
+from runtime.transport.credentials import Credentials
+from runtime.transport.errors import ChannelClosed
+from runtime.transport.lean import UNIX
+from runtime.transport.listening import Door
+from runtime.transport.reactor import Reactor
+from runtime.transport.streams import SocketStream
+
+LONGEST_SOCKET_PATH = 100  # systems allow a little more; Linux 107 bytes
+Facts = dict[str, Any]
+
+
+class Watcher(Protocol):
+    """Who is told what ranks do; called on the reactor's thread, so it must not wait."""
+
+    def rank_ready(self, rank: str, facts: Facts) -> None:
+        """Know that a rank has started its MPI and waits."""
+        ...
+
+    def rank_unable(self, rank: str, why: str, python: str) -> None:
+        """Know that a rank could not load its MPI."""
+        ...
+
+    def rank_ended(self, rank: str, code: int, why: str) -> None:
+        """Know how the program of a rank ended."""
+        ...
+
+    def rank_left(self, rank: str) -> None:
+        """Know that a rank has gone without a word."""
+        ...
+
+
+class Gate:
+    """A door for ranks. They wait behind it until they are released all at once."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        room: str,
+        port: int | None,
+        credentials: Credentials,
+        watcher: Watcher,
+    ) -> None:
+        """Listen, on this host only if `port` is None; raises Unreachable."""
+        self._reactor = reactor
+        self._room = room
+        self._watcher = watcher
+        self._guests: list[_Guest] = []
+        self.released = False
+        self._door = Door(reactor, _address(room, port), credentials, self._admit)
+        self.address = _as_others_see(self._door.address)
+
+    def release(self, answers: dict[str, Any]) -> None:
+        """Let every rank run, with what it is to know; nobody else is let in from now on."""
+        self.released = True
+        self.close()
+        for guest in self._guests:
+            guest.release(answers.get(guest.name))
+
+    def stop(self) -> None:
+        """Ask every rank to end."""
+        for guest in self._guests:
+            guest.stop()
+
+    def close(self) -> None:
+        """Let nobody in any more, and remove the key."""
+        self._door.close()
+        remove_key(self._room)
+
+    @property
+    def traffic(self) -> tuple[int, int]:
+        """Return the bytes that came from the ranks and went to them."""
+        came = sum(guest.channel.received_bytes for guest in self._guests)
+        return came, sum(guest.channel.sent_bytes for guest in self._guests)
+
+    def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
+        self._guests.append(_Guest(self._reactor, connected, name, received, self._watcher))
+
+
+class _Guest:
+    """One rank."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        connected: socket.socket,
+        name: str,
+        received: bytes,
+        watcher: Watcher,
+    ) -> None:
+        self.name = name
+        self._watcher = watcher
+        self._waits: Future[Any] = Future(f"the start of {name}")
+        self._ended = False
+        self.channel = Channel(reactor, SocketStream(connected), name, self._hear)
+        self.channel.when_closed(self._gone)
+        self.channel.open(received)
+
+    def release(self, answer: object) -> None:
+        if not self._waits.done():
+            self._waits.set_result(answer)
+
+    def stop(self) -> None:
+        try:
+            self.channel.note(Invocation(self.name, CONTROL, "stop"))
+        except ChannelClosed:
+            return  # it has ended by itself meanwhile
+
+    def _hear(self, request: Request) -> Future[Any] | None:
+        args = request.invocation().args
+        match request.target.operation:
+            case "ready":
+                self._watcher.rank_ready(self.name, *args)
+                return self._waits
+            case "unable":
+                self._ended = True
+                self._watcher.rank_unable(self.name, *args)
+            case "ended":
+                self._ended = True
+                self._watcher.rank_ended(self.name, *args)
+        return None
+
+    def _gone(self, _: ChannelClosed) -> None:
+        if not self._ended:
+            self._watcher.rank_left(self.name)
+
+
+def _address(room: str, port: int | None) -> str:
+    path = os.path.join(room, "front-end")
+    if port is not None:
+        return f"0.0.0.0:{port}"
+    return UNIX + path if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH else "127.0.0.1:0"
+
+
+def _as_others_see(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    return f"{socket.gethostname()}:{port}" if host == "0.0.0.0" else address

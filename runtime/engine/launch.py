@@ -1,0 +1,56 @@
+"""Deploying a plan from beginning to end: what `gcm-deploy` calls."""
+
+from __future__ import annotations
+
+from runtime.deployment.plan import DeploymentPlan
+from runtime.engine.listener import Listener
+from runtime.engine.machine import Machine
+from runtime.engine.outcome import Outcome
+from runtime.engine.run_state import Patience
+
+
+class Interrupts:
+    """Ctrl-C, handed from a signal handler to the run: once ends it in order, twice at once."""
+
+    def __init__(self) -> None:
+        self._machine: Machine | None = None
+        self._early = 0
+
+    def press(self, *_: object) -> None:
+        """Be pressed once; fit to be a signal handler."""
+        if self._machine is None:
+            self._early += 1
+        else:
+            self._machine.interrupt()
+
+    def reach(self, machine: Machine) -> None:
+        """Mean this machine from now on, with what was pressed before."""
+        self._machine = machine
+        for _ in range(self._early):
+            machine.interrupt()
+
+
+def deploy(
+    plan: DeploymentPlan,
+    listener: Listener,
+    *,
+    interrupts: Interrupts | None = None,
+    patience: Patience | None = None,
+) -> Outcome:
+    """Execute a plan and return how it ended; what goes wrong is in the outcome, not raised.
+
+    Everything that was started is gone when this returns.
+
+    >>> interrupts = Interrupts()                                         # doctest: +SKIP
+    >>> signal.signal(signal.SIGINT, interrupts.press)                    # doctest: +SKIP
+    >>> deploy(plan, listener, interrupts=interrupts).exit_code           # doctest: +SKIP
+    0
+    """
+    machine = Machine(plan, listener, patience=patience)
+    if interrupts is not None:
+        interrupts.reach(machine)
+    with machine:
+        return machine.wait()
+
+
+__all__ = ["Interrupts", "Listener", "Machine", "Outcome", "Patience", "deploy"]

@@ -1,0 +1,146 @@
+"""A running machine: one thread that feeds the state of the run and does what it says."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Self
+
+from runtime.deployment.plan import DeploymentPlan
+from runtime.engine.effects import Executor
+from runtime.engine.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
+from runtime.engine.listener import Listener, Silent
+from runtime.engine.outcome import Outcome
+from runtime.engine.outline import outline_of
+from runtime.engine.run_state import IllegalEvent, Patience, RunState, State
+from runtime.errors import GridError
+from runtime.launchers.local import LocalLauncher
+from runtime.transport.reactor import Reactor
+
+_log = logging.getLogger(__name__)
+
+
+class Machine:
+    """A deployment plan being executed.
+
+    >>> with Machine(plan) as machine:          # doctest: +SKIP
+    ...     outcome = machine.wait()
+
+    Leaving the block stops what still runs. Everything a machine started is gone once `wait` has
+    returned, and within five seconds also when the process that holds it is killed.
+    """
+
+    def __init__(
+        self,
+        plan: DeploymentPlan,
+        listener: Listener | None = None,
+        *,
+        patience: Patience | None = None,
+    ) -> None:
+        self.plan = plan
+        self._listener = listener or Silent()
+        self._state = RunState(outline_of(plan), patience or Patience())
+        self._queue: SimpleQueue[Event | Callable[[], None]] = SimpleQueue()
+        self._outcome: Outcome | None = None
+        self._fault: BaseException | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    def start(self) -> Self:
+        """Begin, and return at once."""
+        self._thread.start()
+        return self
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Stop what still runs, and wait until it has gone."""
+        self.stop()
+        self._thread.join()
+
+    @property
+    def state(self) -> State:
+        """Where the run is."""
+        return self._state.state
+
+    def wait(self, timeout: float | None = None) -> Outcome:
+        """Return how the run ended, once everything is gone; raises TimeoutError."""
+        if not self._ended.wait(timeout):
+            raise TimeoutError(f"the run was still {self.state} after {timeout:g} s")
+        self._thread.join()
+        if self._outcome is None:
+            raise GridError("the engine failed", cause=repr(self._fault)) from self._fault
+        return self._outcome
+
+    def stop(self) -> None:
+        """Ask everything to end in order, without waiting for it."""
+        self._queue.put(Halt())
+
+    def interrupt(self) -> None:
+        """Mean what Ctrl-C means: end in order, and at once the second time.
+
+        A signal handler may call this.
+        """
+        self._queue.put(Interrupt())
+
+    # --- the thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        begun = time.monotonic()
+        try:
+            with LocalLauncher() as local, Reactor("engine") as reactor:
+                post = self._queue.put
+                with Executor(self.plan, local, reactor, self._listener, post) as executor:
+                    code = self._loop(executor)
+                    report = executor.report(self._state)
+            self._outcome = Outcome(
+                exit_code=code,
+                errors=tuple(self._state.errors),
+                ranks=report.ranks,
+                traffic=report.traffic,
+                exits=dict(self._state.codes),
+                started_after=report.started and report.started - begun,
+                seconds=time.monotonic() - begun,
+            )
+        except BaseException as fault:
+            self._fault = fault
+            _log.exception("the engine failed")
+        finally:
+            self._ended.set()
+
+    def _loop(self, executor: Executor) -> int:
+        code = self._happen(Begin(), executor)
+        while code is None:
+            deadline = self._state.deadline
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                item = self._queue.get(timeout=left)
+            except Empty:
+                item = Tick()
+            if callable(item):
+                item()
+            else:
+                code = self._happen(item, executor)
+        return code
+
+    def _happen(self, event: Event, executor: Executor) -> int | None:
+        """Let one event happen; return the exit code once the run is over."""
+        try:
+            effects = self._state.handle(event, time.monotonic())
+        except IllegalEvent as fault:
+            _log.warning("%s: %r", fault, event)
+            return None
+        code = None
+        for effect in effects:
+            if isinstance(effect, Finish):
+                code = effect.code
+            elif isinstance(effect, Show):
+                self._listener.state(effect.path, effect.state, effect.detail)
+            else:
+                executor.do(effect)
+        return code

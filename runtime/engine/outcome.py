@@ -1,0 +1,47 @@
+"""What is left of a run when it has ended: its exit code, what ran where, what was carried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class RankReport:
+    """One rank: where it ran, with which MPI, and how it ended (None: not by itself)."""
+
+    rank: str
+    path: str
+    host: str
+    pid: int
+    mpi: str
+    code: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What went over one way of the machine."""
+
+    route: str
+    messages: int
+    sent: int
+    received: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of a run.
+
+    `exit_code` is what `gcm-deploy` ends with: the first code of the application that is not 0,
+    130 after Ctrl-C, 3 when the application was never started. `errors` are whole messages, the
+    one that ended the run first. `seconds` are from the beginning to the start of the application
+    (None: never) and to the end.
+    """
+
+    exit_code: int
+    errors: tuple[str, ...] = ()
+    ranks: tuple[RankReport, ...] = ()
+    traffic: tuple[Traffic, ...] = ()
+    exits: Mapping[str, int] = field(default_factory=dict)
+    started_after: float | None = None
+    seconds: float = 0.0

