@@ -1,0 +1,163 @@
+"""The `gcm` command as a process: its exit code, Ctrl-C, and readers that go away."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Gcm = Callable[..., tuple[int, str, str]]
+
+ENDLESS = """
+import threading
+from typing import Protocol
+from gcm import provides
+
+class Runnable(Protocol):
+    def run(self) -> None: ...
+
+@provides("run", Runnable)
+class Main:
+    def run(self):
+        print("running", flush=True)
+        threading.Event().wait()
+
+    def on_stop(self):
+        print("stopped")
+
+    def on_terminate(self):
+        print("ended")
+
+@provides("run", Runnable)
+class Stubborn(Main):
+    def on_stop(self):
+        print("stopping", flush=True)
+        threading.Event().wait()
+"""
+LONGEST_STOP = 30.0
+
+
+def started(
+    folder: Path, environment: dict[str, str], content: str, membrane: str = ""
+) -> subprocess.Popen[str]:
+    """Start an assembly, and return when its operation runs."""
+    (folder / "endless.py").write_text(ENDLESS)
+    (folder / "app.fractal").write_text(
+        f'<definition name="app"><content class="endless.{content}"/>{membrane}</definition>'
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gcm", "run", "app.fractal"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "running\n"
+    return process
+
+
+def test_ctrl_c_stops_the_assembly_in_good_order(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with started(tmp_path, environment, "Main") as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=LONGEST_STOP)
+    assert process.returncode == 130
+    assert out == "stopped\nended\n"
+    assert err == (
+        "gcm run: interrupted; stopping within 10 s (press Ctrl-C again to end at once)\n"
+        "gcm run: stopped\n"
+    )
+
+
+def test_ctrl_c_ends_in_bounded_time_what_does_not_stop(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with started(tmp_path, environment, "Main", '<controller desc="active"/>') as process:
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=LONGEST_STOP)
+    assert process.returncode == 130
+    assert time.monotonic() - begin < LONGEST_STOP
+    assert "gcm run: cannot stop within 5.0 s: /app is in 'run.run' at " in err
+    assert err.endswith("gcm run: not everything stopped; ended without waiting for it\n")
+    assert "Traceback" not in err
+
+
+def test_a_second_ctrl_c_ends_at_once(tmp_path: Path, environment: dict[str, str]) -> None:
+    with started(tmp_path, environment, "Stubborn") as process:
+        process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "stopping\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=LONGEST_STOP)
+    assert process.returncode == 130
+    assert err.endswith("gcm run: interrupted again; ended without waiting for it\n")
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "wide.fractal").write_text(
+        '<definition name="wide">'
+        + "".join(
+            f'<component name="c{number}"><content class="json.JSONDecoder"/></component>'
+            for number in range(5000)
+        )
+        + "</definition>"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-m", "gcm", "show", "wide.fractal"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "wide  composite\n"
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
+@pytest.mark.parametrize("arguments", [(), ("fly",), ("run",), ("run", "a", "--set", "b")])
+def test_wrong_usage_has_an_exit_code_of_its_own(gcm: Gcm, arguments: tuple[str, ...]) -> None:
+    code, out, err = gcm(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("usage: gcm ")
+
+
+def test_an_assembly_that_was_exported_runs_like_the_original(gcm: Gcm, tmp_path: Path) -> None:
+    assemblies = Path(__file__).parents[2] / "unit" / "adl" / "assemblies"
+    export = (
+        "import sys\n"
+        "from gcm.adl import assemble, export, plan_document\n"
+        "from gcm.documents import Diagnostics\n"
+        "plan = plan_document(sys.argv[1], diagnostics=Diagnostics())\n"
+        "root = assemble(plan)\n"
+        "print(export(root), end='')\n"
+        "root.terminate()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", export, str(assemblies / "Rich.fractal")],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LONGEST_STOP,
+    )
+    (tmp_path / "Rich.fractal").write_text(done.stdout)
+    assert gcm("check", "Rich.fractal", "--path", str(assemblies)) == (
+        0,
+        "1 file, no fault\n",
+        "",
+    )
+    for file in ("Rich.fractal", str(assemblies / "Rich.fractal")):
+        assert gcm("run", file, "--path", str(assemblies)) == (30, "", "")

@@ -1,0 +1,36 @@
+"""Deployment descriptors are checked by `gcm check` too."""
+
+from __future__ import annotations
+
+from configparser import ConfigParser
+from pathlib import Path
+
+from runtime.deployment.checker import check_descriptors
+from runtime.deployment.language import LANGUAGE
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_checker_is_registered_under_the_tag_of_descriptors() -> None:
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    registered = setup["options.entry_points"]["gcm.checkers"].strip()
+    module, name = check_descriptors.__module__, check_descriptors.__name__
+    assert registered == f"{LANGUAGE.root} = {module}:{name}"
+
+
+def test_every_fault_of_every_descriptor_is_found(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.xml").write_text("<deployment>\n<zoo/>\n</deployment>")
+    files = [str(tmp_path / "a.xml"), str(tmp_path / "b.xml")]
+    found = check_descriptors(files, [])
+    assert {one.location.file for one in found.errors} == set(files)
+    assert any(one.location.line == 2 for one in found.errors)
+
+
+def test_files_are_looked_for_beside_the_descriptor(tmp_path: Path) -> None:
+    sample = ROOT / "descriptors" / "quickstart.xml"
+    (tmp_path / "moved.xml").write_text(sample.read_text())
+    at_home = {one.code for one in check_descriptors([str(sample)], [])}
+    moved = {one.code for one in check_descriptors([str(tmp_path / "moved.xml")], [])}
+    assert "no-such-file" not in at_home or "no-such-file" in moved
