@@ -56,13 +56,16 @@ class AsynchronousPort(Protocol):
 class RemotePort:
     """The port of one operation whose component lives behind a `Caller`."""
 
-    __slots__ = ("_caller", "_component", "_interface", "_operation")
+    __slots__ = ("_caller", "_client", "_component", "_interface", "_operation")
 
-    def __init__(self, caller: Caller, component: str, interface: str, operation: str) -> None:
+    def __init__(
+        self, caller: Caller, component: str, interface: str, operation: str, *, client: str = ""
+    ) -> None:
         self._caller = caller
         self._component = component
         self._interface = interface
         self._operation = operation
+        self._client = client
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call and wait for the result."""
@@ -71,7 +74,9 @@ class RemotePort:
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
         """Call and return at once with the future of the result."""
         return self._caller.call(
-            Invocation(self._component, self._interface, self._operation, args, kwargs)
+            Invocation(
+                self._component, self._interface, self._operation, args, kwargs, self._client
+            )
         )
 
 
