@@ -216,7 +216,8 @@ def test_lines_appear_above_a_tree_that_is_drawn_anew_in_one_write(plan: Plan) -
     )
     assert terminal.getvalue().decode() == (
         "\x1b[A\x1b[A\x1b[A\r\x1b[J[0:0:0] a \x1b[1mb\nword\n"
-        "test  starting  0 s  1 planned, 1 ready\n└─ 0 site0\n   └─ 0:0 cluster0  planned       ·◐\n"
+        "test  starting  0 s  1 planned, 1 ready\n└─ 0 site0\n"
+        "   └─ 0:0 cluster0  planned       ·◐\n"
     )
     terminal.truncate(0)
     terminal.seek(0)

@@ -1,0 +1,117 @@
+"""Runs a plan: screen, signals and engine put together, and the summary in the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from gcm.cli.output import Paint
+from runtime.cli.history import History
+from runtime.cli.options import Format, Options, Progress
+from runtime.cli.plain_lines import PlainLines
+from runtime.cli.plain_screen import PlainScreen
+from runtime.cli.printer import Printer, Screen
+from runtime.cli.rank_output import OutputFailed, RankFiles
+from runtime.cli.summary import Summary, as_text, summary_of
+from runtime.cli.tree import Tree
+from runtime.cli.watch import Ending, LogLines, Watch
+from runtime.deployment import DeploymentPlan
+from runtime.engine.launch import Interrupts, Outcome, Patience, deploy
+
+NOT_DEPLOYED = 3
+READER_LEFT = 141
+"""What a shell reports of a program that SIGPIPE ended."""
+
+
+def run_plan(plan: DeploymentPlan, options: Options) -> int:
+    """Execute a plan to its end; return the exit code."""
+    try:
+        files = RankFiles(Path(options.output_dir)) if options.output_dir else None
+    except OutputFailed as error:
+        _complain(str(error))
+        return NOT_DEPLOYED
+    interrupts = Interrupts()
+    failures: list[Exception] = []
+
+    def output_failed(error: Exception) -> None:
+        failures.append(error)
+        interrupts.press()
+
+    history = History(plan)
+    printer = Printer(_screen(plan, options, files), output_failed)
+    ending = Ending(printer, interrupts.press)
+    log = LogLines(printer.put)
+    try:
+        with ending.awaited(), log.attached():
+            outcome = deploy(
+                plan,
+                Watch(printer.put, history, time.monotonic),
+                interrupts=interrupts,
+                patience=Patience(start=options.timeout),
+            )
+    finally:
+        printer.close()
+    for message in outcome.errors:
+        _complain(message)
+    _tell(summary_of(plan, outcome, history.seconds), options)
+    return _code(outcome, ending, failures)
+
+
+def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> Screen:
+    out, err, tags = sys.stdout.buffer, sys.stderr.buffer, options.tag_output
+    if options.quiet:
+        return PlainScreen(out, err, news=None, tags=tags, files=files)
+    tree = Tree(plan)
+    if not _wants_tree(options.progress):
+        return PlainScreen(out, err, news=PlainLines(tree), tags=tags, files=files)
+    # rich takes its time to load, so only who looks at it waits for it
+    from rich.console import Console
+
+    from runtime.cli.live_screen import LiveScreen
+
+    console = Console(stderr=True, highlight=False, force_terminal=True)
+    output = None if sys.stdout.isatty() else out
+    return LiveScreen(err, console, tree, time.monotonic, output=output, tags=tags, files=files)
+
+
+def _wants_tree(progress: Progress) -> bool:
+    if progress is Progress.AUTO:
+        return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return progress is Progress.ALWAYS
+
+
+def _tell(summary: Summary, options: Options) -> None:
+    if options.format is Format.JSON:
+        import json
+
+        # on one line, so that it can be told from the output of the application
+        print(json.dumps(summary.as_dict(), ensure_ascii=False), flush=True)
+    elif options.quiet:
+        return
+    elif sys.stderr.isatty():
+        from rich.console import Console
+
+        from runtime.cli.summary_table import print_summary
+
+        print_summary(summary, Console(stderr=True, highlight=False))
+    else:
+        print(as_text(summary), end="", file=sys.stderr)
+
+
+def _code(outcome: Outcome, ending: Ending, failures: list[Exception]) -> int:
+    """Return the exit code: what ended the run from outside comes before its own."""
+    if ending.code is not None:
+        return ending.code
+    if not failures:
+        return outcome.exit_code
+    if isinstance(failures[0], BrokenPipeError):
+        return READER_LEFT
+    _complain(f"the output could not be written: {failures[0]}")
+    return NOT_DEPLOYED
+
+
+def _complain(text: str) -> None:
+    paint = Paint.on(sys.stderr)
+    print(f"{paint('gcm-deploy:', 'bold', 'red')} {text}", file=sys.stderr)

@@ -1,0 +1,175 @@
+"""What a run came to, as values: what ran where, how long, how it ended, what was sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+
+from gcm.cli.output import counted
+from runtime.deployment import DeploymentPlan
+from runtime.engine.outcome import Outcome, RankReport, Traffic
+
+MOST_CLUSTERS = 24
+"""How many clusters are listed one by one; those that failed always are."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankEnd:
+    """One rank: where it ran, with which MPI, for how long, and its exit code; None: not known."""
+
+    rank: str
+    host: str
+    pid: int | None
+    mpi: str
+    seconds: float | None
+    code: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEnd:
+    """A cluster with its ranks."""
+
+    cluster: str
+    name: str
+    application: str
+    ranks: tuple[RankEnd, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether a rank is known to have failed."""
+        return any(rank.code for rank in self.ranks)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A whole run; `startup` is None when the application never ran."""
+
+    name: str
+    code: int
+    seconds: float
+    startup: float | None
+    clusters: tuple[ClusterEnd, ...]
+    traffic: tuple[Traffic, ...]
+    errors: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of texts below a heading; the columns of `numbers` are aligned to the right."""
+
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[int]
+
+
+def summary_of(
+    plan: DeploymentPlan, outcome: Outcome, seconds: Callable[[str], float | None]
+) -> Summary:
+    """Return what a run came to; `seconds` tells how long a rank has run."""
+    reports = {report.rank: report for report in outcome.ranks}
+    ranks: dict[str, list[RankEnd]] = {}
+    for placed in plan.placements():
+        name = str(placed.identifier)
+        end = _end(name, placed.node.host, reports.get(name), seconds(name), outcome)
+        ranks.setdefault(placed.cluster.identifier, []).append(end)
+    return Summary(
+        name=plan.deployment.name,
+        code=outcome.exit_code,
+        seconds=outcome.seconds,
+        startup=outcome.started_after,
+        clusters=tuple(
+            ClusterEnd(one.identifier, one.path, one.application, tuple(ranks[one.identifier]))
+            for one in plan.deployment.clusters()
+            if one.identifier in ranks
+        ),
+        traffic=outcome.traffic,
+        errors=outcome.errors,
+    )
+
+
+def headline(summary: Summary) -> str:
+    """Return the whole in one sentence."""
+    ranks = sum(len(cluster.ranks) for cluster in summary.clusters)
+    what = f"{counted(ranks, 'rank')} in {counted(len(summary.clusters), 'cluster')}"
+    if summary.startup is None:
+        return f"{summary.name}: did not run; ended after {summary.seconds:.1f} s"
+    times = f"{summary.seconds:.1f} s, of which {summary.startup:.1f} s to start"
+    return f"{summary.name}: exit code {summary.code}; {what}; {times}"
+
+
+def tables(summary: Summary) -> Iterator[Table]:
+    """Yield what ran where, and what was sent where anything was."""
+    if summary.startup is not None and summary.clusters:
+        yield Table(
+            ("cluster", "", "runs on", "application", "ranks", "seconds", "exit codes"),
+            tuple(_rows(summary.clusters)),
+            frozenset({4, 5}),
+        )
+    if summary.traffic:
+        rows = (
+            (one.route, f"{one.messages:,}", f"{one.sent:,}", f"{one.received:,}")
+            for one in summary.traffic
+        )
+        heading = ("route", "messages", "bytes sent", "bytes received")
+        yield Table(heading, tuple(rows), frozenset({1, 2, 3}))
+
+
+def as_text(summary: Summary) -> str:
+    """Return headline and tables as plain text."""
+    blocks = [headline(summary), *("\n".join(_aligned(table)) for table in tables(summary))]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _end(
+    rank: str, planned: str, report: RankReport | None, seconds: float | None, outcome: Outcome
+) -> RankEnd:
+    code = outcome.exits.get(rank)
+    if report is None:
+        return RankEnd(rank, planned, None, "", seconds, code)
+    return RankEnd(rank, report.host, report.pid, report.mpi, seconds, code)
+
+
+def _rows(clusters: tuple[ClusterEnd, ...]) -> Iterator[tuple[str, ...]]:
+    listed = [one for number, one in enumerate(clusters) if number < MOST_CLUSTERS or one.failed]
+    for one in listed:
+        hosts = list(dict.fromkeys(rank.host for rank in one.ranks))
+        longest = max(
+            (rank.seconds for rank in one.ranks if rank.seconds is not None), default=None
+        )
+        yield (
+            one.cluster,
+            one.name,
+            hosts[0] if len(hosts) == 1 else f"{hosts[0]} and {len(hosts) - 1} more",
+            one.application,
+            str(len(one.ranks)),
+            "-" if longest is None else f"{longest:.1f}",
+            _codes(one.ranks),
+        )
+    if left := len(clusters) - len(listed):
+        yield ("", f"and {left} more, none of which failed", "", "", "", "", "")
+
+
+def _codes(ranks: tuple[RankEnd, ...]) -> str:
+    """Return the one code of all, or how often there was which."""
+    found = Counter("unknown" if rank.code is None else str(rank.code) for rank in ranks)
+    if len(found) == 1:
+        return next(iter(found))
+    first = next((rank for rank in ranks if rank.code), None)
+    text = ", ".join(f"{code} ({number}x)" for code, number in found.items())
+    return f"{text}; first {first.rank}" if first is not None and len(ranks) > 1 else text
+
+
+def _aligned(table: Table) -> Iterator[str]:
+    lines = (table.heading, *table.rows)
+    widths = [max(len(line[column]) for line in lines) for column in range(len(table.heading))]
+    for line in lines:
+        cells = (
+            text.rjust(width) if column in table.numbers else text.ljust(width)
+            for column, (text, width) in enumerate(zip(line, widths, strict=True))
+        )
+        yield "  ".join(cells).rstrip()

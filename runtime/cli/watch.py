@@ -1,0 +1,105 @@
+"""Between the engine and the screen: what the engine tells becomes items to print, in order."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from runtime.cli.history import History
+from runtime.cli.printer import Change, Item, Printer, RankLine, Word
+from runtime.launchers.base import Stream
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Watch:
+    """The listener of a run."""
+
+    def __init__(
+        self, put: Callable[[Item], None], history: History, clock: Callable[[], float]
+    ) -> None:
+        self._put = put
+        self._history = history
+        self._clock = clock
+
+    def state(self, path: str, state: str, detail: str = "") -> None:
+        """Show the change, and remember when it came."""
+        self._history.note(path, state, self._clock())
+        self._put(Change(path, state, detail))
+
+    def line(self, identifier: str, stream: str, text: str) -> None:
+        """Show a line of output."""
+        self._put(RankLine(identifier, Stream(stream), text))
+
+
+class Ending:
+    """Signals that end a run: the first one in order, the second one at once.
+
+    `press` tells the run. `code` is that of the first signal, as a shell reports it; None: no
+    signal came.
+    """
+
+    def __init__(self, printer: Printer, press: Callable[[], None]) -> None:
+        self.code: int | None = None
+        self._times = 0
+        self._printer = printer
+        self._press = press
+
+    def came(self, number: int, _frame: FrameType | None = None) -> None:
+        """Be told of a signal; fit to be a signal handler."""
+        self._times += 1
+        if self._times == 1:
+            self.code = 128 + number
+        # nobody may wait for a slow reader now, this handler least of all
+        self._printer.hurry()
+        if self._times <= 2:
+            self._printer.put(Word(_words(number, self._times)))
+        self._press()
+
+    @contextmanager
+    def awaited(self) -> Iterator[None]:
+        """Handle the signals inside the block; elsewhere than in the main thread nobody can."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.came) for number in _ENDING}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _words(number: int, times: int) -> str:
+    if times > 1:
+        return "gcm-deploy: ending everything at once"
+    if number == signal.SIGINT:
+        return "gcm-deploy: stopping; press Ctrl-C again to end everything at once"
+    return f"gcm-deploy: stopping on {signal.Signals(number).name}"
+
+
+class LogLines(logging.Handler):
+    """Prints what is logged as words of gcm-deploy, so that it does not tear the live tree."""
+
+    def __init__(self, put: Callable[[Item], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._put = put
+        self.setFormatter(logging.Formatter("gcm-deploy: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        self._put(Word(self.format(record)))
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """Take part in logging inside the block."""
+        root = logging.getLogger("runtime")
+        root.addHandler(self)
+        try:
+            yield
+        finally:
+            root.removeHandler(self)

@@ -1,0 +1,133 @@
+"""What a run came to: for people as text and tables, for programs as plain values."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+
+from rich.console import Console
+
+from runtime.cli.history import History
+from runtime.cli.summary import Summary, as_text, summary_of
+from runtime.cli.summary_table import print_summary
+from runtime.deployment import DeploymentPlan
+from runtime.engine.outcome import Outcome, RankReport, Traffic
+
+Plan = Callable[..., DeploymentPlan]
+MIXED = """<grid><site name="lyon"><cluster name="rhone"><ssh host="front"/>
+<mpi ranks="3"/><nodes hosts="n[1-3]"/></cluster>
+<cluster name="saone"><ssh host="gate"/><mpi ranks="1"/></cluster></site></grid>"""
+
+
+def ended(
+    plan: DeploymentPlan,
+    codes: Mapping[str, int],
+    *,
+    code: int = 0,
+    startup: float | None = 0.52,
+    traffic: tuple[Traffic, ...] = (),
+) -> Summary:
+    # only one rank has told where it is
+    host = "localhost" if plan.grid.size == 8 else "n2.lyon"
+    report = RankReport("0:0:1", "/grid/site0/cluster0/wrapper1", host, 77, "MPICH", 9)
+    outcome = Outcome(code, ("bad luck",), (report,), traffic, codes, startup, 3.14)
+    return summary_of(plan, outcome, {"0:0:0": 1.23, "0:0:1": 2.06}.get)
+
+
+def test_a_good_run_is_told_cluster_by_cluster(plan: Plan) -> None:
+    codes = {
+        f"{site}:{cluster}:{rank}": 0 for site in (0, 1) for cluster in (0, 1) for rank in (0, 1)
+    }
+    traffic = (Traffic("native", 1200, 5_000_000, 7), Traffic("direct", 3, 20, 0))
+    assert (
+        as_text(ended(plan(), codes, traffic=traffic))
+        == """\
+test: exit code 0; 8 ranks in 4 clusters; 3.1 s, of which 0.5 s to start
+
+cluster                  runs on    application  ranks  seconds  exit codes
+0:0      site0/cluster0  localhost  application      2      2.1  0
+0:1      site0/cluster1  localhost  application      2        -  0
+1:0      site1/cluster0  localhost  application      2        -  0
+1:1      site1/cluster1  localhost  application      2        -  0
+
+route   messages  bytes sent  bytes received
+native     1,200   5,000,000               7
+direct         3          20               0
+"""
+    )
+
+
+def test_failed_and_unknown_ranks_are_counted_and_the_first_is_named(plan: Plan) -> None:
+    text = as_text(ended(plan(MIXED), {"0:0:0": 0, "0:0:1": 137}, code=137))
+    assert text.splitlines() == [
+        "test: exit code 137; 4 ranks in 2 clusters; 3.1 s, of which 0.5 s to start",
+        "",
+        "cluster              runs on        application  ranks  seconds  exit codes",
+        "0:0      lyon/rhone  n1 and 2 more  application      3      2.1  "
+        "0 (1x), 137 (1x), unknown (1x); first 0:0:1",
+        "0:1      lyon/saone  gate           application      1        -  unknown",
+    ]
+
+
+def test_a_run_that_never_began_has_no_table(plan: Plan) -> None:
+    text = as_text(ended(plan(), {}, code=3, startup=None))
+    assert text == "test: did not run; ended after 3.1 s\n"
+
+
+def test_of_many_clusters_those_that_failed_are_listed(plan: Plan) -> None:
+    large = plan('<emulate sites="1" clusters="40" ranks="1"/>')
+    codes = {f"0:{number}:0": 0 for number in range(40)} | {"0:33:0": 5}
+    lines = as_text(ended(large, codes, code=5)).splitlines()
+    assert len(lines) == 3 + 24 + 1 + 1
+    assert lines[-2].startswith("0:33")
+    assert lines[-1].strip() == "and 15 more, none of which failed"
+
+
+def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
+    summary = ended(plan(MIXED), {"0:0:1": 2}, code=2, traffic=(Traffic("native", 1, 8, 9),))
+    plain = json.loads(json.dumps(summary.as_dict()))
+    assert (plain["name"], plain["code"], plain["seconds"], plain["startup"]) == (
+        "test", 2, 3.14, 0.52,
+    )  # fmt: skip
+    assert plain["traffic"] == [{"route": "native", "messages": 1, "sent": 8, "received": 9}]
+    first, second = plain["clusters"]
+    assert (first["cluster"], first["name"], second["name"]) == ("0:0", "lyon/rhone", "lyon/saone")
+    assert first["ranks"][1] == {
+        "rank": "0:0:1", "host": "n2.lyon", "pid": 77, "mpi": "MPICH", "seconds": 2.06, "code": 2,
+    }  # fmt: skip
+    assert second["ranks"] == [
+        {"rank": "0:1:0", "host": "gate", "pid": None, "mpi": "", "seconds": None, "code": None}
+    ]
+    assert plain["errors"] == ["bad luck"]
+
+
+def test_a_terminal_gets_the_same_as_tables(plan: Plan) -> None:
+    shown = io.StringIO()
+    console = Console(file=shown, width=100, color_system=None)
+    print_summary(ended(plan(MIXED), {"0:0:1": 2}, code=2), console)
+    text = shown.getvalue()
+    assert text.startswith("test: exit code 2; 4 ranks in 2 clusters")
+    assert "lyon/rhone" in text
+    assert "2 (1x)" in text
+
+
+def test_a_history_measures_from_the_common_start_to_each_end(plan: Plan) -> None:
+    history = History(plan())
+    rank = "/grid/site0/cluster0/wrapper"
+    history.note("/grid/site0/cluster0", "up", 10.5)
+    history.note(f"{rank}0", "ready", 11.0)
+    assert history.seconds("0:0:0") is None
+    history.note(f"{rank}0", "running", 12.0)
+    history.note(f"{rank}1", "running", 12.1)
+    history.note(f"{rank}0", "done", 13.5)
+    history.note(f"{rank}0", "ended", 14.0)
+    assert history.running_since == 12.0
+    assert history.seconds("0:0:0") == 1.5
+    assert history.seconds("0:0:1") is None
+
+
+def test_a_rank_that_fails_before_the_start_has_not_run(plan: Plan) -> None:
+    history = History(plan())
+    history.note("/grid/site0/cluster0/wrapper0", "failed", 1.0)
+    assert history.seconds("0:0:0") is None
