@@ -35,12 +35,16 @@ class Paint:
 
 
 def write_findings(findings: Iterable[Diagnostic], stream: TextIO | None = None) -> None:
-    """Write one line for each finding, its detail indented below."""
+    """Write one line for each finding, its detail indented below; the same detail only once."""
     stream = stream or sys.stdout
     paint = Paint.on(stream)
+    told = set()
     for found in findings:
         print(_line(found, paint), file=stream)
-        for line in found.detail.splitlines():
+        detail = "(its traceback is above)" if found.detail in told else found.detail
+        if found.detail:
+            told.add(found.detail)
+        for line in detail.splitlines():
             print(f"{_INDENT}{line}".rstrip(), file=stream)
 
 

@@ -90,6 +90,23 @@ def test_the_traceback_of_the_users_module_is_indented_below_the_fault(
     assert lines[-1] == "1 fault in 1 file"
 
 
+def test_one_traceback_is_shown_once(
+    gcm: Gcm, module: Callable[[str], str], tmp_path: Path
+) -> None:
+    name = module("1 / 0")
+    part = f'<component name="{{}}"><content class="{name}.A"/></component>'
+    file = write(
+        tmp_path,
+        "twice.fractal",
+        f'<definition name="twice">{part.format("a")}\n{part.format("b")}</definition>',
+    )
+    lines = gcm("check", file)[1].splitlines()
+    assert [line for line in lines if "ZeroDivisionError" in line and "error[" not in line] == [
+        "    ZeroDivisionError: division by zero"
+    ]
+    assert lines[-2:] == ["    (its traceback is above)", "2 faults in 1 file"]
+
+
 def test_definitions_and_modules_are_searched_in_further_folders(
     gcm: Gcm, hello: str, tmp_path: Path
 ) -> None:

@@ -28,9 +28,19 @@ def test_every_fault_of_every_descriptor_is_found(tmp_path: Path) -> None:
     assert any(one.location.line == 2 for one in found.errors)
 
 
+DESCRIPTOR = """
+<deployment>
+  <application name="ring" script="ring.py"/>
+  <grid><site name="here"><cluster name="one"/></site></grid>
+</deployment>
+"""
+
+
 def test_files_are_looked_for_beside_the_descriptor(tmp_path: Path) -> None:
-    sample = ROOT / "descriptors" / "quickstart.xml"
-    (tmp_path / "moved.xml").write_text(sample.read_text())
-    at_home = {one.code for one in check_descriptors([str(sample)], [])}
-    moved = {one.code for one in check_descriptors([str(tmp_path / "moved.xml")], [])}
-    assert "no-such-file" not in at_home or "no-such-file" in moved
+    file = tmp_path / "ring.xml"
+    file.write_text(DESCRIPTOR)
+    (missing,) = check_descriptors([str(file)], [])
+    assert missing.code == "no-such-file"
+    assert str(tmp_path / "ring.py") in missing.hint
+    (tmp_path / "ring.py").write_text("")
+    assert list(check_descriptors([str(file)], [])) == []
