@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MethodType
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from gcm.interfaces.future import Future, finished
@@ -99,6 +100,9 @@ def is_asynchronous(port: Callable[..., Any]) -> bool:
     owner = getattr(port, "__self__", None)
     if isinstance(owner, Stub):
         return is_asynchronous(owner._port(port.__name__))
+    when_open = getattr(port, "when_open", None)
+    if when_open is not None:  # a component that does not run: what counts is who will work then
+        return is_asynchronous(when_open())
     return hasattr(port, "submit")
 
 
@@ -106,12 +110,8 @@ def submit_to(
     port: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Future[Any]:
     """Send a call to `port`: asynchronously where it can be, else here and now."""
-    owner = getattr(port, "__self__", None)
-    if isinstance(owner, Stub):
-        # The port is looked up within the frame: whoever stops the component sees this call.
-        return through(
-            owner, port.__name__, lambda name: submit_to(owner._port(name), args, kwargs)
-        )
+    if isinstance(port, MethodType) and isinstance(port.__self__, Stub):
+        return through(port.__self__, port.__name__, submit_to, args, kwargs)
     send = getattr(port, "submit", None)
     if send is not None:
         future: Future[Any] = send(*args, **kwargs)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import concurrent.futures
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+_PENDING, _RUNNING, _FINISHED = "PENDING", "RUNNING", "FINISHED"
+_UNDONE = (_PENDING, _RUNNING)
+"""Three of the five states of a standard future, and those in which something is to come."""
 
 
 class Future(concurrent.futures.Future[T], Generic[T]):
@@ -14,11 +19,76 @@ class Future(concurrent.futures.Future[T], Generic[T]):
 
     It works wherever the standard library's futures do: `concurrent.futures.wait`,
     `asyncio.wrap_future`, `add_done_callback`.
+
+    Every call of an active object makes one, and most of the price of a standard future is its
+    condition variable. Here only the functions of the standard library that need one have it made.
     """
 
+    # How it begins; the lists are made together with what needs them.
+    _made: threading.Condition | None = None
+    _state = _PENDING
+    _result: T | None = None
+    _exception: BaseException | None = None
+    _waiters: Any = ()
+    _done_callbacks: Any = ()
+
     def __init__(self, about: object = "a result") -> None:
-        super().__init__()
+        # Instead of the inherited one, which would make the condition variable.
         self.about = about
+        self._mutex = threading.RLock()
+
+    @property
+    def _condition(self) -> threading.Condition:  # type: ignore[override]  # an attribute there
+        """What inherited methods and functions wait on and hold while they look."""
+        with self._mutex:
+            if self._made is None:
+                self._made = threading.Condition(self._mutex)
+                self._waiters = []
+            return self._made
+
+    def done(self) -> bool:
+        """Tell whether there is a result, an exception, or nothing to come any more."""
+        return self._state not in _UNDONE
+
+    def add_done_callback(self, fn: Callable[[Any], object]) -> None:
+        """Call `fn` with this future when it is done, at once if it is."""
+        with self._mutex:
+            if self._state in _UNDONE:
+                self._done_callbacks = [*self._done_callbacks, fn]
+                return
+        super().add_done_callback(fn)
+
+    def set_running_or_notify_cancel(self) -> bool:
+        """Note that the work begins; return False if nobody wants it any more."""
+        with self._mutex:
+            if self._state == _PENDING:
+                self._state = _RUNNING
+                return True
+        return super().set_running_or_notify_cancel()
+
+    def set_result(self, result: T) -> None:
+        """Put the result in and tell whoever waits."""
+        with self._mutex:
+            quiet = self._is_quiet()
+            if quiet:
+                self._result = result
+                self._state = _FINISHED
+        if not quiet:
+            super().set_result(result)
+        elif self._done_callbacks:
+            self._invoke_callbacks()  # type: ignore[attr-defined]  # inherited, not in the stubs
+
+    def set_exception(self, exception: BaseException | None) -> None:
+        """Put what the call raised in and tell whoever waits."""
+        with self._mutex:
+            quiet = self._is_quiet()
+            if quiet:
+                self._exception = exception
+                self._state = _FINISHED
+        if not quiet:
+            super().set_exception(exception)
+        elif self._done_callbacks:
+            self._invoke_callbacks()  # type: ignore[attr-defined]  # inherited, not in the stubs
 
     def result(self, timeout: float | None = None) -> T:
         """Wait for the value and return it, or raise what the call raised.
@@ -26,12 +96,36 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         Raises:
             TimeoutError: it did not come within `timeout` seconds; the message names the call.
         """
-        try:
-            return super().result(timeout)
-        except TimeoutError as error:
-            if self.done():  # the call itself raised a TimeoutError: that is its result
-                raise
-            raise TimeoutError(f"no result from {self.about} within {timeout} s") from error
+        self._wait(timeout)
+        if self._state == _FINISHED and self._exception is None:
+            return self._result  # type: ignore[return-value]  # it has been set
+        return super().result()
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Wait for the end of the call and return what it raised, or None.
+
+        Raises:
+            TimeoutError: it did not end within `timeout` seconds; the message names the call.
+        """
+        self._wait(timeout)
+        return super().exception()
+
+    def _is_quiet(self) -> bool:
+        """Tell whether nobody waits who needs the condition variable, and nothing is wrong."""
+        return self._made is None and self._state in _UNDONE
+
+    def _wait(self, timeout: float | None) -> None:
+        if self._state not in _UNDONE:
+            return
+        gate = threading.Lock()
+        gate.acquire()
+
+        def open_gate(_: Any) -> None:
+            gate.release()
+
+        self.add_done_callback(open_gate)
+        if not gate.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
+            raise TimeoutError(f"no result from {self.about} within {timeout} s")
 
     def __repr__(self) -> str:
         """Return what is awaited, and whether it has come."""

@@ -18,12 +18,17 @@ T = TypeVar("T")
 
 
 def through(
-    stub: Stub,  # noqa: ARG001 - read from the frame by the stack walker
+    stub: Stub,
     operation: str,
-    send: Callable[[str], T],
+    send: Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], T],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
 ) -> T:
-    """Call `send` for `operation` of `stub`, visible as if the method of the stub were running."""
-    return send(operation)
+    """Send a call to the port of `operation`, visible as if the method of the stub were running.
+
+    The port is looked up within this frame: whoever exchanges it afterwards sees this call.
+    """
+    return send(stub._port(operation), args, kwargs)
 
 
 def inside(

@@ -21,6 +21,6 @@ def by_value(value: T) -> T:
     kind: Any = type(value)
     if kind in _IMMUTABLE:
         return value
-    if kind is tuple and all(type(item) in _IMMUTABLE for item in value):  # type: ignore[attr-defined]  # a tuple here
+    if kind is tuple and _IMMUTABLE.issuperset(map(type, value)):  # type: ignore[call-overload]  # a tuple here
         return value
     return copy.deepcopy(value)

@@ -33,6 +33,9 @@ class Priority(IntEnum):
     NF3 = 3
 
 
+_FUNCTIONAL = Priority.FUNCTIONAL  # found faster than through the enumeration
+
+
 @dataclass(slots=True, eq=False)
 class Request:
     """One call on its way through the queue of an active object."""
@@ -41,7 +44,7 @@ class Request:
     operation: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    priority: Priority = Priority.FUNCTIONAL
+    priority: Priority = _FUNCTIONAL
     future: Future[Any] = field(init=False)
     refusal: GcmError | None = None
 
@@ -68,7 +71,7 @@ def insert(waiting: deque[Request], request: Request) -> None:
     if request.priority is Priority.NF3:
         place = sum(1 for other in waiting if other.priority is Priority.NF3)
     elif request.priority is Priority.NF2:
-        while place and waiting[place - 1].priority is Priority.FUNCTIONAL:
+        while place and waiting[place - 1].priority is _FUNCTIONAL:
             place -= 1
     waiting.insert(place, request)
 
@@ -77,12 +80,14 @@ class RequestQueueController(Controller):
     """Owns the queue and the serving thread of an active object."""
 
     __slots__ = (
+        "_ended",
         "_functional_allowed",
         "_idle",
         "_lock",
         "_observer",
         "_policy",
         "_ports",
+        "_serving_thread",
         "_thread",
         "_waiting",
         "_wake",
@@ -105,12 +110,15 @@ class RequestQueueController(Controller):
         super().__init__(component)
         self._waiting: deque[Request] = deque()
         self._lock = threading.Lock()
-        self._wake = threading.Semaphore(0)
+        self._wake = threading.Lock()  # locked but for the moment of waking; a lock is the fastest
+        self._wake.acquire()
         self._idle = False
+        self._ended = False
         self._functional_allowed = False
         self._policy: Policy | None = None
         self._ports: dict[tuple[str, str], Port] = {}
         self._thread: threading.Thread | None = None
+        self._serving_thread = 0
         self._observer: Callable[[Request, int], None] | None = None
         self.serving: Request | None = None
 
@@ -132,8 +140,8 @@ class RequestQueueController(Controller):
     def cancel_all(self, why: str) -> int:
         """Refuse every waiting functional request with `why`; return how many there were."""
         with self._lock:
-            refused = [r for r in self._waiting if r.priority is Priority.FUNCTIONAL]
-            self._waiting = deque(r for r in self._waiting if r.priority is not Priority.FUNCTIONAL)
+            refused = [r for r in self._waiting if r.priority is _FUNCTIONAL]
+            self._waiting = deque(r for r in self._waiting if r.priority is not _FUNCTIONAL)
         self.refuse(refused, why)
         return len(refused)
 
@@ -160,6 +168,7 @@ class RequestQueueController(Controller):
     def terminated(self) -> None:
         """Refuse what waits and let the thread end."""
         with self._lock:
+            self._ended = True
             refused, self._waiting = list(self._waiting), deque()
             self._rouse()
         self.refuse(refused, "the component has ended while requests were waiting")
@@ -179,7 +188,7 @@ class RequestQueueController(Controller):
 
     def is_own_thread(self) -> bool:
         """Tell whether the caller runs on the thread that serves this queue."""
-        return threading.current_thread() is self._thread
+        return threading.get_ident() == self._serving_thread
 
     def observe(self, observer: Callable[[Request, int], None] | None) -> None:
         """Tell `observer` of every request that comes in and how many wait before it."""
@@ -195,14 +204,14 @@ class RequestQueueController(Controller):
         """Queue `request`; the serving thread is made by the first one."""
         if self._observer is not None:
             self._observer(request, len(self._waiting))
-        with self._lock:  # also while the state is read: behind the end nobody would serve it
-            if not self.component.membrane.lifecycle.has_ended():
+        with self._lock:  # also while this is read: behind the end nobody would serve it
+            if not self._ended:
                 self._admit(request)
                 return
         self.refuse([request], "the component has ended")
 
     def _admit(self, request: Request) -> None:
-        if request.priority is Priority.FUNCTIONAL:
+        if request.priority is _FUNCTIONAL:
             self._waiting.append(request)
         else:
             insert(self._waiting, request)
@@ -222,14 +231,14 @@ class RequestQueueController(Controller):
             self._wake.release()
 
     def _serve(self) -> None:
+        self._serving_thread = threading.get_ident()
         while True:
             with self._lock:
                 request = self._next()
-                self.serving = (
-                    request if request and request.priority is Priority.FUNCTIONAL else None
-                )
+                self.serving = request if request and request.priority is _FUNCTIONAL else None
                 if request is None:
-                    if self.component.membrane.lifecycle.has_ended():
+                    if self._ended:
+                        self._serving_thread = 0  # another thread may get this number
                         return
                     self._idle = True
             if request is None:
@@ -242,7 +251,7 @@ class RequestQueueController(Controller):
             if request.refusal is not None:
                 raise request.refusal
             port = self._ports[request.interface, request.operation]
-            if request.priority is Priority.FUNCTIONAL:
+            if request.priority is _FUNCTIONAL:
                 result = inside(self.component, request, port, request.args, request.kwargs)
             else:
                 result = port(*request.args, **request.kwargs)
@@ -258,21 +267,21 @@ class RequestQueueController(Controller):
             return self._first_control()
         if not self._waiting or self._policy is None:
             return self._waiting.popleft() if self._waiting else None
-        if self._waiting[0].priority is not Priority.FUNCTIONAL:
+        if self._waiting[0].priority is not _FUNCTIONAL:
             return self._waiting.popleft()
         return self._chosen(self._policy) or self._first_control()
 
     def _first_control(self) -> Request | None:
         """Take out the first control request; functional ones before it may not be served now."""
         for place, request in enumerate(self._waiting):
-            if request.priority is not Priority.FUNCTIONAL:
+            if request.priority is not _FUNCTIONAL:
                 del self._waiting[place]
                 return request
         return None
 
     def _chosen(self, policy: Policy) -> Request | None:
         """Take out the functional request that `policy` wants; if it fails, the oldest is told."""
-        functional = [r for r in self._waiting if r.priority is Priority.FUNCTIONAL]
+        functional = [r for r in self._waiting if r.priority is _FUNCTIONAL]
         try:
             choice = policy(functional)
             chosen = None if choice is None else functional[choice]
@@ -333,7 +342,7 @@ class QueuePort:
         return request.future
 
     def _priority(self) -> Priority:
-        return Priority.FUNCTIONAL
+        return _FUNCTIONAL
 
     def _refuse_if_hopeless(self) -> None:
         lifecycle = self._queue.component.membrane.lifecycle
