@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _LENGTH = 4
@@ -26,8 +26,9 @@ class Job:
 class Configuration:
     """A front-end's part of the plan.
 
-    `room` is the private folder of the run, `folder` where ranks start. With `at_once` nothing
-    else has to be up before the ranks, so they start without being asked for.
+    `room` is the private folder of the run, `folder` where ranks start, `launcher` the address of
+    the launcher, empty for the one behind standard input and output. With `at_once` nothing else
+    has to be up before the ranks, so they start without being asked for.
     """
 
     cluster: str
@@ -38,20 +39,21 @@ class Configuration:
     port: int | None
     job: Job | None
     at_once: bool
+    launcher: str
     secret: bytes = field(repr=False)
 
 
-def as_first_input(configuration: Configuration) -> bytes:
-    """Return the bytes that a front-end reads first: a length, and the configuration."""
-    data = pickle.dumps(configuration, protocol=5)
+def as_first_input(configurations: Sequence[Configuration]) -> bytes:
+    """Return the bytes that are read first: a length, and a configuration for each front-end."""
+    data = pickle.dumps(tuple(configurations), protocol=5)
     return len(data).to_bytes(_LENGTH, "big") + data
 
 
-def read_first_input(read: Callable[[int], bytes]) -> Configuration:
-    """Read the configuration from the launcher; raises EOFError when it ended before."""
+def read_first_input(read: Callable[[int], bytes]) -> tuple[Configuration, ...]:
+    """Read the configurations from the launcher; raises EOFError when it ended before."""
     data = _exactly(read, int.from_bytes(_exactly(read, _LENGTH), "big"))
     found = pickle.loads(data)
-    assert isinstance(found, Configuration)
+    assert isinstance(found, tuple)
     return found
 
 

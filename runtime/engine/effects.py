@@ -28,8 +28,9 @@ from runtime.engine.events import (
 )
 from runtime.engine.helpers import Helper, kill_all
 from runtime.engine.listener import Listener
+from runtime.engine.nursery import Nursery
 from runtime.engine.outcome import RankReport, Traffic
-from runtime.engine.place import Place
+from runtime.engine.place import Place, RemotePlace
 from runtime.engine.run_state import RunState
 from runtime.errors import GridError
 from runtime.launchers.local import LocalLauncher
@@ -63,15 +64,20 @@ class Executor:
         listener: Listener,
         post: Post,
     ) -> None:
+        self._plan = plan
         self._secret = secrets.token_bytes(SECRET_BYTES)
+        self._reactor = reactor
         self._local = local
         self._listener = listener
         self._post = post
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
-            cluster.identifier: Place(plan, cluster, local, reactor)
+            cluster.identifier: RemotePlace(cluster, local)
+            if cluster.hops
+            else Place(cluster, local)
             for cluster in plan.deployment.clusters()
         }
+        self._nurseries: set[str] = set()
         self._helpers: list[Helper] = []
         self._workers: list[threading.Thread] = []
         self._facts: dict[str, dict[str, Any]] = {}
@@ -128,7 +134,7 @@ class Executor:
         cluster = step.name.partition(":")[2]
         match step.kind:
             case StepKind.FRONT_END:
-                self._work(f"opening {step.place}", lambda: self._open(self._places[cluster]))
+                self._open(self._places[cluster])
             case StepKind.RANKS:
                 self._places[cluster].tell("start_ranks")
             case StepKind.HANDSHAKE:
@@ -161,17 +167,48 @@ class Executor:
         self._workers[-1].start()
 
     def _open(self, place: Place) -> None:
+        if isinstance(place, RemotePlace):
+            self._work(f"opening {place.cluster.path}", lambda: self._open_remote(place))
+            return
+        python = place.cluster.front_end.python
+        if python not in self._nurseries:
+            self._nurseries.add(python)
+            self._work(f"opening places with {python}", lambda: self._open_nursery(python))
+
+    def _open_remote(self, place: RemotePlace) -> None:
+        def hear(request: Request) -> None:
+            self._hear(place, request)
+
         try:
-            place.open(
-                self._secret,
-                lambda request: self._hear(place, request),
-                lambda words: self._gone(place, words),
-            )
+            place.open(self._plan, self._secret, self._reactor, hear, self._gone)
         except GridError as fault:
-            self._post(StepFailed(f"front-end:{place.identifier}", str(fault)))
+            self._cannot_open([place], fault)
+
+    def _open_nursery(self, python: str) -> None:
+        """Start the front-ends of all places on this machine that have the same Python."""
+        places = [
+            place
+            for place in self._places.values()
+            if not place.cluster.hops and place.cluster.front_end.python == python
+        ]
+        nursery = Nursery(places, self._reactor, self._hear, self._gone)
+        try:
+            nursery.open(self._plan, self._secret, self._local)
+        except GridError as fault:
+            self._cannot_open(places, fault)
+
+    def _cannot_open(self, places: list[Place], fault: GridError) -> None:
+        self._post(StepFailed(f"front-end:{places[0].identifier}", str(fault)))
+        for place in places:
             self._post(PlaceClosed(place.identifier))
 
     def _gone(self, place: Place, words: str) -> None:
+        self._post(lambda: self._has_gone(place, words))
+
+    def _has_gone(self, place: Place, words: str) -> None:
+        if place.is_gone:
+            return
+        place.is_gone = True
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
             return

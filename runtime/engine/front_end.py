@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from typing import Any
@@ -16,8 +17,9 @@ from runtime.launchers.errors import WrongMpiexec
 from runtime.transport.channel import Channel, Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
+from runtime.transport.lean import dial
 from runtime.transport.reactor import Reactor
-from runtime.transport.streams import PipeStream
+from runtime.transport.streams import PipeStream, SocketStream, Stream
 
 LAUNCHER = "/launcher"
 CONTROL = "control"
@@ -29,7 +31,7 @@ GRACE = 2.0  # seconds between the polite and the final end of the ranks
 class FrontEnd:
     """What one front-end process does until it is told to end or loses its launcher."""
 
-    def __init__(self, configuration: Configuration, reactor: Reactor, source: int, sink: int):
+    def __init__(self, configuration: Configuration, reactor: Reactor, stream: Stream) -> None:
         self._configuration = configuration
         self._reactor = reactor
         self._ready: dict[str, Facts] = {}
@@ -45,15 +47,14 @@ class FrontEnd:
                 configuration.job, configuration.folder, self._said, self._job_ended
             )
             self._gate = self._open_gate()
-        stream = PipeStream(source, sink)
         self._launcher = Channel(reactor, stream, "the launcher", self._asked)
         self._launcher.when_closed(lambda _: self._over.set())
 
-    def run(self) -> None:
+    def run(self, received: bytes = b"") -> None:
         """Serve until the end."""
         if self._configuration.at_once:
             self._start_ranks()
-        self._launcher.open()
+        self._launcher.open(received)
         self._tell("up", {"host": os.uname().nodename, "pid": os.getpid()})
         self._over.wait()
         if self._gate is not None:
@@ -232,16 +233,47 @@ def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:
 
 
 def main() -> int:
-    """Run as a front-end; return the exit code."""
+    """Run as one front-end, or as the parent of several; return the exit code.
+
+    Several front-ends of one host share what they import: it is done once, and then they part.
+    """
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # a stray print must not look like a message
     os.close(nothing)
     try:
-        configuration = read_first_input(lambda size: os.read(source, size))
+        configurations = read_first_input(lambda size: os.read(source, size))
     except EOFError:
         return 1
-    with Reactor("front-end") as reactor:
-        FrontEnd(configuration, reactor, source, sink).run()
-    return 0
+    if not configurations[0].launcher:
+        _serve(configurations[0], PipeStream(source, sink))
+        return 0
+    os.close(source)
+    os.close(sink)
+    return _part(configurations)
+
+
+def _part(configurations: tuple[Configuration, ...]) -> int:
+    """Become as many processes as there are front-ends, and wait for all of them."""
+    gc.freeze()  # what all have in common stays in common
+    for configuration in configurations:
+        if os.fork() == 0:
+            _dial(configuration)
+            return 0
+    worst = 0
+    for _ in configurations:
+        _, status = os.wait()
+        worst = max(worst, abs(os.waitstatus_to_exitcode(status)))
+    return worst
+
+
+def _dial(configuration: Configuration) -> None:
+    credentials = Credentials(configuration.secret, configuration.cluster)
+    connected, _, received = dial(configuration.launcher, credentials)
+    _serve(configuration, SocketStream(connected), received)
+
+
+def _serve(configuration: Configuration, stream: Stream, received: bytes = b"") -> None:
+    with Reactor(f"front-end {configuration.cluster}") as reactor:
+        FrontEnd(configuration, reactor, stream).run(received)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from typing import Any, Protocol
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.engine.rank_link import CONTROL
-from runtime.engine.room import remove_key
+from runtime.engine.room import address_in, remove_key
 from runtime.transport.channel import Channel, Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
-from runtime.transport.lean import UNIX
 from runtime.transport.listening import Door
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
 
-LONGEST_SOCKET_PATH = 100  # systems allow a little more; Linux 107 bytes
 Facts = dict[str, Any]
 
 
@@ -59,7 +56,7 @@ class Gate:
         self._watcher = watcher
         self._guests: list[_Guest] = []
         self.released = False
-        self._door = Door(reactor, _address(room, port), credentials, self._admit)
+        self._door = Door(reactor, address_in(room, "front-end", port), credentials, self._admit)
         self.address = _as_others_see(self._door.address)
 
     def release(self, answers: dict[str, Any]) -> None:
@@ -135,13 +132,6 @@ class _Guest:
     def _gone(self, _: ChannelClosed) -> None:
         if not self._ended:
             self._watcher.rank_left(self.name)
-
-
-def _address(room: str, port: int | None) -> str:
-    path = os.path.join(room, "front-end")
-    if port is not None:
-        return f"0.0.0.0:{port}"
-    return UNIX + path if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH else "127.0.0.1:0"
 
 
 def _as_others_see(address: str) -> str:

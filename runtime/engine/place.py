@@ -1,27 +1,21 @@
-"""One cluster as the launcher sees it: reached, supplied, its front-end started and listened to."""
+"""A cluster as the launcher sees it: reached, supplied, its front-end started and listened to."""
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gcm.invocation import Invocation
-from runtime.deployment.commands import RANK_MODULE, front_end_command
 from runtime.deployment.model import DeployedCluster, SshHop
-from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
-from runtime.deployment.steps import FileMove, Step
-from runtime.engine import package
-from runtime.engine.configuration import Configuration, Job, as_first_input
-from runtime.engine.folders import make_path
-from runtime.errors import GridError
-from runtime.launchers.base import Command, Launcher, Process, Stream
+from runtime.deployment.steps import FileMove
+from runtime.engine.configuration import as_first_input
+from runtime.engine.supply import PYTHON, supply
+from runtime.launchers.base import Command, Launcher, Process
+from runtime.launchers.base import Stream as Output
 from runtime.launchers.errors import LauncherClosed, LaunchError
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
@@ -30,141 +24,38 @@ from runtime.transport.channel import Channel, Handler
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.queued import ProcessStream
 from runtime.transport.reactor import Reactor
+from runtime.transport.streams import Stream
 
 FRONT_END = "/front-end"
 CONTROL = "control"
-PYTHON = "python3"
+
+Gone = Callable[["Place", str], None]
 
 
 class Place:
-    """A cluster that can be opened, spoken to and closed. `open` and `close` wait."""
+    """A cluster on this machine; its front-end is started together with others, by a nursery."""
 
-    def __init__(
-        self, plan: DeploymentPlan, cluster: DeployedCluster, local: LocalLauncher, reactor: Reactor
-    ) -> None:
+    def __init__(self, cluster: DeployedCluster, launcher: Launcher) -> None:
         self.cluster = cluster
-        self._plan = plan
-        self._local = local
-        self._reactor = reactor
-        self._launcher: Launcher = local
-        self.given_up = threading.Event()
-        self._process: Process | None = None
-        self._folder = ""
-        self.channel: Channel | None = None
+        self.launcher = launcher
+        self.folder = ""
         self.is_up = False
-
-    @property
-    def launcher(self) -> Launcher:
-        """Return where processes of this cluster are started."""
-        return self._launcher
+        self.is_gone = False
+        self.process: Process | None = None
+        self.channel: Channel | None = None
 
     @property
     def identifier(self) -> str:
         """Return `site:cluster`."""
         return self.cluster.identifier
 
-    # --- opening, in a thread of its own ----------------------------------------------------------
-
-    def open(self, secret: bytes, hear: Handler, gone: Callable[[str], None]) -> None:
-        """Reach the cluster, bring files, start its front-end; raises GridError.
-
-        `hear` serves what the front-end says, `gone` is called with its last words once it ended.
-        """
-        try:
-            self._open(secret, hear, gone)
-        except GridError as fault:
-            fault.place = f"{self.cluster.path} ({fault.place})" if fault.place else ""
-            raise
-
-    def _open(self, secret: bytes, hear: Handler, gone: Callable[[str], None]) -> None:
-        cluster = self.cluster
-        if cluster.hops:
-            self._launcher = self._reach(cluster)
-        facts = self._launcher.ready()
-        asked = cluster.front_end.folder
-        folder = make_path(self._launcher, facts.python, asked) if asked else ""
-        room = self._launcher.make_folder(folder)
-        python = cluster.front_end.python
-        if cluster.hops and python == PYTHON:
-            python = facts.python
-        step = self._plan.step(f"front-end:{cluster.identifier}")
-        self._folder = folder or (room if cluster.hops or step.files else str(Path.cwd()))
-        self._stage(step.files)
-        library = self._library(python, room)
-        environment = {"PYTHONPATH": self._python_path(library)} if library else {}
-        told = self._configuration(secret, room, python, library)
-        levels = levels_at(self._plan.deployment, cluster.position)
-        plain = replace(cluster, hops=(), front_end=replace(cluster.front_end, python=python))
-        command = Command(
-            front_end_command(plain, levels),
-            environment,
-            self._folder,
-            as_first_input(told),
-        )
-        self._start(command, hear, gone)
-
-    def _reach(self, cluster: DeployedCluster) -> SshLauncher:
-        python = cluster.front_end.python
-        return SshLauncher(
-            [_hop(hop) for hop in cluster.hops],
-            self._local,
-            place=cluster.path,
-            python="" if python == PYTHON else python,
-            ssh=cluster.hops[-1].command_path,
-        )
-
-    def _stage(self, moves: Iterable[FileMove]) -> None:
-        files = {move.destination: Path(move.source).expanduser() for move in moves}
-        if files:
-            self._launcher.stage(files, self._folder)
-
-    def _library(self, python: str, room: str) -> str:
-        """Return the folder or archive that has to be on the Python path, or nothing."""
-        on_this_machine = not self.cluster.hops
-        if on_this_machine and package.is_checkout():
-            return str(package.HOME)
-        if on_this_machine and python == sys.executable:
-            return ""
-        if package.has_package(self._launcher, python):
-            return ""
-        return package.bring(self._launcher, room)
-
-    def _python_path(self, library: str) -> str:
-        found = "" if self.cluster.hops else os.environ.get("PYTHONPATH", "")
-        return f"{library}:{found}" if found else library
-
-    def _configuration(self, secret: bytes, room: str, python: str, library: str) -> Configuration:
-        cluster, job, at_once = self.cluster, None, False
-        if cluster.ranks:
-            step = self._plan.step(f"ranks:{cluster.identifier}")
-            at_once = step.depends_on == (f"front-end:{cluster.identifier}",)
-            job = _job(cluster, step, room, python, library)
-        remote_ranks = job is not None and bool(job.hosts)
-        return Configuration(
-            cluster=cluster.identifier,
-            path=cluster.path,
-            levels=levels_at(self._plan.deployment, cluster.position),
-            room=room,
-            folder=self._folder,
-            port=cluster.front_end.port if remote_ranks or cluster.front_end.port else None,
-            job=job,
-            at_once=at_once,
-            secret=secret,
-        )
-
-    def _start(self, command: Command, hear: Handler, gone: Callable[[str], None]) -> None:
-        stream = ProcessStream()
-        if self.given_up.is_set():
-            raise LauncherClosed("the run ended before the front-end was started")
-        process = self._process = self._launcher.start(command, _Sink(stream))
-        stream.connect(process, self.cluster.path)
+    def connect(
+        self, reactor: Reactor, stream: Stream, hear: Handler, received: bytes = b""
+    ) -> Channel:
+        """Speak over a stream from now on; `hear` serves what the front-end says."""
         name = f"the front-end of {self.cluster.path}"
-        self.channel = Channel(self._reactor, stream, name, hear).open()
-        process.when_done(lambda: gone(_last_words(process)))
-        if self.given_up.is_set():
-            self.kill()
-
-    # --- afterwards -------------------------------------------------------------------------------
+        self.channel = Channel(reactor, stream, name, hear).open(received)
+        return self.channel
 
     def tell(self, operation: str, *args: Any) -> None:
         """Tell the front-end something; nothing happens once it has gone."""
@@ -173,31 +64,76 @@ class Place:
                 self.channel.note(Invocation(FRONT_END, CONTROL, operation, args))
 
     def fetch(self, moves: Iterable[FileMove]) -> None:
-        """Bring files home; raises FetchFailed."""
+        """Bring files home; raises FetchFailed, OSError."""
         for move in moves:
             target = Path(move.destination).expanduser()
             target.parent.mkdir(parents=True, exist_ok=True)
-            self._launcher.fetch([move.source], self._folder, target)
+            self.launcher.fetch([move.source], self.folder, target)
 
     def abort(self) -> None:
-        """Give up a place that is being opened; `open` then raises, or `gone` is called."""
-        self.given_up.set()
+        """Give up a place that is still being opened."""
         self.kill()
-        if self._launcher is not self._local:
-            self._launcher.close()
 
     def kill(self) -> None:
         """End the front-end and everything below it, at once."""
-        if self._process is not None:
+        if self.process is not None:
             with suppress(LaunchError):
-                self._process.kill()
+                self.process.kill()
+
+    def close(self) -> None:
+        """Let go of the cluster."""
+        if self.channel is not None:
+            self.channel.close()
+
+
+class RemotePlace(Place):
+    """A cluster behind one or several ssh hops. `open`, `abort` and `close` wait."""
+
+    def __init__(self, cluster: DeployedCluster, local: LocalLauncher) -> None:
+        super().__init__(cluster, local)
+        self._local = local
+        self._given_up = threading.Event()
+
+    def open(
+        self, plan: DeploymentPlan, secret: bytes, reactor: Reactor, hear: Handler, gone: Gone
+    ) -> None:
+        """Reach the cluster, bring files, start its front-end; raises LaunchError."""
+        python = self.cluster.front_end.python
+        self.launcher = SshLauncher(
+            [_hop(hop) for hop in self.cluster.hops],
+            self._local,
+            place=self.cluster.path,
+            python="" if python == PYTHON else python,
+            ssh=self.cluster.hops[-1].command_path,
+        )
+        self._check_wanted()
+        given = supply(plan, self.cluster, self.launcher, secret)
+        self.folder = given.folder
+        first = as_first_input([given.configuration])
+        self._check_wanted()
+        stream = ProcessStream()
+        command = Command(given.argv, given.environment, given.folder, first)
+        process = self.process = self.launcher.start(command, _Sink(stream))
+        stream.connect(process, self.cluster.path)
+        self.connect(reactor, stream, hear)
+        process.when_done(lambda: gone(self, last_words(process)))
+
+    def abort(self) -> None:
+        """Give up: `open` raises, or the front-end is ended."""
+        self._given_up.set()
+        self.close()
 
     def close(self) -> None:
         """Let go of the cluster; whatever still runs there is ended."""
-        if self.channel is not None:
-            self.channel.close()
-        if self._launcher is not self._local:
-            self._launcher.close()
+        super().close()
+        if self.launcher is not self._local:
+            self.launcher.close()
+
+    def _check_wanted(self) -> None:
+        if self._given_up.is_set():
+            if self.launcher is not self._local:
+                self.launcher.close()
+            raise LauncherClosed("the run ended before the front-end was started")
 
 
 class _Sink:
@@ -206,9 +142,9 @@ class _Sink:
     def __init__(self, stream: ProcessStream) -> None:
         self._stream = stream
 
-    def received(self, stream: Stream, data: bytes) -> None:
+    def received(self, stream: Output, data: bytes) -> None:
         """Pass messages on; the process keeps the end of stderr."""
-        if stream is Stream.OUTPUT:
+        if stream is Output.OUTPUT:
             self._stream.received(data)
 
     def finished(self) -> None:
@@ -216,28 +152,13 @@ class _Sink:
         self._stream.finished()
 
 
-def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: str) -> Job:
-    """Return the MPI job of a ranks step, whose command line says all but where the room is."""
-    at = step.argv.index(RANK_MODULE)
-    argv = (python, *step.argv[at - 1 : at + 1], "--room", room, *step.argv[at + 1 :])
-    hosts: tuple[tuple[str, int], ...] = ()
-    if "--host" in step.argv[:at]:
-        written = step.argv[step.argv.index("--host") + 1]
-        pairs = (one.rpartition(":") for one in written.split(","))
-        hosts = tuple((host, int(count)) for host, _, count in pairs)
-    environment = dict(step.environment)
-    if library:
-        found = environment.get("PYTHONPATH")
-        environment["PYTHONPATH"] = f"{library}:{found}" if found else library
-    return Job(
-        argv=argv,
-        ranks=cluster.ranks,
-        mpiexec=cluster.mpi.command_path,
-        flavour=str(cluster.mpi.flavour),
-        hosts=hosts,
-        options=cluster.mpi.options,
-        environment=environment,
-    )
+def last_words(process: Process) -> str:
+    """Return how a process ended, and the end of its stderr."""
+    try:
+        said = str(process.wait(0))
+    except LaunchError as fault:
+        return str(fault)
+    return "\n".join([said, *process.tail])
 
 
 def _hop(hop: SshHop) -> Hop:
@@ -254,11 +175,3 @@ def _hop(hop: SshHop) -> Hop:
         key=Path(hop.key).expanduser() if hop.key else None,
         known_hosts=Path(hop.known_hosts).expanduser() if hop.known_hosts else None,
     )
-
-
-def _last_words(process: Process) -> str:
-    try:
-        said = str(process.wait(0))
-    except LaunchError as fault:
-        return str(fault)
-    return "\n".join([said, *process.tail])

@@ -9,6 +9,16 @@ from __future__ import annotations
 import os
 
 KEY = "key"
+UNIX = "unix:"
+LONGEST_SOCKET_PATH = 100  # systems allow a little more; Linux 107 bytes
+
+
+def address_in(room: str, name: str, port: int | None = None) -> str:
+    """Return an address to listen at: a socket in the room, or a port for other hosts too."""
+    path = os.path.join(room, name)
+    if port is not None:
+        return f"0.0.0.0:{port}"
+    return UNIX + path if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH else "127.0.0.1:0"
 
 
 def write_key(room: str, address: str, secret: bytes) -> None:

@@ -1,0 +1,76 @@
+"""The front-ends of this machine, started as one process that imports once and then parts.
+
+Each of them dials the launcher over a socket in a private folder, so that their bytes do not pass
+through the guard.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+
+from runtime.deployment.plan import DeploymentPlan
+from runtime.engine.configuration import as_first_input
+from runtime.engine.place import Gone, Place, last_words
+from runtime.engine.room import address_in
+from runtime.engine.supply import supply
+from runtime.launchers.base import Command
+from runtime.launchers.local import LocalLauncher
+from runtime.transport.channel import Request
+from runtime.transport.credentials import Credentials
+from runtime.transport.listening import Door
+from runtime.transport.reactor import Reactor
+from runtime.transport.streams import SocketStream
+
+LAUNCHER = "launcher"
+
+
+class Nursery:
+    """Starts the front-ends of clusters on this machine that have the same Python."""
+
+    def __init__(
+        self,
+        places: Sequence[Place],
+        reactor: Reactor,
+        hear: Callable[[Place, Request], None],
+        gone: Gone,
+    ) -> None:
+        self._places = {place.identifier: place for place in places}
+        self._reactor = reactor
+        self._hear = hear
+        self._gone = gone
+
+    def open(self, plan: DeploymentPlan, secret: bytes, local: LocalLauncher) -> None:
+        """Start the front-ends; raises LaunchError, Unreachable."""
+        address = address_in(local.make_folder(), LAUNCHER)
+        door = Door(self._reactor, address, Credentials(secret, LAUNCHER), self._admit)
+        given = [
+            supply(plan, place.cluster, local, secret, door.address)
+            for place in self._places.values()
+        ]
+        for place, found in zip(self._places.values(), given, strict=True):
+            place.folder = found.folder
+        command = Command(
+            given[0].argv,
+            given[0].environment,
+            given[0].folder,
+            as_first_input([found.configuration for found in given]),
+        )
+        process = local.start(command)
+        for place in self._places.values():
+            place.process = process
+        process.when_done(lambda: self._ended(last_words(process)))
+
+    def _ended(self, words: str) -> None:
+        for place in self._places.values():
+            self._gone(place, words)
+
+    def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
+        place = self._places[name]
+        channel = place.connect(
+            self._reactor,
+            SocketStream(connected),
+            lambda request: self._hear(place, request),
+            received,
+        )
+        channel.when_closed(lambda ended: self._gone(place, ended.what))

@@ -1,0 +1,125 @@
+"""What a front-end needs where it runs: folders, files, the package, and what it is told."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runtime.deployment.commands import RANK_MODULE, front_end_command
+from runtime.deployment.model import DeployedCluster
+from runtime.deployment.opening import levels_at
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.steps import Step
+from runtime.engine import package
+from runtime.engine.configuration import Configuration, Job
+from runtime.engine.folders import make_path
+from runtime.launchers.base import Launcher
+
+PYTHON = "python3"
+"""What a descriptor says that does not name a Python."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplied:
+    """A place that is ready for its front-end; `folder` is where files come and ranks start."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: str
+    configuration: Configuration
+
+
+def supply(
+    plan: DeploymentPlan,
+    cluster: DeployedCluster,
+    launcher: Launcher,
+    secret: bytes,
+    address: str = "",
+) -> Supplied:
+    """Bring all that the front-end of a cluster needs; raises LaunchError.
+
+    `address` is where it finds the launcher, empty for its standard input and output.
+    """
+    there = launcher.ready().python
+    asked = cluster.front_end.folder
+    named = make_path(launcher, there, asked) if asked else ""
+    room = launcher.make_folder(named)
+    step = plan.step(f"front-end:{cluster.identifier}")
+    folder = named or (room if cluster.hops or step.files else str(Path.cwd()))
+    if step.files:
+        files = {move.destination: Path(move.source).expanduser() for move in step.files}
+        launcher.stage(files, folder)
+    python = cluster.front_end.python
+    if cluster.hops and python == PYTHON:
+        python = there
+    library = _library(cluster, launcher, python, room)
+    levels = levels_at(plan.deployment, cluster.position)
+    plain = replace(cluster, hops=(), front_end=replace(cluster.front_end, python=python))
+    job, at_once = None, False
+    if cluster.ranks:
+        ranks = plan.step(f"ranks:{cluster.identifier}")
+        at_once = ranks.depends_on == (step.name,)
+        job = _job(cluster, ranks, room, python, library)
+    told = Configuration(
+        cluster=cluster.identifier,
+        path=cluster.path,
+        levels=levels,
+        room=room,
+        folder=folder,
+        port=cluster.front_end.port if cluster.front_end.port or (job and job.hosts) else None,
+        job=job,
+        at_once=at_once,
+        launcher=address,
+        secret=secret,
+    )
+    return Supplied(front_end_command(plain, levels), _paths(cluster, library), folder, told)
+
+
+def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: str) -> str:
+    """Return the folder or archive that has to be on the Python path, or nothing."""
+    if not cluster.hops and package.is_checkout():
+        return str(package.HOME)
+    if not cluster.hops and python == sys.executable:
+        return ""
+    if package.has_package(launcher, python):
+        return ""
+    return package.bring(launcher, room)
+
+
+def _paths(cluster: DeployedCluster, library: str) -> dict[str, str]:
+    """Return the environment in which a Python finds the package."""
+    if not library:
+        return {}
+    found = "" if cluster.hops else os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": f"{library}:{found}" if found else library}
+
+
+def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: str) -> Job:
+    """Return the MPI job of a ranks step, whose command line says all but where the room is."""
+    at = step.argv.index(RANK_MODULE)
+    argv = (python, *step.argv[at - 1 : at + 1], "--room", room, *step.argv[at + 1 :])
+    hosts: tuple[tuple[str, int], ...] = ()
+    if "--host" in step.argv[:at]:
+        written = step.argv[step.argv.index("--host") + 1]
+        pairs = (one.rpartition(":") for one in written.split(","))
+        hosts = tuple((host, int(count)) for host, _, count in pairs)
+    return Job(
+        argv=argv,
+        ranks=cluster.ranks,
+        mpiexec=cluster.mpi.command_path,
+        flavour=str(cluster.mpi.flavour),
+        hosts=hosts,
+        options=cluster.mpi.options,
+        environment={**_paths(cluster, library), **_own(step, library)},
+    )
+
+
+def _own(step: Step, library: str) -> dict[str, str]:
+    """Return the environment that the descriptor asks for; the package stays importable."""
+    own = dict(step.environment)
+    if library and "PYTHONPATH" in own:
+        own["PYTHONPATH"] = f"{library}:{own['PYTHONPATH']}"
+    return own
