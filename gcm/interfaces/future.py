@@ -69,8 +69,7 @@ class Future(concurrent.futures.Future[T], Generic[T]):
     def set_result(self, result: T) -> None:
         """Put the result in and tell whoever waits."""
         with self._mutex:
-            quiet = self._is_quiet()
-            if quiet:
+            if quiet := self._made is None and self._state in _UNDONE:  # nobody to be notified
                 self._result = result
                 self._state = _FINISHED
         if not quiet:
@@ -81,8 +80,7 @@ class Future(concurrent.futures.Future[T], Generic[T]):
     def set_exception(self, exception: BaseException | None) -> None:
         """Put what the call raised in and tell whoever waits."""
         with self._mutex:
-            quiet = self._is_quiet()
-            if quiet:
+            if quiet := self._made is None and self._state in _UNDONE:  # nobody to be notified
                 self._exception = exception
                 self._state = _FINISHED
         if not quiet:
@@ -96,7 +94,8 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         Raises:
             TimeoutError: it did not come within `timeout` seconds; the message names the call.
         """
-        self._wait(timeout)
+        if self._state in _UNDONE:
+            self._wait(timeout)
         if self._state == _FINISHED and self._exception is None:
             return self._result  # type: ignore[return-value]  # it has been set
         return super().result()
@@ -107,16 +106,11 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         Raises:
             TimeoutError: it did not end within `timeout` seconds; the message names the call.
         """
-        self._wait(timeout)
+        if self._state in _UNDONE:
+            self._wait(timeout)
         return super().exception()
 
-    def _is_quiet(self) -> bool:
-        """Tell whether nobody waits who needs the condition variable, and nothing is wrong."""
-        return self._made is None and self._state in _UNDONE
-
     def _wait(self, timeout: float | None) -> None:
-        if self._state not in _UNDONE:
-            return
         gate = threading.Lock()
         gate.acquire()
 
