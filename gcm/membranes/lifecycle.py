@@ -11,11 +11,12 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gcm.errors import GcmError, IllegalLifeCycleError
 from gcm.interfaces.stacks import outside
 from gcm.membranes.controller import Controller, Port
+from gcm.membranes.gate import HeldPort
 from gcm.membranes.hooks import hooked, raise_failures, tell
 from gcm.membranes.quiescence import comes_from_inside, is_inside, visits
 from gcm.membranes.request_queue import RequestQueueController
@@ -169,13 +170,7 @@ class LifeCycleController(Controller):
 
     def holding_port(self, interface: ServerInterface, stub: Stub, operation: str) -> Port:
         """Return the port that keeps a call back until the component takes calls."""
-
-        def held(*args: Any, **kwargs: Any) -> Any:
-            self.wait_until_open(interface.name, operation)
-            # Composed anew: by now the component may be bound and intercepted differently.
-            return interface.open_port(stub, operation)(*args, **kwargs)
-
-        return held
+        return HeldPort(self, interface, stub, operation)
 
     def refuse_if_hopeless(self, interface: str, operation: str) -> None:
         """Raise at once where waiting could only hang: nobody but the caller could start this."""
