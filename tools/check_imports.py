@@ -49,6 +49,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
         "naming",
         "picture",
         "wires",
+        "wording",
     },
     "runtime.topology": set(),
     "runtime.routing": set(),

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from enum import StrEnum
-from typing import Any
+from collections.abc import Iterator
 
-from gcm.adl.arguments import escape
 from gcm.adl.export import write_definition
 from gcm.adl.homes import Homes, parts_of
 from gcm.adl.model import (
-    AttributeNode,
-    AttributesNode,
     BindingNode,
     Body,
     ComponentNode,
@@ -21,24 +16,18 @@ from gcm.adl.model import (
     ControllerNode,
     Definition,
     ExportedVirtualNode,
-    InterfaceNode,
     LoggerNode,
     VirtualNodeNode,
 )
-from gcm.adl.naming import NamelessError, class_name, object_name
-from gcm.adl.plan import MembraneKind, NodeCardinality
-from gcm.adl.values import ValueFault
+from gcm.adl.plan import NodeCardinality
 from gcm.adl.wires import THIS, Wire, wires_of
-from gcm.adl.written import text_of, written
+from gcm.adl.wording import Words
 from gcm.components.composite import Composite
-from gcm.components.declarations import declared_attributes, declared_interfaces
 from gcm.components.model import Component
 from gcm.components.notes import Notes
 from gcm.errors import AdlError
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
-from gcm.interfaces.types import Cardinality, Contingency, InterfaceType
-from gcm.membranes.attribute import AttributeController
-from gcm.membranes.descriptions import DESCRIPTIONS
+from gcm.interfaces.types import InterfaceType
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.membrane_controller import MembraneController
 
@@ -66,73 +55,57 @@ def describe(component: Component) -> Definition:
     """
     description = _Description(component)
     definition = Definition(component.name, body=description.body(component))
-    description.check_complete()
-    if description.faults:
-        raise AdlError(
-            f"{component.path} cannot be written as a document: " + "; ".join(description.faults)
-        )
+    faults = description.faults()
+    if faults:
+        raise AdlError(f"{component.path} cannot be written as a document: " + "; ".join(faults))
     return definition
 
 
 class _Description:
-    """The description of one assembly; `faults` says what has no words in the language."""
+    """The description of one assembly."""
 
     def __init__(self, root: Component) -> None:
-        self.faults: dict[str, None] = {}
+        self._words = Words()
         self._root = root
         self._homes = Homes(root)
         self._told: set[tuple[ClientInterface, ServerEnd]] = set()
         self._described: list[Component] = []
-        self._classes: dict[type[Any], str] = {}
-        self._attributes: dict[type[Any], Mapping[str, Any]] = {}
-        self._declared: dict[type[Any], Mapping[str, InterfaceType]] = {}
 
     def body(self, component: Component) -> Body:
         """Describe one component and all that is inside it."""
         self._described.append(component)
-        self._check_membrane(component)
+        self._words.check_membrane(component)
         is_composite = isinstance(component, Composite)
         return Body(
             interfaces=tuple(
-                [self._interface(component, one) for one in component.type.interfaces]
+                [
+                    self._words.interface(component, one, self._interceptors(component, one))
+                    for one in component.type.interfaces
+                ]
             ),
             exported_virtual_nodes=_exported_nodes(component.notes),
             components=tuple(self._components(component)),
             bindings=tuple(self._bindings(component)) if is_composite else (),
             content=None
             if is_composite
-            else ContentNode(self._class(component, _content(component))),
-            attributes=None if is_composite else self._attribute_values(component),
+            else ContentNode(self._words.class_name(component, type(component.content))),
+            attributes=None if is_composite else self._words.attributes(component),
             controller=self._controller(component),
             logger=LoggerNode(component.notes.logger) if component.notes.logger else None,
             virtual_node=_virtual_node(component.notes),
         )
 
-    def check_complete(self) -> None:
-        """Note the bindings that no composite of the assembly holds."""
+    def faults(self) -> list[str]:
+        """Return what has no words in the language, now that everything has been described."""
         for component in self._described:
             for client in component.bindables:
                 outside = component is self._root and not client.internal
                 for server in client.servers:
                     if not outside and (client, server) not in self._told:
-                        self._fault(
+                        self._words.fault(
                             component, f"'{client.name}' is bound to {server.path}, out of reach"
                         )
-
-    def _fault(self, component: Component, what: str) -> None:
-        self.faults[f"{component.path}: {what}"] = None
-
-    def _named(self, component: Component, name: Callable[[], str]) -> str:
-        try:
-            return name()
-        except NamelessError as error:
-            self._fault(component, str(error))
-            return "?"
-
-    def _class(self, component: Component, known: type[Any]) -> str:
-        if known not in self._classes:
-            self._classes[known] = self._named(component, lambda: class_name(known))
-        return self._classes[known]
+        return list(self._words.faults)
 
     # ------------------------------------------------------------------------ content, interfaces
 
@@ -147,50 +120,10 @@ class _Description:
         for child in shared:
             path = self._homes.path(child)
             if not path:
-                self._fault(child, "a component inside a membrane cannot be shared in a document")
+                self._words.fault(
+                    child, "a component inside a membrane cannot be shared in a document"
+                )
             yield ComponentNode(child.name, f"./{path}")
-
-    def _interface(self, component: Component, declared: InterfaceType) -> InterfaceNode:
-        """Describe an interface; the usual contingency and cardinality are left out."""
-        base = self._declarations(component).get(declared.name)
-        return InterfaceNode(
-            declared.name,
-            declared.role.value,
-            self._class(component, declared.signature),
-            _unless(
-                Contingency.MANDATORY, declared.contingency, base.contingency if base else None
-            ),
-            _unless(
-                Cardinality.SINGLETON, declared.cardinality, base.cardinality if base else None
-            ),
-            ", ".join(self._interceptors(component, declared)),
-        )
-
-    def _declarations(self, component: Component) -> Mapping[str, InterfaceType]:
-        content = _content(component)
-        if isinstance(component, Composite):
-            return {}
-        if content not in self._declared:
-            self._declared[content] = {one.name: one for one in declared_interfaces(content)}
-        return self._declared[content]
-
-    def _attribute_values(self, component: Component) -> AttributesNode | None:
-        content = component.content
-        kind = _content(component)
-        if AttributeController.name not in component.membrane:
-            return None
-        if kind not in self._attributes:
-            self._attributes[kind] = declared_attributes(kind)
-        values = []
-        for name, annotation in self._attributes[kind].items():
-            value = getattr(content, name, _MISSING)
-            if value is _MISSING or _same(value, getattr(kind, name, _MISSING)):
-                continue
-            try:
-                values.append(AttributeNode(name, escape(written(value, annotation))))
-            except ValueFault as fault:
-                self._fault(component, f"attribute '{name}': {fault}")
-        return AttributesNode("", tuple(values)) if values else None
 
     # ----------------------------------------------------------------------------------- bindings
 
@@ -206,13 +139,15 @@ class _Description:
             return ".".join(wire.server_end)
         reference = wire.server.path
         if not _REMOTE.match(reference):
-            self._fault(wire.client.owner, f"'{reference}' is no reference to a remote interface")
+            self._words.fault(
+                wire.client.owner, f"'{reference}' is no reference to a remote interface"
+            )
         return reference
 
     # ----------------------------------------------------------------------------------- membrane
 
     def _controller(self, component: Component) -> ControllerNode | None:
-        desc = self._desc(component)
+        desc = self._words.membrane(component)
         if MembraneController.name not in component.membrane:
             return ControllerNode(desc) if desc else None
         holder = component.controller(MembraneController)
@@ -221,7 +156,7 @@ class _Description:
             desc,
             tuple(
                 [
-                    self._interface(component, server.type.with_name(name))
+                    self._words.interface(component, server.type.with_name(name))
                     for name, server in holder.exports.items()
                 ]
             ),
@@ -242,31 +177,6 @@ class _Description:
                         self._told.add((client, server))
                         yield BindingNode(f"{part.name}.{client.name}", _end(component, server))
 
-    def _desc(self, component: Component) -> str:
-        """Name the membrane, where it is not the one that a document implies."""
-        description = component.membrane.description
-        implied = MembraneKind.COMPOSITE if component.children else MembraneKind.PRIMITIVE
-        if description is DESCRIPTIONS.get(description.name):
-            return "" if description.name == implied else description.name
-        return self._named(
-            component,
-            lambda: object_name(
-                description,
-                f"the membrane '{description.name}'",
-                [controller.__module__ for controller in description.controllers],
-            ),
-        )
-
-    def _check_membrane(self, component: Component) -> None:
-        described = {controller.name for controller in component.membrane.description.controllers}
-        for name in sorted(described ^ set(component.membrane)):
-            change = "lost" if name in described else "was given"
-            self._fault(
-                component,
-                f"its membrane {change} the controller '{name}' later; "
-                "make a MembraneDescription of it",
-            )
-
     def _interceptors(self, component: Component, declared: InterfaceType) -> Iterator[str]:
         if InterceptorController.name not in component.membrane or declared.is_internal:
             return
@@ -277,20 +187,7 @@ class _Description:
         for part in parts_of(component):
             if any(server.stub is interceptor for server in part.servers):
                 return part.name
-        return self._class(component, type(interceptor))
-
-
-def _unless(usual: StrEnum, value: StrEnum, declared: StrEnum | None) -> str:
-    """Return a word for the document, or nothing where leaving it out means the same."""
-    return "" if value is usual and declared in (None, usual) else value.value
-
-
-def _same(value: object, default: object) -> bool:
-    return type(value) is type(default) and text_of(value) == text_of(default)
-
-
-def _content(component: Component) -> type[Any]:
-    return type(component.content)
+        return self._words.class_name(component, type(interceptor))
 
 
 def _end(host: Component, server: ServerInterface) -> str:

@@ -219,6 +219,20 @@ def test_an_interceptor_on_a_group_is_written_at_each_of_its_interfaces() -> Non
     assert interface.interceptors == f"{__name__}:Log"
 
 
+def test_what_a_membrane_offers_has_no_interceptors_of_the_content(tmp_path: Path) -> None:
+    host = primitive(Server, "host")
+    holder = host.controller(MembraneController)
+    holder.add(primitive(Server, "watch"))
+    holder.export("watched", "watch.port")
+    host.controller(InterceptorController).add(Log())
+    controller = describe(host).body.controller
+    assert controller is not None
+    assert [(one.name, one.interceptors) for one in controller.interfaces] == [("watched", "")]
+    again = rebuilt(host, tmp_path)
+    assert export(again) == export(host)
+    ended(again)
+
+
 def test_an_empty_composite_says_that_it_is_one() -> None:
     controller = describe(composite("empty")).body.controller
     assert controller is not None
