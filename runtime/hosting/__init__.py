@@ -1,0 +1,1 @@
+"""Puts components on the machine: serves them to other processes and reaches those elsewhere."""

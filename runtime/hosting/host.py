@@ -1,0 +1,218 @@
+"""The host: one process of the run with its components, its channels, and the ways to others."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from gcm.components.model import Component
+from gcm.interfaces.future import Future
+from gcm.interfaces.interface import ClientInterface, ServerEnd
+from gcm.interfaces.stub import Stub
+from gcm.interfaces.types import InterfaceType
+from gcm.invocation import Invocation
+from runtime.hosting.exports import Exports
+from runtime.hosting.references import ReferenceCodec
+from runtime.hosting.remote import BINDING, TYPE_OF, RemoteInterface
+from runtime.hosting.routes import Routes
+from runtime.hosting.serving import Serving
+from runtime.hosting.workers import Workers
+from runtime.transport.channel import Channel, Request
+from runtime.transport.credentials import Credentials
+from runtime.transport.errors import ChannelClosed, Unreachable
+from runtime.transport.lean import dial
+from runtime.transport.listening import Door
+from runtime.transport.messages import Target
+from runtime.transport.reactor import Reactor
+from runtime.transport.streams import SocketStream, Stream
+
+
+class Here:
+    """The way to what this process itself serves."""
+
+
+HERE = Here()
+
+
+class Host:
+    """Serves the components of this process and reaches those of others.
+
+    `home` is a path that belongs to this process alone, such as `/grid/site0/cluster0`. Calls to a
+    path go over the channel whose prefix fits best, and calls that come in for somebody else are
+    passed on unopened. The reactor is not the host's own: whoever made it closes it, later.
+
+    >>> host = Host("/node1", reactor)                                  # doctest: +SKIP
+    >>> host.publish("/app/worker", worker)                             # doctest: +SKIP
+    >>> host.channel(PipeStream(0, 1), "launcher", ["/"])               # doctest: +SKIP
+    >>> component.bind("next", host.find("/app/other", "work"))         # doctest: +SKIP
+    """
+
+    def __init__(self, home: str, reactor: Reactor) -> None:
+        self.home = home
+        self.reactor = reactor
+        self.exports = Exports(home)
+        self.routes: Routes[Channel | Here] = Routes()
+        self.routes.add(home, HERE)
+        self._codec = ReferenceCodec(self)
+        self._workers = Workers(home)
+        self._serving = Serving(self.exports, self._workers)
+        self._remotes: weakref.WeakValueDictionary[str, RemoteInterface] = (
+            weakref.WeakValueDictionary()
+        )
+        self._channels: set[Channel] = set()
+        self._lock = threading.Lock()
+
+    # -- what is here ----------------------------------------------------------------------------
+
+    def publish(self, path: str, component: Component) -> None:
+        """Let others reach `component`, and everything inside it, under `path`."""
+        self.exports.publish(path, component)
+        self.routes.add(path, HERE)
+
+    def withdraw(self, path: str) -> None:
+        """Take back what `publish` did."""
+        self.exports.withdraw(path)
+        self.routes.drop(path)
+
+    def name_of_client(self, client: ClientInterface) -> str:
+        """Return what others call a client interface of this process."""
+        path = self.exports.name_of(client.owner) or f"{self.home}{client.owner.path}"
+        return f"{path}.{client.name}"
+
+    # -- what is elsewhere -----------------------------------------------------------------------
+
+    def channel(
+        self, stream: Stream, peer: str, prefixes: Iterable[str] = (), received: bytes = b""
+    ) -> Channel:
+        """Open a channel over `stream`, by which everything under `prefixes` is reached.
+
+        `received` is what came with the handshake. When the channel ends, its routes go, and the
+        clients that called over it are dismissed.
+        """
+        made = Channel(
+            self.reactor,
+            stream,
+            peer,
+            self._serve,
+            relay=lambda path: self._onward(path, made),
+            codec=self._codec,
+        )
+        for prefix in prefixes:
+            self.routes.add(prefix, made)
+        with self._lock:
+            self._channels.add(made)
+        made.when_closed(lambda why: self._lost(made, why))
+        return made.open(received)
+
+    def listen(self, address: str, credentials: Credentials) -> Door:
+        """Let other processes of the run connect to `address`; their own paths are then reached.
+
+        Raises:
+            Unreachable: nobody can listen there.
+        """
+
+        def admitted(came: socket.socket, peer: str, received: bytes) -> None:
+            self.channel(SocketStream(came), peer, [peer], received)
+
+        return Door(self.reactor, address, credentials, admitted)
+
+    def dial(self, address: str, credentials: Credentials, prefixes: Iterable[str] = ()) -> Channel:
+        """Connect to a process that listens, to reach what is under its home and `prefixes`.
+
+        Raises:
+            Unreachable: nobody answers there.
+            AuthenticationFailed: who answers does not belong to the run.
+        """
+        connected, peer, received = dial(address, credentials)
+        return self.channel(SocketStream(connected), peer, [peer, *prefixes], received)
+
+    def find(self, component: str, interface: str) -> ServerEnd:
+        """Return the server end of that path, here or elsewhere; whoever has it is asked.
+
+        Raises:
+            NoSuchComponentError, NoSuchInterfaceError: there is none.
+            Unreachable, ChannelClosed: nothing leads there.
+        """
+        if self.routes.find(component) is HERE:
+            return self.exports.server(component, interface)
+        asked = self.call(Invocation(component, BINDING, TYPE_OF, (interface,)))
+        return self.end(component, interface, asked.result())
+
+    def end(self, component: str, interface: str, type: InterfaceType) -> ServerEnd:
+        """Return the server end that a reference means; its type is known."""
+        if self.routes.find(component) is HERE:
+            return self.exports.server(component, interface)
+        return self._remote(component, interface, type)
+
+    def stub(self, component: str, interface: str, type: InterfaceType) -> Stub:
+        """Return the stub that a reference means: the very one that was sent, if it is home."""
+        if self.routes.find(component) is HERE:
+            return self.exports.stub(component, interface)
+        return self._remote(component, interface, type).stub
+
+    def reaches(self, component: str) -> bool:
+        """Tell whether anything leads to a component."""
+        return self.routes.find(component) is not None
+
+    def call(self, invocation: Invocation) -> Future[Any]:
+        """Send a call to wherever its component is: the host is a `Caller`."""
+        way = self.routes.find(invocation.component)
+        if isinstance(way, Channel):
+            return way.call(invocation)
+        try:
+            if way is None:
+                raise self._unreachable(invocation)
+            return self._serving.serve(_target(invocation), lambda: invocation, self)
+        except Exception as error:  # whoever asks the future gets it
+            future: Future[Any] = Future(invocation)
+            future.set_exception(error)
+            return future
+
+    def close(self) -> None:
+        """Close all channels and let the workers end; the reactor goes on."""
+        with self._lock:
+            channels = list(self._channels)
+        for channel in channels:
+            channel.close()
+        self._workers.close()
+
+    # -- within ----------------------------------------------------------------------------------
+
+    def _remote(self, component: str, interface: str, type: InterfaceType) -> RemoteInterface:
+        path = f"{component}.{interface}"
+        known = self._remotes.get(path)
+        if known is None or known.type != type:
+            known = self._remotes[path] = RemoteInterface(self, component, interface, type)
+        return known
+
+    def _onward(self, path: str, source: Channel) -> Channel | None:
+        way = self.routes.find(path)
+        return way if isinstance(way, Channel) and way is not source else None
+
+    def _serve(self, request: Request) -> Future[Any]:
+        if self.routes.find(request.target.component) is not HERE:
+            raise self._unreachable(request.target)
+        return self._serving.serve(request.target, request.invocation, request.channel)
+
+    def _lost(self, channel: Channel, why: ChannelClosed) -> None:
+        with self._lock:
+            self._channels.discard(channel)
+        self.routes.remove(channel, f"{channel.peer}: {why.what}")
+        self._serving.forget(channel)
+
+    def _unreachable(self, target: Invocation | Target) -> Exception:
+        why = self.routes.why_lost(target.component)
+        if why:
+            return ChannelClosed(f"nothing leads to {target} any more", place=self.home, cause=why)
+        return Unreachable(
+            f"nothing leads to {target}",
+            place=self.home,
+            cure="Publish the component, and give its path to a channel",
+        )
+
+
+def _target(call: Invocation) -> Target:
+    return Target(call.component, call.interface, call.operation, call.client)

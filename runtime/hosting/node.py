@@ -1,0 +1,138 @@
+"""The agent of a node process: makes the primitives that are placed there."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gcm.components.factory import primitive
+from gcm.components.primitive import Primitive
+from gcm.errors import InstantiationError
+from gcm.interfaces.types import ComponentType, InterfaceType
+from gcm.membranes.attribute import AttributeController
+from gcm.membranes.descriptions import PRIMITIVE
+from gcm.membranes.membrane import MembraneDescription
+from gcm.suggestion import did_you_mean
+from runtime.hosting.host import Host
+from runtime.transport.channel import Channel
+from runtime.transport.credentials import Credentials
+from runtime.transport.errors import AuthenticationFailed, Unreachable
+
+NODE = "node"
+"""The name of the agent's interface; the agent is the component at the home of its process."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrimitivePlan:
+    """A primitive to be made in another process; `content` is `module:Class`.
+
+    Without `type` it is what the class declares.
+    """
+
+    path: str
+    content: str
+    type: ComponentType | None = None
+    membrane: MembraneDescription = PRIMITIVE
+    attributes: tuple[tuple[str, object], ...] = ()
+
+
+class NodeControl(Protocol):
+    """What a launcher asks of a node process.
+
+    The rest is done through the control interfaces of the components themselves: to bind, start,
+    stop and terminate one, call its `binding-controller` and its `lifecycle-controller`.
+    """
+
+    def make(self, plan: PrimitivePlan) -> None:
+        """Make a primitive and let others reach it; raises InstantiationError."""
+        ...
+
+    def drop(self, path: str) -> None:
+        """Forget a primitive that was made; it should be terminated."""
+        ...
+
+    def reach(self, address: str, prefixes: Sequence[str]) -> bool:
+        """Try to reach what is under `prefixes` without detours; tell whether that is possible."""
+        ...
+
+
+class NodeAgent:
+    """The content of the agent."""
+
+    def __init__(self, host: Host, credentials: Credentials | None = None) -> None:
+        self._host = host
+        self._credentials = credentials
+        self._direct: dict[str, Channel] = {}
+
+    def make(self, plan: PrimitivePlan) -> None:
+        """Make a primitive and let others reach it."""
+        made = primitive(
+            load_content(plan.content, plan.path),
+            plan.path.rpartition("/")[2],
+            type=plan.type,
+            controllers=plan.membrane,
+        )
+        for name, value in plan.attributes:
+            made.controller(AttributeController).set(name, value)
+        self._host.publish(plan.path, made)
+
+    def drop(self, path: str) -> None:
+        """Forget a primitive that was made."""
+        self._host.withdraw(path)
+
+    def reach(self, address: str, prefixes: Sequence[str]) -> bool:
+        """Try to reach what is under `prefixes` without detours."""
+        if self._credentials is None:
+            return False
+        known = self._direct.get(address)
+        if known is None or known.is_closed:
+            try:
+                known = self._direct[address] = self._host.dial(address, self._credentials)
+            except (Unreachable, AuthenticationFailed):
+                return False  # the detour that is known works too
+        for prefix in prefixes:
+            self._host.routes.add(prefix, known)
+        return True
+
+
+def node_agent(host: Host, credentials: Credentials | None = None) -> Primitive:
+    """Make, publish and start the agent of this process.
+
+    >>> agent = node_agent(Host("/node1", reactor))    # doctest: +SKIP
+    """
+    agent = primitive(
+        lambda: NodeAgent(host, credentials),
+        host.home.rpartition("/")[2],
+        type=ComponentType((InterfaceType(NODE, NodeControl),)),
+    )
+    host.publish(host.home, agent)
+    agent.start()
+    return agent
+
+
+def load_content(name: str, component: str) -> Any:
+    """Return the class that `module:Class` names.
+
+    Raises:
+        InstantiationError: there is no such module or class in this process.
+    """
+    module_name, _, qualified = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ImportError as error:
+        raise InstantiationError(
+            f"the module of the content '{name}' cannot be imported there: {error}",
+            component=component,
+            cure="Install it on the node, or list its folder among the files to bring there",
+        ) from error
+    for part in qualified.split("."):
+        if not hasattr(found, part):
+            raise InstantiationError(
+                f"there is no '{qualified}' in the module '{module_name}'",
+                component=component,
+                cure=did_you_mean(part, vars(found)),
+            )
+        found = getattr(found, part)
+    return found

@@ -1,0 +1,99 @@
+"""References: stubs and server ends cross as names, everything else by value."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gcm.interfaces.interface import ServerInterface
+from gcm.interfaces.stub import Stub
+from gcm.interfaces.types import InterfaceType
+from runtime.hosting.exports import INNER
+from runtime.hosting.remote import RemoteInterface
+from runtime.transport.errors import NotSendable
+from runtime.transport.frames import Part
+from runtime.transport.messages import Codec
+
+if TYPE_CHECKING:
+    from runtime.hosting.host import Host
+
+Restore = Callable[[str, str, InterfaceType], Any]
+
+
+def stub_of_reference(component: str, interface: str, type: InterfaceType) -> Any:
+    """Stand for a stub in a pickle; a process that takes part restores it by its own means."""
+    raise _cannot_restore(component, interface, type)
+
+
+def end_of_reference(component: str, interface: str, type: InterfaceType) -> Any:
+    """Stand for a server end in a pickle, like `stub_of_reference`."""
+    raise _cannot_restore(component, interface, type)
+
+
+def _cannot_restore(component: str, interface: str, type: InterfaceType) -> NotSendable:
+    return NotSendable(
+        f"a reference to {component}.{interface} ({type.signature.__qualname__}) came to a process "
+        "that hosts no components"
+    )
+
+
+class ReferenceCodec(Codec):
+    """The codec of a process that hosts components."""
+
+    __slots__ = ("_host",)
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def pickler(self, stream: io.BytesIO, in_band: Any) -> pickle.Pickler:
+        """Return a pickler that writes names for stubs and server ends."""
+        return _Pickler(self._host, stream, in_band)
+
+    def unpickler(self, stream: io.BytesIO, buffers: Sequence[Part]) -> pickle.Unpickler:
+        """Return an unpickler that finds what the names mean here."""
+        return _Unpickler(self._host, stream, buffers)
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, host: Host, stream: io.BytesIO, in_band: Any) -> None:
+        super().__init__(stream, protocol=5, buffer_callback=in_band)
+        self._host = host
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, Stub):
+            return stub_of_reference, self._name_of_stub(value)
+        if isinstance(value, RemoteInterface):
+            return end_of_reference, (value.component, value.interface, value.type)
+        if isinstance(value, ServerInterface):
+            return end_of_reference, self._name_of_server(value)
+        return NotImplemented
+
+    def _name_of_stub(self, stub: Stub) -> tuple[str, str, InterfaceType]:
+        end = stub._end
+        if isinstance(end, RemoteInterface):
+            return end.component, end.interface, end.type
+        is_the_shared_one = isinstance(end, ServerInterface) and end.stub is stub
+        if is_the_shared_one and self._host.exports.name_of(end.owner):
+            return self._name_of_server(end)
+        return self._host.exports.lend(stub)
+
+    def _name_of_server(self, end: ServerInterface) -> tuple[str, str, InterfaceType]:
+        path = self._host.exports.name_of(end.owner)
+        if not path:
+            return self._host.exports.lend(end.stub)
+        return path, f"{INNER if end.internal else ''}{end.name}", end.type
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, host: Host, stream: io.BytesIO, buffers: Sequence[Part]) -> None:
+        super().__init__(stream, buffers=buffers)
+        self._restore: dict[tuple[str, str], Restore] = {
+            (__name__, stub_of_reference.__name__): host.stub,
+            (__name__, end_of_reference.__name__): host.end,
+        }
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what a pickle names; references are restored by this process."""
+        return self._restore.get((module, name)) or super().find_class(module, name)

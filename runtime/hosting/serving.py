@@ -1,0 +1,122 @@
+"""Carries out the calls that come in from other processes: off the reactor's thread, in order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from gcm.errors import NoSuchInterfaceError
+from gcm.interfaces.future import Future
+from gcm.interfaces.interface import ServerInterface
+from gcm.interfaces.stub import Stub
+from gcm.invocation import Invocation, is_asynchronous, submit_to
+from gcm.suggestion import did_you_mean
+from runtime.hosting.exports import Exports
+from runtime.hosting.remote import ADMIT, BINDING, DISMISS, TYPE_OF
+from runtime.hosting.workers import Lane, Work, Workers
+from runtime.transport.messages import Target
+
+Opened = Callable[[], Invocation]
+Run = Callable[[Work], None]
+
+
+class Serving:
+    """Resolves each call against the exports at once, and carries it out in a worker.
+
+    A passive component works in the threads of its callers, all at once. The calls of an active
+    object, and those of one client to one gathered operation, are handed over in the order in
+    which they came.
+    """
+
+    def __init__(self, exports: Exports, workers: Workers) -> None:
+        self._exports = exports
+        self._workers = workers
+        self._lanes: dict[object, dict[object, Lane]] = {}
+        self._lock = threading.Lock()
+
+    def serve(self, target: Target, opened: Opened, whose: object) -> Future[Any]:
+        """Return the future of a call; `opened` opens its arguments, `whose` says who sent it.
+
+        Raises:
+            NoSuchComponentError, NoSuchInterfaceError: it leads nowhere.
+        """
+        if target.interface == BINDING:
+            return self._carry_out(self._workers.run, opened, target, self._binding(target, whose))
+        operation = self._exports.operation(target, whose)
+        run = self._in_order(operation, target, whose)
+        return self._carry_out(run, opened, target, operation)
+
+    def forget(self, whose: object) -> None:
+        """Dismiss the clients of a process that is gone."""
+        with self._lock:
+            self._lanes.pop(whose, None)
+        # Not in the caller's thread: a round that no longer waits for them may fire.
+        self._workers.run(lambda: self._exports.forget(whose))
+
+    def _binding(self, target: Target, whose: object) -> Callable[..., Any]:
+        """Return one of the operations through which processes bind."""
+        path = target.component
+        known: dict[str, Callable[..., Any]] = {
+            TYPE_OF: lambda interface: self._exports.type_of(path, interface),
+            ADMIT: lambda interface, client: self._exports.admit(path, interface, client, whose),
+            DISMISS: lambda interface, client: self._exports.dismiss(
+                path, interface, client, whose
+            ),
+        }
+        if target.operation not in known:
+            raise NoSuchInterfaceError(
+                f"the interface has no operation '{target.operation}'",
+                component=path,
+                interface=BINDING,
+                cure=did_you_mean(target.operation, known),
+            )
+        return known[target.operation]
+
+    def _in_order(self, operation: Callable[..., Any], target: Target, whose: object) -> Run:
+        """Return what runs calls of `operation`: in order where that means something."""
+        stub: Stub = operation.__self__  # type: ignore[attr-defined]  # a method of a stub
+        end = stub._end
+        if not isinstance(end, ServerInterface):
+            return self._workers.run
+        if end.gathering is not None:
+            return self._lane(whose, (end, target.client, target.operation)).run
+        if end.is_functional and (
+            is_asynchronous(operation) or not end.owner.membrane.admits_calls
+        ):
+            return self._lane(whose, end).run
+        return self._workers.run
+
+    def _lane(self, whose: object, key: object) -> Lane:
+        with self._lock:
+            lanes = self._lanes.setdefault(whose, {})
+            if key not in lanes:
+                lanes[key] = Lane(self._workers)
+            return lanes[key]
+
+    @staticmethod
+    def _carry_out(
+        run: Run, opened: Opened, target: Target, operation: Callable[..., Any]
+    ) -> Future[Any]:
+        future: Future[Any] = Future(target)
+        future.set_running_or_notify_cancel()
+
+        def work() -> None:
+            try:
+                call = opened()
+                done = submit_to(operation, call.args, call.kwargs)
+            except BaseException as error:  # the caller gets it; the thread serves on
+                future.set_exception(error)
+            else:
+                done.add_done_callback(lambda _: _pass_on(done, future))
+
+        run(work)
+        return future
+
+
+def _pass_on(done: Future[Any], future: Future[Any]) -> None:
+    error = done.exception()
+    if error is None:
+        future.set_result(done.result())
+    else:
+        future.set_exception(error)

@@ -1,0 +1,106 @@
+"""Worker threads for the calls that come in, as many as are needed, and lanes that keep order."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+_log = logging.getLogger(__name__)
+
+Work = Callable[[], None]
+
+IDLE_SECONDS = 10.0
+"""How long a thread without work stays for the next one."""
+
+
+class Workers:
+    """Runs each piece of work at once, in a thread that is free or in a new one.
+
+    A bound on the number of threads could make calls between components wait for each other for
+    ever, because a call that waits for another one keeps its thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._changed = threading.Condition()
+        self._waiting: deque[Work] = deque()
+        self._idle = 0
+        self._threads: set[threading.Thread] = set()
+        self._closed = False
+
+    def run(self, work: Work) -> None:
+        """Run `work`, which handles its own errors; after `close` it is dropped."""
+        with self._changed:
+            if self._closed:
+                return
+            self._waiting.append(work)
+            if len(self._waiting) <= self._idle:
+                self._changed.notify()
+                return
+            thread = threading.Thread(target=self._work, name=f"{self._name} worker", daemon=True)
+            self._threads.add(thread)
+        thread.start()
+
+    def close(self, grace: float = 2.0) -> None:
+        """Let the threads end: the idle ones now, the busy ones after their work.
+
+        A thread that is still busy after `grace` seconds is left behind; it ends with the process.
+        """
+        with self._changed:
+            self._closed = True
+            self._waiting.clear()
+            self._changed.notify_all()
+            self._changed.wait_for(
+                lambda: self._threads <= {threading.current_thread()}, timeout=grace
+            )
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                if not self._waiting:
+                    self._idle += 1
+                    self._changed.wait_for(lambda: self._waiting or self._closed, IDLE_SECONDS)
+                    self._idle -= 1
+                if not self._waiting:
+                    self._threads.discard(threading.current_thread())
+                    self._changed.notify_all()
+                    return
+                work = self._waiting.popleft()
+            try:
+                work()
+            except BaseException:  # the thread serves on, and somebody has to know
+                _log.exception("a piece of work failed")
+            del work
+
+
+class Lane:
+    """Work that is done in order, one piece at a time, by whichever worker is free."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._lock = threading.Lock()
+        self._waiting: deque[Work] = deque()
+        self._busy = False
+
+    def run(self, work: Work) -> None:
+        """Run `work` behind everything that was given to the lane before."""
+        with self._lock:
+            self._waiting.append(work)
+            if self._busy:
+                return
+            self._busy = True
+        self._workers.run(self._drain)
+
+    def _drain(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._busy = False
+                    return
+                work = self._waiting.popleft()
+            try:
+                work()
+            except BaseException:  # the next one must have its turn
+                _log.exception("a piece of work failed")
