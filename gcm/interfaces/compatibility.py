@@ -8,6 +8,7 @@ from typing import Any
 
 from gcm.interfaces.annotations import describe
 from gcm.interfaces.comparison import Comparison, Mismatch
+from gcm.interfaces.marks import is_one_by_one
 from gcm.interfaces.signature import Operation, make_operation, read_operation, signature_of
 from gcm.interfaces.types import Cardinality
 
@@ -34,7 +35,8 @@ def mismatches(
     for name, operation in signature_of(client).operations.items():
         if name in offered:
             names = (describe(client), describe(server))
-            found += Comparison(operation, offered[name], names, cardinality).mismatches()
+            how = _each(name, client, cardinality)
+            found += Comparison(operation, offered[name], names, how).mismatches()
         else:
             found.append(_missing(operation, describe(server)))
     return found
@@ -63,8 +65,15 @@ def content_mismatches(
         else:
             method = _method(name, member, content)
             if method is not None:
-                found += Comparison(operation, method, names, cardinality).mismatches()
+                how = _each(name, signature, cardinality)
+                found += Comparison(operation, method, names, how).mismatches()
     return found
+
+
+def _each(operation: str, interface: type[Any], cardinality: Cardinality) -> Cardinality:
+    """Return how one operation is compared: nothing is a list where each client is served alone."""
+    alone = cardinality is Cardinality.GATHERCAST and is_one_by_one(interface, operation)
+    return Cardinality.SINGLETON if alone else cardinality
 
 
 def _method(name: str, member: Any, content: type[Any]) -> Operation | None:

@@ -11,7 +11,7 @@ from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError, 
 from gcm.interfaces.distribution import is_redistributing
 from gcm.interfaces.future import Future
 from gcm.interfaces.gathering import Effect, Entry, Expire, Rounds
-from gcm.interfaces.marks import get_mark, put_mark
+from gcm.interfaces.marks import is_one_by_one, put_mark
 from gcm.interfaces.sharing import ListSharing, MemberSharing, Sharing
 from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stacks import inside, outside
@@ -95,7 +95,7 @@ class Gathering:
     def port(self, client: ClientInterface | None, operation: str, target: Port) -> Port:
         """Return the port through which `client` takes part in the rounds of `operation`."""
         described = signature_of(self._server.type.signature).operations[operation]
-        alone = get_mark(getattr(self._server.type.signature, operation), "one_by_one")
+        alone = is_one_by_one(self._server.type.signature, operation)
         # Blocks were gathered when they left their component.
         if alone or (is_redistributing(described) and not self._server.internal):
             return target
@@ -168,6 +168,7 @@ class _Gathered:
     def forget(self, client: ClientInterface) -> None:
         with self._lock:
             effects = self._rounds.forget(client)
+            self._settle(effects)
             self._set_timer()
         if effects:
             # The component may be stopped now, and whoever unbinds cannot wait for its start.
@@ -202,6 +203,7 @@ class _Gathered:
         with self._lock:
             effects = self._rounds.arrive(client, (args, kwargs), time.monotonic(), ticket=future)
             self._open[future] = None
+            self._settle(effects)
             self._set_timer()
         self._carry_out(effects)
         return future
@@ -218,10 +220,14 @@ class _Gathered:
                 )
             )
 
-    def _carry_out(self, effects: Sequence[Effect[ClientInterface]]) -> None:
+    def _settle(self, effects: Sequence[Effect[ClientInterface]]) -> None:
+        """Note that whoever carries out `effects` answers their callers, and nobody else."""
         for effect in effects:
             for entry in effect.entries:
                 self._open.pop(entry.ticket, None)
+
+    def _carry_out(self, effects: Sequence[Effect[ClientInterface]]) -> None:
+        for effect in effects:
             if isinstance(effect, Expire):
                 self._expire(effect)
             else:
@@ -289,6 +295,7 @@ class _Gathered:
     def _time_is_up(self) -> None:
         with self._lock:
             effects = self._rounds.expire(time.monotonic())
+            self._settle(effects)
             self._set_timer()
         self._carry_out(effects)
 

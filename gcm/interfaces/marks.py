@@ -25,3 +25,8 @@ def put_mark(target: object, key: str, value: object, decorator: str) -> None:
 def get_mark(target: object, key: str) -> Any:
     """Return the mark of a function or a class (or of the nearest base of it), or None."""
     return getattr(target, _PREFIX + key, None)
+
+
+def is_one_by_one(interface: type[Any], operation: str) -> bool:
+    """Tell whether a gathercast interface serves `operation` for each client by itself."""
+    return bool(get_mark(getattr(interface, operation), "one_by_one"))
