@@ -30,9 +30,8 @@ class PlainLines:
             return _with(f"{identifier} {cluster.name}: {state}", detail) if state in BAD else ""
         if state in BAD:
             return f"{identifier} {cluster.name}: {cluster.words}"
-        if self._is_large or state == ENDED:
-            return ""
-        return f"{identifier} {cluster.name}: {_told(cluster)}"
+        told = "" if self._is_large or state == ENDED else _told(cluster)
+        return f"{identifier} {cluster.name}: {told}" if told else ""
 
     def _running(self) -> str:
         ranks = self._tree.rank_states()
@@ -49,15 +48,20 @@ class PlainLines:
         where = f"site {self._tree.site_names[path]}" if path in self._tree.site_names else "grid"
         if state in BAD:
             return _with(f"{where}: {state}", detail)
-        return f"{where}: {READY}" if state == UP and detail == "handshake" else ""
+        is_ready = self._is_large and state == UP and detail == "handshake"
+        return f"{where}: {READY}" if is_ready else ""
 
 
 def _told(cluster: Part) -> str:
-    if cluster.state == UP and cluster.detail == "ranks":
-        return f"{counted(len(cluster.ranks), 'rank')} up"
-    if cluster.state == DONE:
-        return _with(DONE, cluster.detail)
-    return cluster.words
+    """Return what is worth a line: not what only begins, nor what the next line says anyway."""
+    match cluster.state, cluster.detail:
+        case ("up", "front-end"):
+            return cluster.words
+        case ("up", "ranks"):
+            return f"{counted(len(cluster.ranks), 'rank')} up"
+        case ("done", detail):
+            return _with(DONE, detail)
+    return ""
 
 
 def _with(text: str, detail: str) -> str:

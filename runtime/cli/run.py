@@ -32,6 +32,7 @@ def run_plan(plan: DeploymentPlan, options: Options) -> int:
     except OutputFailed as error:
         _complain(str(error))
         return NOT_DEPLOYED
+    os.environ["PATH"] = path_beside_python(sys.prefix, sys.base_prefix, os.environ.get("PATH", ""))
     interrupts = Interrupts()
     failures: list[Exception] = []
 
@@ -57,6 +58,18 @@ def run_plan(plan: DeploymentPlan, options: Options) -> int:
         _complain(message)
     _tell(summary_of(plan, outcome, history.seconds), options)
     return _code(outcome, ending, failures)
+
+
+def path_beside_python(prefix: str, base: str, path: str) -> str:
+    """Return the search path as activating the virtual environment of a Python would make it.
+
+    A command that is called by its full path shall find the `mpiexec` that was installed with it.
+    Without a virtual environment the path is already what the user wants.
+    """
+    own = os.path.join(prefix, "bin")
+    if prefix == base or own in path.split(os.pathsep):
+        return path
+    return os.pathsep.join(filter(None, [own, path]))
 
 
 def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> Screen:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
@@ -144,7 +143,7 @@ def _rows(clusters: tuple[ClusterEnd, ...]) -> Iterator[tuple[str, ...]]:
         yield (
             one.cluster,
             one.name,
-            hosts[0] if len(hosts) == 1 else f"{hosts[0]} and {len(hosts) - 1} more",
+            _some(hosts),
             one.application,
             str(len(one.ranks)),
             "-" if longest is None else f"{longest:.1f}",
@@ -155,13 +154,17 @@ def _rows(clusters: tuple[ClusterEnd, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _codes(ranks: tuple[RankEnd, ...]) -> str:
-    """Return the one code of all, or how often there was which."""
-    found = Counter("unknown" if rank.code is None else str(rank.code) for rank in ranks)
-    if len(found) == 1:
-        return next(iter(found))
-    first = next((rank for rank in ranks if rank.code), None)
-    text = ", ".join(f"{code} ({number}x)" for code, number in found.items())
-    return f"{text}; first {first.rank}" if first is not None and len(ranks) > 1 else text
+    """Return the one code of all, or each code that is not 0 with those who ended with it."""
+    by_code: dict[str, list[str]] = {}
+    for rank in ranks:
+        by_code.setdefault("unknown" if rank.code is None else str(rank.code), []).append(rank.rank)
+    if len(by_code) == 1:
+        return next(iter(by_code))
+    return ", ".join(f"{code} ({_some(who)})" for code, who in by_code.items() if code != "0")
+
+
+def _some(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def _aligned(table: Table) -> Iterator[str]:

@@ -14,6 +14,7 @@ def print_summary(summary: Summary, console: Console) -> None:
     """Print headline and tables."""
     console.print(Text(headline(summary), style="bold red" if summary.code else "bold green"))
     for table in tables(summary):
+        console.print()
         shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for number, name in enumerate(table.heading):
             shown.add_column(name, justify="right" if number in table.numbers else "left")

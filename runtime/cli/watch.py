@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -12,6 +13,9 @@ from types import FrameType
 from runtime.cli.history import History
 from runtime.cli.printer import Change, Item, Printer, RankLine, Word
 from runtime.launchers.base import Stream
+
+GIVE_UP_SECONDS = 8.0
+"""How long a run that was told to end at once may take for it."""
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -39,21 +43,35 @@ class Watch:
 class Ending:
     """Signals that end a run: the first one in order, the second one at once.
 
-    `press` tells the run. `code` is that of the first signal, as a shell reports it; None: no
-    signal came.
+    `press` tells the run. Should it not come to its end even then, `give_up` ends this process
+    with a code, after some seconds or at the third signal; what it has started ends with it.
+    `code` is that of the first signal, as a shell reports it; None: no signal came.
     """
 
-    def __init__(self, printer: Printer, press: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        printer: Printer,
+        press: Callable[[], None],
+        give_up: Callable[[int], object] = os._exit,
+    ) -> None:
         self.code: int | None = None
         self._times = 0
         self._printer = printer
         self._press = press
+        self._give_up = give_up
+        self._last: threading.Timer | None = None
 
     def came(self, number: int, _frame: FrameType | None = None) -> None:
         """Be told of a signal; fit to be a signal handler."""
         self._times += 1
-        if self._times == 1:
+        if self.code is None:
             self.code = 128 + number
+        if self._times == 2:
+            self._last = threading.Timer(GIVE_UP_SECONDS, self._give_up, (self.code,))
+            self._last.daemon = True
+            self._last.start()
+        elif self._times > 2:
+            self._give_up(self.code)
         # nobody may wait for a slow reader now, this handler least of all
         self._printer.hurry()
         if self._times <= 2:
@@ -72,6 +90,8 @@ class Ending:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+            if self._last is not None:
+                self._last.cancel()
 
 
 def _words(number: int, times: int) -> str:

@@ -65,7 +65,7 @@ def test_failed_and_unknown_ranks_are_counted_and_the_first_is_named(plan: Plan)
         "",
         "cluster              runs on        application  ranks  seconds  exit codes",
         "0:0      lyon/rhone  n1 and 2 more  application      3      2.1  "
-        "0 (1x), 137 (1x), unknown (1x); first 0:0:1",
+        "137 (0:0:1), unknown (0:0:2)",
         "0:1      lyon/saone  gate           application      1        -  unknown",
     ]
 
@@ -104,12 +104,12 @@ def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
 
 def test_a_terminal_gets_the_same_as_tables(plan: Plan) -> None:
     shown = io.StringIO()
-    console = Console(file=shown, width=100, color_system=None)
+    console = Console(file=shown, width=140, color_system=None)
     print_summary(ended(plan(MIXED), {"0:0:1": 2}, code=2), console)
     text = shown.getvalue()
     assert text.startswith("test: exit code 2; 4 ranks in 2 clusters")
     assert "lyon/rhone" in text
-    assert "2 (1x)" in text
+    assert "2 (0:0:1)" in text
 
 
 def test_a_history_measures_from_the_common_start_to_each_end(plan: Plan) -> None:

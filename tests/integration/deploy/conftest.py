@@ -1,0 +1,57 @@
+"""What the tests of real deployments share: descriptors to run, and the command as a process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+# Like the script that the entry point becomes, which only exists where the package is installed.
+COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
+
+Start = Callable[..., "subprocess.Popen[str]"]
+Describe = Callable[..., Path]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start `gcm-deploy` with these words; its output is piped, its end is seen to."""
+    running: list[subprocess.Popen[str]] = []
+
+    def begin(*words: str | Path, **options: object) -> subprocess.Popen[str]:
+        settings: dict[str, object] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process: subprocess.Popen[str] = subprocess.Popen(  # type: ignore[call-overload]  # options
+            [*COMMAND, *map(str, words)], cwd=ROOT, text=True, **{**settings, **options}
+        )
+        running.append(process)
+        return process
+
+    yield begin
+    for process in running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def describe(tmp_path: Path) -> Describe:
+    """Write a program and a descriptor that runs it on an emulated grid; return the latter."""
+
+    def write(
+        program: str, *, sites: int = 1, clusters: int = 1, ranks: int = 1, more: str = ""
+    ) -> Path:
+        (tmp_path / "program.py").write_text(program, encoding="utf-8")
+        path = tmp_path / "grid.xml"
+        path.write_text(
+            f'<deployment name="try"><application script="program.py"/>{more}'
+            f'<emulate sites="{sites}" clusters="{clusters}" ranks="{ranks}"/></deployment>',
+            encoding="utf-8",
+        )
+        return path
+
+    return write

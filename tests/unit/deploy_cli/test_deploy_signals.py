@@ -1,0 +1,122 @@
+"""What a signal does to a run, and how the words of the engine and of logging get printed."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from runtime.cli import watch as watch_module
+from runtime.cli.history import History
+from runtime.cli.plain_screen import PlainScreen
+from runtime.cli.printer import Change, Item, Printer, RankLine, Word
+from runtime.cli.watch import Ending, LogLines, Watch
+from runtime.deployment import DeploymentPlan
+from runtime.launchers.base import Stream
+
+
+class Run:
+    """A printer with its text, and what reached the run."""
+
+    def __init__(self) -> None:
+        self.text = io.BytesIO()
+        self.presses = 0
+        self.given_up: list[int] = []
+        self.printer = Printer(PlainScreen(io.BytesIO(), self.text, news=None), self._failed)
+        self.ending = Ending(self.printer, self._press, self.given_up.append)
+
+    def _press(self) -> None:
+        self.presses += 1
+
+    def _failed(self, error: Exception) -> None:
+        raise AssertionError(error)
+
+    def said(self) -> list[str]:
+        self.printer.close()
+        return self.text.getvalue().decode().splitlines()
+
+
+def test_the_first_signal_stops_and_the_second_ends_at_once() -> None:
+    run = Run()
+    before = signal.getsignal(signal.SIGINT)
+    with run.ending.awaited():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert (run.ending.code, run.presses) == (130, 1)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert (run.ending.code, run.presses, run.given_up) == (130, 2, [])
+    assert signal.getsignal(signal.SIGINT) is before
+    assert run.said() == [
+        "gcm-deploy: stopping; press Ctrl-C again to end everything at once",
+        "gcm-deploy: ending everything at once",
+    ]
+
+
+def test_the_third_signal_gives_up_what_does_not_end() -> None:
+    run = Run()
+    with run.ending.awaited():
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGINT)
+        assert run.given_up == [130]
+    assert len(run.said()) == 2
+
+
+def test_what_does_not_end_by_itself_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_module, "GIVE_UP_SECONDS", 0.01)
+    run = Run()
+    with run.ending.awaited():
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert run.ending._last is not None
+        run.ending._last.join()
+        assert run.given_up == [143]
+    run.said()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_other_signals_end_a_run_too_and_give_their_own_code(number: int, code: int) -> None:
+    run = Run()
+    with run.ending.awaited():
+        os.kill(os.getpid(), number)
+    assert (run.ending.code, run.presses) == (code, 1)
+    assert run.said() == [f"gcm-deploy: stopping on {signal.Signals(number).name}"]
+
+
+def test_without_a_signal_there_is_no_code() -> None:
+    run = Run()
+    with run.ending.awaited():
+        pass
+    assert run.ending.code is None
+    assert run.said() == []
+
+
+def test_what_the_engine_tells_is_shown_and_remembered(
+    plan: Callable[..., DeploymentPlan],
+) -> None:
+    shown: list[Item] = []
+    history = History(plan())
+    times = iter([1.0, 3.5])
+    watch = Watch(shown.append, history, lambda: next(times))
+    watch.state("/grid/site0/cluster0/wrapper1", "running")
+    watch.line("0:0:1", "stderr", "text")
+    watch.state("/grid/site0/cluster0/wrapper1", "done", "exit code 0")
+    assert shown == [
+        Change("/grid/site0/cluster0/wrapper1", "running"),
+        RankLine("0:0:1", Stream.ERROR, "text"),
+        Change("/grid/site0/cluster0/wrapper1", "done", "exit code 0"),
+    ]
+    assert history.seconds("0:0:1") == 2.5
+
+
+def test_warnings_of_the_runtime_are_printed_like_everything_else() -> None:
+    shown: list[Item] = []
+    log = LogLines(shown.append)
+    with log.attached():
+        logging.getLogger("runtime.some.part").warning("odd: %s", 3)
+        logging.getLogger("runtime.some.part").info("not worth a line")
+    logging.getLogger("runtime.some.part").setLevel(logging.NOTSET)
+    assert shown == [Word("gcm-deploy: odd: 3")]
+    assert log not in logging.getLogger("runtime").handlers
