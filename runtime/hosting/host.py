@@ -19,7 +19,6 @@ from runtime.hosting.references import ReferenceCodec
 from runtime.hosting.remote import BINDING, TYPE_OF, RemoteInterface
 from runtime.hosting.routes import Routes
 from runtime.hosting.serving import Serving
-from runtime.hosting.workers import Workers
 from runtime.transport.channel import Channel, Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, Unreachable
@@ -57,8 +56,7 @@ class Host:
         self.routes: Routes[Channel | Here] = Routes()
         self.routes.add(home, HERE)
         self._codec = ReferenceCodec(self)
-        self._workers = Workers(home)
-        self._serving = Serving(self.exports, self._workers)
+        self._serving = Serving(self.exports, home)
         self._remotes: weakref.WeakValueDictionary[str, RemoteInterface] = (
             weakref.WeakValueDictionary()
         )
@@ -177,7 +175,7 @@ class Host:
             channels = list(self._channels)
         for channel in channels:
             channel.close()
-        self._workers.close()
+        self._serving.close()
 
     # -- within ----------------------------------------------------------------------------------
 
@@ -193,7 +191,8 @@ class Host:
         return way if isinstance(way, Channel) and way is not source else None
 
     def _serve(self, request: Request) -> Future[Any]:
-        if self.routes.find(request.target.component) is not HERE:
+        path = request.target.component
+        if self.routes.find(path) is not HERE and self.routes.why_lost(path):
             raise self._unreachable(request.target)
         return self._serving.serve(request.target, request.invocation, request.channel)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from gcm.components.declarations import declared_type
 from gcm.components.factory import primitive
 from gcm.components.primitive import Primitive
 from gcm.errors import InstantiationError
@@ -58,6 +59,21 @@ class NodeControl(Protocol):
         ...
 
 
+class _Placed(Primitive):
+    """A primitive whose composite is in another process, so it is told where it is."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, plan: PrimitivePlan, type: ComponentType, content: object) -> None:
+        self._place = plan.path
+        super().__init__(plan.path.rpartition("/")[2], type, plan.membrane, content)
+
+    @property
+    def path(self) -> str:
+        """The path within the whole assembly."""
+        return self._place
+
+
 class NodeAgent:
     """The content of the agent."""
 
@@ -68,12 +84,9 @@ class NodeAgent:
 
     def make(self, plan: PrimitivePlan) -> None:
         """Make a primitive and let others reach it."""
-        made = primitive(
-            load_content(plan.content, plan.path),
-            plan.path.rpartition("/")[2],
-            type=plan.type,
-            controllers=plan.membrane,
-        )
+        content = load_content(plan.content, plan.path)
+        made = _Placed(plan, plan.type or declared_type(content), _made(content, plan))
+        made.attach()
         for name, value in plan.attributes:
             made.controller(AttributeController).set(name, value)
         self._host.publish(plan.path, made)
@@ -110,6 +123,17 @@ def node_agent(host: Host, credentials: Credentials | None = None) -> Primitive:
     host.publish(host.home, agent)
     agent.start()
     return agent
+
+
+def _made(content: Callable[[], object], plan: PrimitivePlan) -> object:
+    try:
+        return content()
+    except Exception as error:  # the content's own; it is the cause
+        raise InstantiationError(
+            f"the content {plan.content} could not be made: {type(error).__name__}: {error}",
+            component=plan.path,
+            cure="Its own exception is the cause, above",
+        ) from error
 
 
 def load_content(name: str, component: str) -> Any:

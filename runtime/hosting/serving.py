@@ -29,9 +29,12 @@ class Serving:
     which they came.
     """
 
-    def __init__(self, exports: Exports, workers: Workers) -> None:
+    def __init__(self, exports: Exports, name: str) -> None:
         self._exports = exports
-        self._workers = workers
+        self._workers = Workers(name)
+        # A thread that has stopped a component may not wait for it to be started again, so the
+        # threads of functional calls never stop anything.
+        self._controllers = Workers(f"{name} control")
         self._lanes: dict[object, dict[object, Lane]] = {}
         self._lock = threading.Lock()
 
@@ -46,6 +49,11 @@ class Serving:
         operation = self._exports.operation(target, whose)
         run = self._in_order(operation, target, whose)
         return self._carry_out(run, opened, target, operation)
+
+    def close(self) -> None:
+        """Let the workers end."""
+        self._controllers.close()
+        self._workers.close()
 
     def forget(self, whose: object) -> None:
         """Dismiss the clients of a process that is gone."""
@@ -81,9 +89,9 @@ class Serving:
             return self._workers.run
         if end.gathering is not None:
             return self._lane(whose, (end, target.client, target.operation)).run
-        if end.is_functional and (
-            is_asynchronous(operation) or not end.owner.membrane.admits_calls
-        ):
+        if not end.is_functional:
+            return self._controllers.run
+        if is_asynchronous(operation) or not end.owner.membrane.admits_calls:
             return self._lane(whose, end).run
         return self._workers.run
 

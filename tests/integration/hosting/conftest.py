@@ -25,6 +25,7 @@ from runtime.transport.reactor import Reactor
 
 ROOT = Path(__file__).parents[3]
 PARTS = "tests.integration.hosting.hosted_parts"
+NODE_PROCESS = "tests.integration.hosting.node_process"
 LONG = 20.0
 
 
@@ -57,8 +58,7 @@ class Launcher:
         for home in homes:
             own = f"unix:{self.folder}/{home.strip('/')}" if listening else "-"
             self.processes[home] = subprocess.Popen(
-                [sys.executable, "-m", "tests.integration.hosting.node_process", home]
-                + [self.address, own],
+                [sys.executable, "-m", NODE_PROCESS, home, self.address, own],
                 cwd=ROOT,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
                 stdin=subprocess.PIPE,

@@ -86,7 +86,7 @@ def test_a_multicast_client_calls_all_servers_at_the_same_time(launcher: Launche
     pids = [process.pid for process in launcher.processes.values()]
     assert caller.content.down.pid() == pids
     held = submit(workers[0].hold)
-    both = threading.Thread(target=lambda: caller.content.down.hold())
+    both = threading.Thread(target=caller.content.down.hold)
     both.start()
     workers[1].let_go()
     assert not held.done()
