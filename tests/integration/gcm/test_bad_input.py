@@ -150,7 +150,7 @@ def put(folder: Path, name: str, content: bytes | str) -> str:
     return f"{name}.fractal"
 
 
-@pytest.mark.parametrize("command", ["check", "show", "draw", "run"])
+@pytest.mark.parametrize("command", ["check", "run"])
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_bad_input_is_one_located_fault_and_no_traceback_of_ours(
     gcm: Gcm, folder: Path, name: str, command: str

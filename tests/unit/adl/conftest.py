@@ -14,6 +14,7 @@ from gcm.adl.load import plan_document
 from gcm.adl.plan import AssemblyPlan
 from gcm.components.declarations import attribute, provides, requires
 from gcm.documents import Diagnostic, Diagnostics
+from gcm.membranes.membrane import MembraneDescription
 
 
 class Greeter(Protocol):
@@ -85,6 +86,7 @@ class Watch:
 
 
 NOT_A_CLASS = 5
+COUNTED = MembraneDescription("counted", ())
 
 LIBRARY: Mapping[str, Any] = {
     f"lib.{one.__name__}": one
@@ -103,7 +105,7 @@ LIBRARY: Mapping[str, Any] = {
         Settings,
         Watch,
     )
-} | {"lib.five": NOT_A_CLASS}
+} | {"lib.five": NOT_A_CLASS, "lib.COUNTED": COUNTED}
 
 
 def load_from_library(dotted: str) -> object:

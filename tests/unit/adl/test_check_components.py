@@ -175,9 +175,15 @@ def test_a_membrane_is_implied_by_the_content(check: Check) -> None:
 
 
 def test_a_membrane_may_be_a_python_name(check: Check) -> None:
-    done = check(primitive('<controller desc="lib.Watch"/>'))
+    done = check(primitive('<controller desc="lib.COUNTED"/>'))
     assert done.root.membrane.kind == "primitive"
-    assert done.root.membrane.description.__name__ == "Watch"
+    assert done.root.membrane.description.name == "counted"
+
+
+def test_a_membrane_that_is_no_description_is_told(check: Check) -> None:
+    done = check(primitive('<controller desc="lib.Watch"/>'))
+    assert done.codes == ["2 not-a-membrane"]
+    assert done.only.message == "'lib.Watch' does not describe a membrane"
 
 
 def test_an_unknown_membrane_is_told_with_the_nearest(check: Check) -> None:
