@@ -1,0 +1,1 @@
+"""Measures the component model against plain Python and other libraries; run by `make bench`."""
