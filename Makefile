@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 
 # The main job of `make run`.
-RUN ?= gcm run examples/01_hello/hello.fractal
+RUN ?= gcm-deploy descriptors/quickstart.xml
 TESTS ?= tests
 BUDGET ?= 900
 
@@ -23,7 +23,7 @@ EXAMPLES := $(patsubst %/,%,$(dir $(wildcard examples/*/*.py)))
 MAKEFLAGS += --no-print-directory
 
 help:
-	@echo "make run      install into $(VENV) and run the first example"
+	@echo "make run      install into $(VENV) and run the first grid, on this machine"
 	@echo "make test     run all tests (one folder: make test TESTS=tests/unit/house)"
 	@echo "make lint     check style, format, types and import rules"
 	@echo "make format   rewrite the code in the checked format"
@@ -78,8 +78,8 @@ $(BIN)/python:
 
 # Stamps: the second time costs nothing.
 $(VENV)/.run: $(CAUSES) | $(BIN)/python
-	@echo "Installing gcm into $(VENV) (once) ..."
-	@$(PIP) --editable .
+	@echo "Installing gcm and an MPI into $(VENV) (once) ..."
+	@$(PIP) --editable ".[mpi]"
 	@touch $@
 
 $(VENV)/.dev: $(CAUSES) | $(BIN)/python
