@@ -142,16 +142,15 @@ class FrameReader:
 
     def _take_head(self, begin: int, end: int) -> int:
         """Read the head at `begin`; return its size, or 0 if it is not complete yet."""
-        if end - begin < HEAD.size:
-            return 0
-        mark: bytes
-        count: int
-        mark, kind, count, number = HEAD.unpack_from(self._stage, begin)
-        if mark != MARK:
+        if not MARK.startswith(self._stage[begin : min(end, begin + len(MARK))].tobytes()):
             raise FrameError(
                 "what came is no frame",
                 cure="Something else than this package writes to the connection",
             )
+        if end - begin < HEAD.size:
+            return 0
+        count: int
+        _, kind, count, number = HEAD.unpack_from(self._stage, begin)
         if count > MOST_PARTS:
             raise FrameError(f"a frame says it has {count} parts; at most {MOST_PARTS} are allowed")
         size = HEAD.size + count * LENGTH

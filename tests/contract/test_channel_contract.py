@@ -112,6 +112,10 @@ class Server:
         self.threads[-1].start()
         return future
 
+    def end(self) -> None:
+        for thread in self.threads:
+            thread.join()
+
     def echo(self, *args: Any, **kwargs: Any) -> Any:
         return args, kwargs
 
@@ -156,7 +160,7 @@ def ends(request: pytest.FixtureRequest, reactor: Reactor, server: Server) -> It
         for channel in (left, right):
             stack.callback(channel.close)
             channel.open()
-        stack.callback(lambda: [thread.join() for thread in server.threads])
+        stack.callback(server.end)
         yield Ends(left, right)
 
 

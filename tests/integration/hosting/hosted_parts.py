@@ -47,7 +47,7 @@ def peak_bytes() -> int:
 
 @provides("work", Work)
 class Worker:
-    name: Annotated[str, attribute()] = "nobody"
+    label: Annotated[str, attribute()] = "nobody"
     size: Annotated[int, attribute()] = 0
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Worker:
         self.free.set()
 
     def settings(self) -> tuple[str, int]:
-        return self.name, self.size
+        return self.label, self.size
 
 
 @provides("numbers", Numbers)

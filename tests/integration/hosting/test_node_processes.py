@@ -40,7 +40,7 @@ class Ear:
 
 def test_a_client_here_calls_a_server_there(launcher: Launcher) -> None:
     (node,) = launcher.start("/node1")
-    launcher.make(node, "/app/worker", "Worker", attributes=(("name", "ann"), ("size", 3)))
+    launcher.make(node, "/app/worker", "Worker", attributes=(("label", "ann"), ("size", 3)))
     launcher.ask("/app/worker", "lifecycle-controller", "start")
     chief = primitive(Chief)
     chief.bind("work", launcher.host.find("/app/worker", "work"))

@@ -1,0 +1,165 @@
+"""One assembly, its components spread over node processes: the tree here stands for all of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+import pytest
+
+from gcm import Component, submit
+from gcm.adl import Assembly
+from gcm.adl.plan import InterceptorPlan
+from gcm.errors import InstantiationError, NoSuchAttributeError
+from gcm.membranes.attribute import AttributeController
+from runtime.hosting.mirror import Mirror, NodeFactory
+from runtime.transport.errors import ChannelClosed
+from tests.integration.hosting.conftest import Launcher
+from tests.integration.hosting.hosted_parts import Adder, Chief, Client, Run, Worker
+
+
+def app() -> Assembly:
+    described = Assembly("app")
+    described.serves("run", Run)
+    described.primitive("chief", Chief, node="vn1")
+    described.primitive("worker", Worker, node="vn2", label="bob", size=7)
+    described.bind("this.run", "chief.run")
+    described.bind("chief.work", "worker.work")
+    return described
+
+
+@contextmanager
+def deployed(launcher: Launcher, described: Assembly, **places: str) -> Iterator[Component]:
+    """Put the components of each virtual node into the process it is mapped to."""
+    with ExitStack() as stack:
+        factory = NodeFactory(
+            launcher.host,
+            lambda plan: (
+                launcher.nodes[places[plan.virtual_node.name]]
+                if plan.virtual_node and plan.virtual_node.name in places
+                else None
+            ),
+        )
+        root = described.assemble(make=factory.make)
+        launcher.publish("/app", root)
+        root.start()
+        stack.callback(root.terminate)
+        stack.callback(root.stop)
+        yield root
+
+
+def pids(launcher: Launcher) -> dict[str, int]:
+    return {home: process.pid for home, process in launcher.processes.items()}
+
+
+def test_the_same_assembly_runs_here_or_on_nodes(launcher: Launcher) -> None:
+    launcher.start("/node1", "/node2")
+    one, two = pids(launcher).values()
+    with deployed(launcher, app()) as root:
+        assert root.stub("run", Run).run(3) == (6, os.getpid(), os.getpid())
+    with deployed(launcher, app(), vn1="/node1", vn2="/node2") as root:
+        assert root.stub("run", Run).run(3) == (6, two, one)
+    with deployed(launcher, app(), vn1="/node1", vn2="/node1") as root:
+        assert root.stub("run", Run).run(3) == (6, one, one)
+
+
+def test_processes_talk_directly_where_they_can(launcher: Launcher) -> None:
+    _, two = launcher.start("/node1", "/node2")
+    with deployed(launcher, app(), vn1="/node1", vn2="/node2") as root:
+        before = two.channel.received_bytes
+        root.stub("run", Run).run(3)
+        assert two.channel.received_bytes == before
+
+
+def test_processes_that_cannot_be_dialled_talk_through_the_launcher(launcher: Launcher) -> None:
+    _, two = launcher.start("/node1", "/node2", listening=False)
+    with deployed(launcher, app(), vn1="/node1", vn2="/node2") as root:
+        before = two.channel.received_bytes
+        assert root.stub("run", Run).run(3)[0] == 6
+        assert two.channel.received_bytes > before
+
+
+def test_a_component_here_is_reached_from_a_node(launcher: Launcher) -> None:
+    launcher.start("/node1")
+    with deployed(launcher, app(), vn1="/node1") as root:
+        assert root.stub("run", Run).run(3) == (6, os.getpid(), pids(launcher)["/node1"])
+
+
+def test_attributes_and_states_are_those_of_the_component(launcher: Launcher) -> None:
+    launcher.start("/node1", "/node2")
+    with deployed(launcher, app(), vn1="/node1", vn2="/node2") as root:
+        worker = root.find("worker")
+        assert isinstance(worker, Mirror)
+        attributes = worker.controller(AttributeController)
+        assert attributes.names() == ["label", "size"]
+        assert attributes.get("label") == "bob"
+        attributes.set("size", 8)
+        assert launcher.ask("/app/worker", "work", "settings") == ("bob", 8)
+        with pytest.raises(NoSuchAttributeError, match="did you mean 'size'"):
+            attributes.set("sise", 9)
+        assert launcher.ask("/app/worker", "lifecycle-controller", "state") == "started"
+        root.stop()
+        assert launcher.ask("/app/worker", "lifecycle-controller", "state") == "stopped"
+        root.start()
+
+
+def test_a_tree_is_rebound_while_it_is_stopped(launcher: Launcher) -> None:
+    launcher.start("/node1", "/node2")
+    described = app()
+    described.primitive("other", Worker, node="vn1")
+    one, two = pids(launcher).values()
+    with deployed(launcher, described, vn1="/node1", vn2="/node2") as root:
+        assert root.stub("run", Run).run(1) == (2, two, one)
+        root.stop()
+        chief, other = root.find("chief"), root.find("other")
+        chief.unbind("work")
+        chief.bind("work", other.server("work"))
+        root.start()
+        assert root.stub("run", Run).run(1) == (2, one, one)
+
+
+def test_gathercast_between_nodes_and_the_launcher(launcher: Launcher) -> None:
+    launcher.start("/node1", "/node2")
+    described = Assembly("app")
+    described.primitive("adder", Adder, node="vn1")
+    for name, node in (("far", "vn2"), ("near", "here")):
+        described.primitive(name, Client, node=node)
+        described.bind(f"{name}.sum", "adder.sum")
+    with deployed(launcher, described, vn1="/node1", vn2="/node2") as root:
+        far = submit(root.find("far").stub("run", Run).run, 1)
+        near = root.find("near").stub("run", Run).run(2)
+        values, _ = far.result(20)
+        assert sorted(values) == [1, 2]
+        assert near == (values, os.getpid())
+
+
+def test_what_cannot_start_there_says_why(launcher: Launcher) -> None:
+    launcher.start("/node1")
+    described = Assembly("app")
+    described.primitive("chief", Chief, node="vn1")
+    factory = NodeFactory(launcher.host, lambda plan: launcher.nodes["/node1"])
+    with pytest.raises(IllegalLifeCycleError, match="mandatory interface .work. is not bound"):
+        described.assemble(make=factory.make).start()
+
+
+def test_a_node_that_died_is_named_when_its_component_is_used(launcher: Launcher) -> None:
+    (node,) = launcher.start("/node1")
+    described = Assembly("app")
+    described.primitive("worker", Worker, node="vn1")
+    factory = NodeFactory(launcher.host, lambda plan: node if plan.virtual_node else None)
+    root = described.assemble(make=factory.make)
+    root.start()
+    launcher.processes["/node1"].kill()
+    launcher.processes["/node1"].wait(20)
+    with pytest.raises(ChannelClosed, match="/node1"):
+        root.stop()
+
+
+def test_interceptors_of_a_component_on_a_node_are_refused(launcher: Launcher) -> None:
+    (node,) = launcher.start("/node1")
+    plan = app().plan().root.components[0]
+    guarded = replace(plan, interceptors=(InterceptorPlan("run"),))
+    with pytest.raises(InstantiationError, match="cannot have components or interceptors"):
+        NodeFactory(launcher.host, lambda _: node).make(guarded)

@@ -1,0 +1,226 @@
+"""Who connects without the secret: sent away in bounded time, and nothing of it is interpreted."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gcm.invocation import Invocation
+from runtime.transport.channel import Channel
+from runtime.transport.credentials import NONCE, Credentials, Dialler
+from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
+from runtime.transport.frames import HEAD, MARK
+from runtime.transport.lean import LeanChannel, dial
+from runtime.transport.listening import Door
+from runtime.transport.messages import CALL, NOTE, RESULT, Target
+from runtime.transport.reactor import Reactor
+from runtime.transport.streams import SocketStream
+
+SECRET = os.urandom(32)
+LONG = 10.0
+
+
+class House:
+    """A door that lets those in who prove themselves, and answers their calls with None."""
+
+    def __init__(self, reactor: Reactor, address: str, patience: float = LONG) -> None:
+        self.reactor = reactor
+        self.guests: queue.Queue[Channel] = queue.Queue()
+        self.calls: list[str] = []
+        self.door = Door(
+            reactor, address, Credentials(SECRET, "house"), self._admit, patience=patience
+        )
+
+    def _admit(self, came: socket.socket, peer: str, received: bytes) -> None:
+        guest = Channel(
+            self.reactor,
+            SocketStream(came),
+            peer,
+            lambda request: self.calls.append(str(request)),
+            most_bytes=10_000,
+        )
+        self.guests.put(guest.open(received))
+
+    def connect(self) -> socket.socket:
+        host, _, port = self.door.address.rpartition(":")
+        return socket.create_connection((host, int(port)), LONG)
+
+
+@pytest.fixture
+def reactor() -> Iterator[Reactor]:
+    with Reactor() as made:
+        yield made
+
+
+@pytest.fixture
+def house(reactor: Reactor) -> House:
+    return House(reactor, "127.0.0.1:0")
+
+
+def rest_of(connected: socket.socket) -> bytes:
+    received = b""
+    try:
+        while data := connected.recv(4096):
+            received += data
+    except ConnectionResetError:
+        pass
+    return received
+
+
+class Trap:
+    """Leaves a mark when it is unpickled."""
+
+    sprung = False
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _spring, ()
+
+
+def _spring() -> None:
+    Trap.sprung = True
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        os.urandom(500),
+        b"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
+        HEAD.pack(MARK, CALL, 2, 1) + pickle.dumps(Trap()),
+        pickle.dumps(Trap()),
+        b"gcm-ch01" + os.urandom(500),
+    ],
+    ids=["random", "http", "a frame", "a pickle", "a wrong proof"],
+)
+def test_whoever_says_something_else_is_sent_away(
+    house: House, data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with house.connect() as stranger:
+        greeting = stranger.recv(4096)
+        assert len(greeting) == 8 + NONCE
+        stranger.sendall(data)
+        assert rest_of(stranger) == b""
+    assert house.guests.empty()
+    assert not Trap.sprung
+    assert "was refused" in caplog.text
+
+
+def test_who_says_nothing_is_sent_away_when_patience_is_over(reactor: Reactor) -> None:
+    house = House(reactor, "127.0.0.1:0", patience=0.05)
+    with house.connect() as silent, house.connect() as half:
+        half.sendall(b"gcm-ch01")
+        assert len(rest_of(silent)) == 8 + NONCE
+        assert len(rest_of(half)) == 8 + NONCE
+
+
+def test_a_recorded_handshake_does_not_open_the_door_again(house: House) -> None:
+    greeting = Dialler(Credentials(SECRET, "guest"), os.urandom(NONCE))
+    with house.connect() as first:
+        recorded = greeting.feed(first.recv(4096))
+        first.sendall(recorded)
+        assert greeting.feed(first.recv(4096)) == b""
+        assert house.guests.get(timeout=LONG).peer == "guest"
+    with house.connect() as second:
+        second.recv(4096)
+        second.sendall(recorded)
+        assert rest_of(second) == b""
+    assert house.guests.empty()
+
+
+def test_a_wrong_secret_is_told_to_the_dialler(house: House) -> None:
+    with pytest.raises(AuthenticationFailed, match="refused the proof") as caught:
+        dial(house.door.address, Credentials(b"wrong" * 5, "guest"))
+    assert caught.value.place == house.door.address
+
+
+def test_a_listener_that_knows_nothing_gets_no_call() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as impostor:
+        address = f"127.0.0.1:{impostor.getsockname()[1]}"
+
+        def pretend() -> None:
+            came, _ = impostor.accept()
+            with came:
+                came.sendall(b"gcm-ch01" + bytes(NONCE))
+                came.recv(4096)
+                came.sendall(bytes(32) + b"\0\5house")
+
+        thread = threading.Thread(target=pretend)
+        thread.start()
+        with pytest.raises(AuthenticationFailed, match="does not know the secret"):
+            dial(address, Credentials(SECRET, "guest"))
+        thread.join()
+
+
+def test_a_listener_that_says_nothing_does_not_hold_the_dialler() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(AuthenticationFailed, match="did not finish the handshake"):
+            dial(address, Credentials(SECRET, "guest"), timeout=0.05)
+
+
+def test_an_oversized_frame_ends_the_connection_before_it_is_read(house: House) -> None:
+    guest = LeanChannel.dial(house.door.address, Credentials(SECRET, "guest"))
+    assert guest.call(Target("/a", "i", "small"), bytes(5000)) is None
+    with pytest.raises(ChannelClosed):
+        guest.call(Target("/a", "i", "large"), bytes(200_000))
+    guest.close()
+    assert house.calls == ["/a.i.small"]
+
+
+@pytest.mark.parametrize("kind", [CALL, NOTE, RESULT, 99])
+def test_frames_that_make_no_sense_end_the_connection_or_mean_nothing(
+    house: House, kind: int
+) -> None:
+    connected, _, _ = dial(house.door.address, Credentials(SECRET, "guest"))
+    with connected:
+        connected.sendall(HEAD.pack(MARK, kind, 1, 1) + (3).to_bytes(8, "big") + b"odd")
+        connected.shutdown(socket.SHUT_WR)
+        assert rest_of(connected) == b""
+    assert house.calls == []
+
+
+def test_many_guests_can_be_in_the_handshake_at_one_time(house: House) -> None:
+    strangers = [house.connect() for _ in range(20)]
+    guest = LeanChannel.dial(house.door.address, Credentials(SECRET, "guest"))
+    assert guest.call(Target("/a", "i", "hello")) is None
+    guest.close()
+    for stranger in strangers:
+        stranger.close()
+
+
+def test_a_unix_door_removes_its_file(reactor: Reactor, tmp_path: Path) -> None:
+    house = House(reactor, f"unix:{tmp_path}/door")
+    guest = LeanChannel.dial(house.door.address, Credentials(SECRET, "guest"))
+    assert guest.peer == "house"
+    guest.close()
+    house.door.close()
+    closed = threading.Event()
+    reactor.soon(closed.set)
+    assert closed.wait(LONG)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(Unreachable, match="nobody answers"):
+        dial(house.door.address, Credentials(SECRET, "guest"))
+
+
+def test_a_port_in_use_is_an_error_with_a_cure(house: House, reactor: Reactor) -> None:
+    with pytest.raises(Unreachable, match="cannot listen there: .*Choose another port"):
+        House(reactor, house.door.address)
+
+
+@pytest.mark.parametrize("address", ["nonsense", "host:", "host:port", ""])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(Unreachable, match="this is no address"):
+        dial(address, Credentials(SECRET, "guest"))
+
+
+def test_a_channel_made_of_a_dialled_socket_works_both_ways(house: House) -> None:
+    connected, peer, received = dial(house.door.address, Credentials(SECRET, "guest"))
+    channel = Channel(house.reactor, SocketStream(connected), peer).open(received)
+    assert channel.call(Invocation("/a", "i", "hello")).result(LONG) is None
+    channel.close()
