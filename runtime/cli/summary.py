@@ -79,8 +79,8 @@ def summary_of(
     return Summary(
         name=plan.deployment.name,
         code=outcome.exit_code,
-        seconds=outcome.seconds,
-        startup=outcome.started_after,
+        seconds=round(outcome.seconds, 3),
+        startup=None if outcome.started_after is None else round(outcome.started_after, 3),
         clusters=tuple(
             ClusterEnd(one.identifier, one.path, one.application, tuple(ranks[one.identifier]))
             for one in plan.deployment.clusters()
@@ -105,7 +105,7 @@ def tables(summary: Summary) -> Iterator[Table]:
     """Yield what ran where, and what was sent where anything was."""
     if summary.startup is not None and summary.clusters:
         yield Table(
-            ("cluster", "", "runs on", "application", "ranks", "seconds", "exit codes"),
+            ("cluster", "name", "runs on", "application", "ranks", "seconds", "exit codes"),
             tuple(_rows(summary.clusters)),
             frozenset({4, 5}),
         )
@@ -128,6 +128,7 @@ def _end(
     rank: str, planned: str, report: RankReport | None, seconds: float | None, outcome: Outcome
 ) -> RankEnd:
     code = outcome.exits.get(rank)
+    seconds = None if seconds is None else round(seconds, 3)
     if report is None:
         return RankEnd(rank, planned, None, "", seconds, code)
     return RankEnd(rank, report.host, report.pid, report.mpi, seconds, code)

@@ -25,14 +25,14 @@ def ended(
     codes: Mapping[str, int],
     *,
     code: int = 0,
-    startup: float | None = 0.52,
+    startup: float | None = 0.52049,
     traffic: tuple[Traffic, ...] = (),
 ) -> Summary:
     # only one rank has told where it is
     host = "localhost" if plan.grid.size == 8 else "n2.lyon"
     report = RankReport("0:0:1", "/grid/site0/cluster0/wrapper1", host, 77, "MPICH", 9)
-    outcome = Outcome(code, ("bad luck",), (report,), traffic, codes, startup, 3.14)
-    return summary_of(plan, outcome, {"0:0:0": 1.23, "0:0:1": 2.06}.get)
+    outcome = Outcome(code, ("bad luck",), (report,), traffic, codes, startup, 3.14049)
+    return summary_of(plan, outcome, {"0:0:0": 1.23, "0:0:1": 2.06049}.get)
 
 
 def test_a_good_run_is_told_cluster_by_cluster(plan: Plan) -> None:
@@ -45,7 +45,7 @@ def test_a_good_run_is_told_cluster_by_cluster(plan: Plan) -> None:
         == """\
 test: exit code 0; 8 ranks in 4 clusters; 3.1 s, of which 0.5 s to start
 
-cluster                  runs on    application  ranks  seconds  exit codes
+cluster  name            runs on    application  ranks  seconds  exit codes
 0:0      site0/cluster0  localhost  application      2      2.1  0
 0:1      site0/cluster1  localhost  application      2        -  0
 1:0      site1/cluster0  localhost  application      2        -  0
@@ -63,7 +63,7 @@ def test_failed_and_unknown_ranks_are_counted_and_the_first_is_named(plan: Plan)
     assert text.splitlines() == [
         "test: exit code 137; 4 ranks in 2 clusters; 3.1 s, of which 0.5 s to start",
         "",
-        "cluster              runs on        application  ranks  seconds  exit codes",
+        "cluster  name        runs on        application  ranks  seconds  exit codes",
         "0:0      lyon/rhone  n1 and 2 more  application      3      2.1  "
         "137 (0:0:1), unknown (0:0:2)",
         "0:1      lyon/saone  gate           application      1        -  unknown",
