@@ -74,13 +74,17 @@ def _entries(stack: list[FrameType], *, waits: bool = False) -> Iterator[tuple[C
             continue
         entry = _entry(frame)
         if entry is not None:
-            if not waits:
-                yield entry
+            component, operation = entry
+            if component is not None and not waits:
+                yield component, operation
             waits = False
 
 
-def _entry(frame: FrameType) -> tuple[Component, str] | None:
-    """Return the component that a call enters in `frame`, and the operation."""
+def _entry(frame: FrameType) -> tuple[Component | None, str] | None:
+    """Return the component that a call enters in `frame`, and the operation.
+
+    A control call is an entry too, but into no content: then there is no component.
+    """
     code = frame.f_code
     if code is inside.__code__:
         return frame.f_locals["component"], str(frame.f_locals["operation"])
@@ -91,11 +95,11 @@ def _entry(frame: FrameType) -> tuple[Component, str] | None:
     return None
 
 
-def _served(stub: object, operation: str) -> tuple[Component, str] | None:
+def _served(stub: object, operation: str) -> tuple[Component | None, str] | None:
     end = stub._end if isinstance(stub, Stub) else None
-    if not isinstance(end, ServerInterface) or not end.is_functional:
+    if not isinstance(end, ServerInterface):
         return None
-    return end.owner, operation
+    return end.owner if end.is_functional else None, operation
 
 
 def _chain(frame: FrameType | None) -> Iterator[FrameType]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcm.errors import GcmError, IllegalLifeCycleError
 from gcm.interfaces.future import Future
-from gcm.interfaces.stacks import inside
+from gcm.interfaces.stacks import inside, outside
 from gcm.interfaces.value import by_value
 from gcm.membranes.controller import Controller, Port
 
@@ -332,7 +332,7 @@ class QueuePort:
         if self._queue.is_own_thread():
             return self._queue.serve_now(self._interface, self._operation, args, kwargs)
         self._refuse_if_hopeless()
-        return self.submit(*args, **kwargs).result()
+        return outside(self.submit(*args, **kwargs).result)
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
         """Queue the call and return at once with the future of its result."""
