@@ -133,6 +133,8 @@ _HOMES = {
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
+__all__ = tuple(_HOME_OF)
+
 
 def __getattr__(name: str) -> Any:
     """Import a public name on its first use."""

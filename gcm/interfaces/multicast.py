@@ -6,14 +6,16 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gcm.errors import DispatchError, MulticastError
 from gcm.interfaces.distribution import Call, OperationDispatch, dispatch_of
 from gcm.interfaces.future import Future
+from gcm.interfaces.going_on import Rest, begin, end
 from gcm.interfaces.parallel import assembled
 from gcm.interfaces.signature import signature_of
 from gcm.interfaces.spelling import compiled, spelled, unused
+from gcm.interfaces.stacks import inside
 from gcm.interfaces.stub import Stub
 from gcm.invocation import is_asynchronous, submit_to
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from gcm.interfaces.interface import ClientInterface
 
 Port = Callable[..., Any]
+Item = TypeVar("Item")
+T = TypeVar("T")
 
 
 def dispatcher(
@@ -30,7 +34,8 @@ def dispatcher(
 
     Calls to active objects and to other processes are sent off first and run in parallel; the
     passive components of this process work one after the other in the caller's thread, which is
-    also the fastest way to have them all called.
+    also the fastest way to have them all called. If one of them has to wait, for a gathercast or an
+    active object, the others do not wait with it: they are called from another thread.
     """
     pairs = tuple(members)
     signature: Any = client.type.signature
@@ -38,7 +43,7 @@ def dispatcher(
     ports = [getattr(stub, operation) for _, stub in pairs]
     cast = _Cast(client, operation, dispatch, [path for path, _ in pairs], ports)
     if dispatch.is_broadcast and not any(is_asynchronous(port) for port in ports):
-        return _broadcast_of(signature, operation)(ports, cast.finish)
+        return _broadcast_of(signature, operation)(ports, cast.begin, cast.finish)
     return cast.spread
 
 
@@ -51,26 +56,50 @@ def _broadcast_of(interface: Any, operation: str) -> Callable[..., Port]:
     """
     declared = signature_of(interface).operations[operation]
     heads, hands = spelled(declared)
-    port, results, failures, error, ports, finish = (
+    port, results, failures, error, ports, begin, rest, left, finish, call = (
         unused(name, declared)
-        for name in ("port", "results", "failures", "error", "ports", "finish")
-    )
+        for name in (
+            "port", "results", "failures", "error", "ports", "begin", "rest", "left", "finish",
+            "call",
+        )
+    )  # fmt: skip
     source = f"""\
-def make({ports}, {finish}):
-    def {operation}({heads}):
+def make({ports}, {begin}, {finish}):
+    def {call}({left}, {heads}):
+        {rest} = {begin}({left}, lambda {left}: {call}({left}, {hands}))
         {results} = []
         {failures} = {{}}
-        for {port} in {ports}:
-            try:
-                {results}.append({port}({hands}))
-            except Exception as {error}:
-                {failures}[len({results})] = {error}
-                {results}.append(None)
-        return {finish}({results}, {failures})
+        try:
+            for {port} in {rest}.items:
+                try:
+                    {results}.append({port}({hands}))
+                except Exception as {error}:
+                    {failures}[len({results})] = {error}
+                    {results}.append(None)
+        finally:
+            end()
+        return joined({rest}, {results}, {failures})
+    def {operation}({heads}):
+        return {finish}(*{call}({ports}, {hands}))
     return {operation}
 """
     file = f"<broadcast of {interface.__module__}.{interface.__qualname__}.{operation}>"
-    return compiled(source, file)["make"]
+    return compiled(source, file, end=end, joined=_joined)["make"]
+
+
+Outcome = tuple[list[Any], dict[int, BaseException]]
+"""The result of each call, None for a failed one, and the failures by the number of the call."""
+
+
+def _joined(
+    rest: Rest[Port, Outcome], results: list[Any], failures: dict[int, BaseException]
+) -> Outcome:
+    """Return the outcome of all calls: those made here, then those that were handed on."""
+    taken = rest.taken_over()
+    if taken is not None:
+        failures.update((len(results) + n, error) for n, error in taken[1].items())
+        results += taken[0]
+    return results, failures
 
 
 class _Cast:
@@ -104,15 +133,13 @@ class _Cast:
         """Work out who gets what, send it all off, and wait for everybody."""
         calls = self._calls(args, kwargs)
         asynchronous = {n: is_asynchronous(self._ports[c.server]) for n, c in enumerate(calls)}
-        futures: dict[int, Future[Any]] = {}
-        for wanted in (True, False):  # first those that work elsewhere, then those that work here
-            for n, call in enumerate(calls):
-                if asynchronous[n] is wanted:
-                    # By value, a piece of a distributed array becomes an array on its own.
-                    args, kwargs = (
-                        (call.args, call.kwargs) if wanted else assembled(call.args, call.kwargs)
-                    )
-                    futures[n] = _sent(self._ports[call.server], args, kwargs)
+        futures = {
+            n: _sent(self._ports[call.server], call.args, call.kwargs)
+            for n, call in enumerate(calls)
+            if asynchronous[n]
+        }
+        here = [(n, call) for n, call in enumerate(calls) if not asynchronous[n]]
+        futures |= self._call_here(here)
         results: list[Any] = [None] * len(calls)
         failures: dict[int, BaseException] = {}
         for n, future in futures.items():
@@ -124,6 +151,23 @@ class _Cast:
         if failures:
             self._fail(calls, results, failures)
         return self._dispatch.reduce(results, inside=self._client.internal)
+
+    def begin(self, items: Iterable[Item], go_on: Callable[[list[Item]], T]) -> Rest[Item, T]:
+        """Begin to make calls in this thread; what is handed on counts as inside the client."""
+        owner, operation = self._client.owner, self._operation
+        return begin(items, lambda left: inside(owner, operation, go_on, (left,), {}))
+
+    def _call_here(self, calls: Sequence[tuple[int, Call]]) -> dict[int, Future[Any]]:
+        """Call passive components one after the other, as long as none of them has to wait."""
+        rest = self.begin(calls, self._call_here)
+        futures: dict[int, Future[Any]] = {}
+        try:
+            for n, call in rest.items:
+                args, kwargs = assembled(call.args, call.kwargs)
+                futures[n] = _sent(self._ports[call.server], args, kwargs)
+        finally:
+            end()
+        return futures | (rest.taken_over() or {})
 
     def _calls(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Call]:
         turn, self._turn = self._turn, self._turn + 1

@@ -41,9 +41,12 @@ def unused(name: str, operation: Operation) -> str:
     return name
 
 
-def compiled(source: str, file: str) -> dict[str, Callable[..., Any]]:
-    """Return the functions that `source` defines; tracebacks show its lines as those of `file`."""
-    namespace: dict[str, Any] = {}
+def compiled(source: str, file: str, **known: Any) -> dict[str, Callable[..., Any]]:
+    """Return the functions that `source` defines, using what is `known` to it by name.
+
+    Tracebacks show its lines as those of `file`.
+    """
+    namespace: dict[str, Any] = dict(known)
     exec(compile(source, file, "exec"), namespace)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     del namespace["__builtins__"]

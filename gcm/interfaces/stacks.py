@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from gcm.interfaces.going_on import hand_on_the_rest
+
 if TYPE_CHECKING:
     from gcm.components.model import Component
     from gcm.interfaces.stub import Stub
@@ -43,5 +45,9 @@ def inside(
 
 
 def outside(wait: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call `wait` for a call that has reached its stub but has not entered the component yet."""
+    """Call `wait` for a call that has reached its stub but has not entered the component yet.
+
+    What this thread was still going to call goes on elsewhere: the wait may be for just that.
+    """
+    hand_on_the_rest()
     return wait(*args, **kwargs)
