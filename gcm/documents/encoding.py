@@ -40,7 +40,10 @@ def decode_document(data: bytes) -> str:
     try:
         return data.decode(encoding)
     except UnicodeError as error:
-        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        start = 0
+        if isinstance(error, UnicodeDecodeError):
+            # The decoder may have put a byte order mark aside before it began to count.
+            start = error.start + len(data) - len(error.object)
         shown = encoding.removesuffix("-sig").upper()
         raise EncodingFault(
             f"byte {start} of the document is not {shown}",
@@ -62,7 +65,7 @@ def _declared_encoding(data: bytes) -> str:
         return ""
     name = declared.group(1).decode("ascii", "replace")
     try:
-        codec = codecs.lookup(name).name.replace("_", "-")
+        codec = codecs.lookup(name).name
         "".encode(name)
     except (LookupError, ValueError) as error:
         raise _unknown(name) from error

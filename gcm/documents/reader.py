@@ -130,11 +130,12 @@ class _Reading:
         except EncodingFault as fault:
             self._report("wrong-encoding", fault.message, fault.line, fault.hint)
             return None
-        if self._parse(text) and self._after_doctype is not None:
+        self._parse(text)
+        if self._after_doctype is not None:
             self._parse(text[self._after_doctype :])
         return self._root
 
-    def _parse(self, text: bytes) -> bool:
+    def _parse(self, text: bytes) -> None:
         self._parser = expat.ParserCreate("utf-8")
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
@@ -144,23 +145,20 @@ class _Reading:
         try:
             self._parser.Parse(text, True)
         except _Stop:
-            return self._after_doctype is not None
+            return
         except expat.ExpatError as error:
             self._root = None
             self._malformed(error)
-            return False
-        return True
 
     def _doctype(self) -> None:
         # A document type is ignored, whatever it declares: parsing goes on behind it as if it had
         # not been there, so that only the five entities of XML itself exist.
-        if self._after_doctype is not None:
+        if self._after_doctype is None:
+            self._after_doctype = self._parser.CurrentByteIndex + 1
+            self._lines_before = self._parser.CurrentLineNumber - 1
+        else:
             message = "not well-formed XML: a second document type"
             self._report("malformed-xml", message, self._line(), "remove one of them")
-            self._after_doctype = None
-            raise _Stop
-        self._after_doctype = self._parser.CurrentByteIndex + 1
-        self._lines_before = self._parser.CurrentLineNumber - 1
         raise _Stop
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
