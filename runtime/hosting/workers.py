@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 _log = logging.getLogger(__name__)
 
-Work = Callable[[], None]
+Work = Callable[[], object]
 
 IDLE_SECONDS = 10.0
 """How long a thread without work stays for the next one."""

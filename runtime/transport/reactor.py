@@ -19,7 +19,7 @@ from typing import Self, TypeVar
 from runtime.transport.errors import TransportError
 
 T = TypeVar("T")
-Callback = Callable[[], None]
+Callback = Callable[[], object]
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 

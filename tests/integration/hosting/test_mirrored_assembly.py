@@ -12,7 +12,7 @@ import pytest
 from gcm import Component, submit
 from gcm.adl import Assembly
 from gcm.adl.plan import InterceptorPlan
-from gcm.errors import InstantiationError, NoSuchAttributeError
+from gcm.errors import IllegalLifeCycleError, InstantiationError, NoSuchAttributeError
 from gcm.membranes.attribute import AttributeController
 from runtime.hosting.mirror import Mirror, NodeFactory
 from runtime.transport.errors import ChannelClosed

@@ -1,0 +1,138 @@
+"""Exports: what others ask for is found, or refused with a hint at once."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import pytest
+
+from gcm import Cardinality, ComponentType, InterfaceType, Role, composite, primitive, provides
+from gcm.errors import NoSuchComponentError, NoSuchInterfaceError
+from gcm.membranes.content import ContentController
+from runtime.hosting.exports import Exports
+from runtime.transport.messages import Target
+
+
+class Ping(Protocol):
+    def ping(self, number: int) -> int: ...
+
+
+@provides("ping", Ping)
+class Pinger:
+    def ping(self, number: int) -> int:
+        return number + 1
+
+
+@provides("sum", Ping, cardinality=Cardinality.GATHERCAST)
+class Gatherer:
+    def ping(self, number: list[int]) -> list[int]:
+        return [sum(number)] * len(number)
+
+
+@pytest.fixture
+def exports() -> Exports:
+    made = Exports("/home")
+    made.publish("/app/pinger", primitive(Pinger))
+    return made
+
+
+def call(exports: Exports, target: Target, *args: Any) -> Any:
+    return exports.operation(target, "somebody")(*args)
+
+
+def test_a_published_component_is_called_by_path(exports: Exports) -> None:
+    exports.component("/app/pinger").start()
+    assert call(exports, Target("/app/pinger", "ping", "ping"), 1) == 2
+
+
+def test_parts_of_a_published_composite_are_found_by_their_own_names() -> None:
+    root, part = composite("root"), primitive(Pinger, "part")
+    root.controller(ContentController).add(part)
+    exports = Exports("/home")
+    exports.publish("/grid/site0", root)
+    assert exports.component("/grid/site0/part") is part
+    assert exports.name_of(part) == "/grid/site0/part"
+    assert exports.name_of(root) == "/grid/site0"
+    with pytest.raises(NoSuchComponentError, match="did you mean 'part'"):
+        exports.component("/grid/site0/prat")
+
+
+def test_control_interfaces_are_found_like_the_others(exports: Exports) -> None:
+    target = Target("/app/pinger", "lifecycle-controller", "state")
+    assert call(exports, target) == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "hint"),
+    [
+        (Target("/app/pingre", "ping", "ping"), NoSuchComponentError, "mean '/app/pinger'"),
+        (Target("/x", "ping", "ping"), NoSuchComponentError, "Published here: /app/pinger"),
+        (Target("", "ping", "ping"), NoSuchComponentError, "Published here: /app/pinger"),
+        (Target("/app/pinger", "pign", "ping"), NoSuchInterfaceError, "mean 'ping'"),
+        (Target("/app/pinger", "ping", "pnig"), NoSuchInterfaceError, "mean 'ping'"),
+        (Target("/app/pinger", "ping", "_end"), NoSuchInterfaceError, "It has: ping"),
+        (Target("/home/#1", "ping", "ping"), NoSuchComponentError, "no such component"),
+    ],
+)
+def test_what_is_not_there_is_refused_with_a_hint(
+    exports: Exports, target: Target, error: type[Exception], hint: str
+) -> None:
+    with pytest.raises(error, match=hint):
+        exports.operation(target, "somebody")
+
+
+def test_what_was_withdrawn_is_gone(exports: Exports) -> None:
+    component = exports.component("/app/pinger")
+    exports.withdraw("/app/pinger")
+    exports.withdraw("/app/pinger")
+    assert exports.name_of(component) == ""
+    with pytest.raises(NoSuchComponentError, match="Published here: nothing"):
+        exports.component("/app/pinger")
+
+
+def test_a_lent_stub_has_one_name_and_comes_home_as_itself(exports: Exports) -> None:
+    component = primitive(Pinger)
+    component.start()
+    stub: Any = component.stub("ping", Ping)
+    path, interface, type = exports.lend(stub)
+    assert (path, interface, type) == ("/home/#1", "ping", component.server("ping").type)
+    assert exports.lend(stub)[0] == "/home/#1"
+    assert exports.stub(path, interface) is stub
+    assert exports.type_of(path, interface) == type
+    assert call(exports, Target(path, interface, "ping"), 4) == 5
+
+
+def test_a_lent_client_looks_like_a_server_to_others(exports: Exports) -> None:
+    kind = InterfaceType("out", Ping, Role.CLIENT, cardinality=Cardinality.SINGLETON)
+
+    class Holder:
+        out: Any
+
+    holder, server = primitive(Holder, type=ComponentType((kind,))), primitive(Pinger)
+    holder.bind("out", server.server("ping"))
+    _, _, type = exports.lend(holder.content.out)
+    assert type.role is Role.SERVER
+
+
+def test_a_gathercast_server_knows_its_remote_clients_by_name() -> None:
+    exports = Exports("/home")
+    gatherer = primitive(Gatherer)
+    exports.publish("/g", gatherer)
+    gatherer.start()
+    server = gatherer.server("sum")
+    exports.admit("/g", "sum", "/one.out", "first")
+    exports.admit("/g", "sum", "/one.out", "first")
+    exports.admit("/g", "sum", "/two.out", "second")
+    assert [str(client) for client in server.clients] == ["/one.out", "/two.out"]
+
+    from gcm.invocation import submit
+
+    one = submit(exports.operation(Target("/g", "sum", "ping", "/one.out"), "first"), 1)
+    assert not one.done()
+    two = submit(exports.operation(Target("/g", "sum", "ping", "/two.out"), "second"), 2)
+    assert (one.result(5), two.result(5)) == (3, 3)
+
+    exports.dismiss("/g", "sum", "/one.out", "first")
+    exports.dismiss("/g", "sum", "/one.out", "first")
+    exports.forget("second")
+    assert server.clients == ()

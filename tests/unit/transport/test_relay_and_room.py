@@ -1,0 +1,253 @@
+"""Passing calls on unopened, and what happens when somebody does not read."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from gcm.interfaces.future import Future
+from gcm.invocation import Invocation
+from runtime.transport.channel import Channel, Handler, Request
+from runtime.transport.errors import ChannelClosed, NotSendable
+from runtime.transport.lean import LeanChannel
+from runtime.transport.messages import CALL, NOTE, Target
+from runtime.transport.queued import MemoryStream
+from runtime.transport.reactor import Reactor
+from runtime.transport.streams import SocketStream
+
+LONG = 10.0
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as made:
+        yield made
+
+
+@pytest.fixture
+def reactor() -> Iterator[Reactor]:
+    with Reactor() as made:
+        yield made
+
+
+def lengths(request: Request) -> Future[Any]:
+    future: Future[Any] = Future(request)
+    try:
+        call = request.invocation()
+        if call.operation == "fail":
+            raise KeyError("at the end")
+        future.set_result(("end", len(call.args[0]) if call.args else 0, call.client))
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+class Star:
+    """Two ends that only know the one in the middle."""
+
+    def __init__(self, reactor: Reactor, handler: Handler | None = lengths) -> None:
+        a, a_middle = MemoryStream.pair()
+        b, b_middle = MemoryStream.pair()
+        self.a = Channel(reactor, a, "middle").open()
+        self.b = Channel(reactor, b, "middle", handler).open()
+        self.to_b = Channel(reactor, b_middle, "b", send_limit=100_000).open()
+        self.to_a = Channel(reactor, a_middle, "a", relay={"/b": self.to_b}.get).open()
+
+
+class Unknown:
+    """Cannot be opened by anybody: the module it names does not exist."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _never, ()
+
+
+def _never() -> None:
+    raise AssertionError("was opened on the way")
+
+
+def test_a_call_is_passed_on_and_its_result_comes_back(reactor: Reactor) -> None:
+    star = Star(reactor)
+    call = Invocation("/b", "i", "op", (b"x" * 1000,), client="/a.out")
+    assert star.a.call(call).result(LONG) == ("end", 1000, "/a.out")
+
+
+def test_what_is_passed_on_is_not_opened_on_the_way(reactor: Reactor) -> None:
+    star = Star(reactor)
+    with pytest.raises(NotSendable, match="an argument of /b.i.op.*was opened on the way"):
+        star.a.call(Invocation("/b", "i", "op", (Unknown(),))).result(LONG)
+
+
+def test_an_exception_from_the_end_crosses_the_middle(reactor: Reactor) -> None:
+    with pytest.raises(KeyError, match="at the end"):
+        Star(reactor).a.call(Invocation("/b", "i", "fail")).result(LONG)
+
+
+def test_a_call_for_nobody_fails_at_once(reactor: Reactor) -> None:
+    with pytest.raises(Exception, match=r"nothing here serves /c\.i\.op"):
+        Star(reactor).a.call(Invocation("/c", "i", "op")).result(LONG)
+
+
+def test_when_the_end_is_lost_the_caller_learns_which_one(reactor: Reactor) -> None:
+    star = Star(reactor, Future)
+    waiting = star.a.call(Invocation("/b", "i", "op"))
+    star.b.close()
+    with pytest.raises(ChannelClosed) as caught:
+        waiting.result(LONG)
+    assert str(caught.value).startswith("b: the connection ended")
+    assert "/b.i.op for a" in str(caught.value)
+    with pytest.raises(ChannelClosed, match=r"/b\.i\.op for a"):
+        star.a.call(Invocation("/b", "i", "op")).result(LONG)
+
+
+def test_large_frames_are_passed_on_whole_and_in_order(reactor: Reactor) -> None:
+    star = Star(reactor)
+    calls = [Invocation("/b", "i", "op", (bytes(n * 100_000),)) for n in range(12)]
+    futures = [star.a.call(call) for call in calls]
+    assert [future.result(LONG)[1] for future in futures] == [n * 100_000 for n in range(12)]
+
+
+def test_a_source_is_not_read_while_its_target_does_not_read(reactor: Reactor) -> None:
+    """The end reads nothing: the middle must not hoard what the source sends."""
+    a, a_middle = MemoryStream.pair()
+    deaf, deaf_middle = MemoryStream.pair()
+    to_deaf = Channel(reactor, deaf_middle, "deaf", send_limit=100_000).open()
+    Channel(reactor, a_middle, "a", relay={"/deaf": to_deaf}.get).open()
+    source = Channel(reactor, a, "middle", send_limit=100_000).open()
+    sent = []
+
+    def send() -> None:
+        for number in range(40):
+            source.note(Invocation("/deaf", "i", "op", (bytes(100_000),)))
+            sent.append(number)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    sender.join(0.3)
+    assert sender.is_alive()
+    assert len(sent) < 20
+    assert to_deaf._outbox.size < 1_000_000
+    listener = Channel(reactor, deaf, "middle").open()
+    sender.join(LONG)
+    assert len(sent) == 40
+    listener.close()
+
+
+def test_a_sender_waits_while_nobody_reads_and_goes_on_when_somebody_does(
+    reactor: Reactor,
+) -> None:
+    left, right = MemoryStream.pair()
+    channel = Channel(reactor, left, "slow", send_limit=50_000).open()
+    sent = []
+
+    def send() -> None:
+        for number in range(200):
+            channel.note(Invocation("/x", "i", "op", (bytes(10_000),)))
+            sent.append(number)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    sender.join(0.2)
+    assert sender.is_alive()
+    assert 5 <= len(sent) < 60
+    reader = Channel(reactor, right, "fast", lambda _: None).open()
+    sender.join(LONG)
+    assert len(sent) == 200
+    reader.close()
+
+
+def test_a_sender_that_waits_is_let_go_when_the_connection_ends(reactor: Reactor) -> None:
+    left, right = MemoryStream.pair()
+    channel = Channel(reactor, left, "slow").open()
+    failed: list[BaseException] = []
+
+    def send() -> None:
+        try:
+            channel.note(Invocation("/x", "i", "op", (bytearray(1 << 20),)))
+        except ChannelClosed as error:
+            failed.append(error)
+
+    # A numpy array or a PickleBuffer leaves without a copy, so its sender waits for it.
+    def send_buffer() -> None:
+        outcome = channel.call(
+            Invocation("/x", "i", "op", (pickle.PickleBuffer(bytearray(1 << 20)),))
+        )
+        failed.append(outcome.exception(LONG) or AssertionError("no failure"))
+
+    threads = [threading.Thread(target=send_buffer)]
+    threads[0].start()
+    threads[0].join(0.1)
+    assert threads[0].is_alive()
+    right.close()
+    threads[0].join(LONG)
+    assert isinstance(failed[0], ChannelClosed)
+    send()
+    assert isinstance(failed[1], ChannelClosed)
+
+
+def test_a_lean_end_calls_and_is_called(reactor: Reactor, stack: ExitStack) -> None:
+    left, right = socket.socketpair()
+    lean = LeanChannel(left, "front-end")
+    stack.callback(lean.close)
+    channel = Channel(reactor, SocketStream(right), "0:0:1", lengths).open()
+    stack.callback(channel.close)
+    assert lean.call(Target("/b", "srv", "ready"), b"info") == ("end", 4, "")
+    with pytest.raises(KeyError, match="at the end"):
+        lean.call(Target("/b", "srv", "fail"))
+
+    asked = channel.call(Invocation("/rank", "wrapper", "go", (1,), {"when": "now"}))
+    frame = lean.receive(LONG)
+    target, args, kwargs = lean.opened(frame)
+    assert (frame.kind, str(target), args, kwargs) == (
+        CALL, "/rank.wrapper.go", (1,), {"when": "now"},
+    )  # fmt: skip
+    lean.answer(frame, "gone")
+    assert asked.result(LONG) == "gone"
+
+
+def test_a_lean_end_keeps_what_comes_while_it_waits(reactor: Reactor, stack: ExitStack) -> None:
+    left, right = socket.socketpair()
+    lean = LeanChannel(left, "front-end")
+    stack.callback(lean.close)
+
+    def note_first(request: Request) -> Future[Any]:
+        channel.note(Invocation("/rank", "wrapper", "news", ("first",)))
+        return lengths(request)
+
+    channel = Channel(reactor, SocketStream(right), "0:0:1", note_first).open()
+    stack.callback(channel.close)
+    assert lean.call(Target("/b", "srv", "ready")) == ("end", 0, "")
+    frame = lean.receive(LONG)
+    assert frame.kind == NOTE
+    assert lean.opened(frame)[1] == ("first",)
+
+
+def test_a_lean_end_refuses_a_call_with_an_exception(reactor: Reactor, stack: ExitStack) -> None:
+    left, right = socket.socketpair()
+    lean = LeanChannel(left, "front-end")
+    stack.callback(lean.close)
+    channel = Channel(reactor, SocketStream(right), "0:0:1").open()
+    stack.callback(channel.close)
+    asked = channel.call(Invocation("/rank", "wrapper", "go"))
+    lean.answer(lean.receive(LONG), ValueError("not ready"))
+    with pytest.raises(ValueError, match="not ready"):
+        asked.result(LONG)
+
+
+def test_a_lean_end_gives_up_in_time_and_notices_the_end(
+    reactor: Reactor, stack: ExitStack
+) -> None:
+    left, right = socket.socketpair()
+    lean = LeanChannel(left, "front-end")
+    stack.callback(lean.close)
+    channel = Channel(reactor, SocketStream(right), "0:0:1", Future).open()
+    with pytest.raises(TimeoutError, match=r"front-end did not answer /b\.srv\.ready in time"):
+        lean.call(Target("/b", "srv", "ready"), timeout=0.02)
+    channel.close()
+    with pytest.raises(ChannelClosed, match="ended while a message was awaited"):
+        lean.receive(LONG)
