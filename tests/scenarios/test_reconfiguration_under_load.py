@@ -9,6 +9,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any, Protocol
 
 import pytest
@@ -116,7 +117,7 @@ class Callers:
 def assembled(make: Make) -> tuple[Composite, Primitive, list[Primitive]]:
     root = composite("root", SERVE)
     front = make(Front, "front")
-    servers = [make(lambda n=name: Server(n), name, type=SERVE) for name in ("old", "new")]
+    servers = [make(partial(Server, name), name, type=SERVE) for name in ("old", "new")]
     for part in (front, *servers):
         root.controller(ContentController).add(part)
     root.bind("serve", front.server("serve"))
@@ -210,7 +211,7 @@ def test_a_server_is_replaced_while_it_is_in_use() -> None:
         for cycle in range(CYCLES):
             callers.go_on()
             root.stop()
-            fresh = primitive(lambda n=cycle: Server(f"s{n}"), f"s{cycle}", type=SERVE)
+            fresh = primitive(partial(Server, f"s{cycle}"), f"s{cycle}", type=SERVE)
             front.unbind("back")
             content.remove(made[-1])
             content.add(fresh)
