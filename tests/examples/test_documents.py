@@ -1,0 +1,107 @@
+"""Everything that the README and the guides show is run here, and says what they say.
+
+A block whose first line is a comment with a file name is that file. A `console` block holds
+commands behind `$`, each followed by what it prints; `...` stands for anything. Any other Python
+block is a program on its own. All blocks of a document share one folder, in their order.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = ["README.md", "docs/architecture.md", "docs/tutorial.md", "docs/how-to.md"]
+GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE_NAME = re.compile(r"(?:# |<!-- )([\w/]+\.(?:py|fractal))(?: -->)?")
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+    line: int
+
+
+def blocks(document: str) -> Iterator[Block]:
+    text = (ROOT / document).read_text("utf-8")
+    for found in FENCE.finditer(text):
+        yield Block(found[1], found[2], text.count("\n", 0, found.start()) + 2)
+
+
+def commands(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each command of a console block with what is shown below it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, output = part.partition("\n")
+        yield command, output
+
+
+def run(arguments: list[str], folder: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        arguments,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.stdout
+
+
+def run_shown(command: str, folder: Path) -> str:
+    program, *arguments = command.split()
+    start = {"gcm": GCM, "python": [sys.executable]}[program]
+    return run([*start, *arguments], folder)
+
+
+def matches(shown: str, printed: str) -> bool:
+    pattern = ".*?".join(map(re.escape, shown.rstrip().split("...")))
+    return re.fullmatch(pattern, printed.rstrip(), re.DOTALL) is not None
+
+
+def check(block: Block, folder: Path) -> str:
+    """Do what a block says; return what is wrong with it."""
+    first = FILE_NAME.fullmatch(block.text.partition("\n")[0])
+    if first:
+        (folder / first[1]).write_text(block.text, "utf-8")
+    elif block.language == "console":
+        for command, shown in commands(block.text):
+            if command.startswith("make "):
+                if f"\n{command.split()[1]}:" not in (ROOT / "Makefile").read_text("utf-8"):
+                    return f"there is no '{command}'"
+            elif not matches(shown, printed := run_shown(command, folder)):
+                return f"'{command}' printed\n{printed}"
+    elif block.language == "python":
+        (folder / "block.py").write_text(block.text, "utf-8")
+        if printed := run([sys.executable, "block.py"], folder):
+            return f"it printed\n{printed}"
+    return ""
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_what_a_document_shows_is_what_happens(document: str, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    faults = [
+        f"{document}:{block.line}: {fault}"
+        for block in blocks(document)
+        if (fault := check(block, tmp_path))
+    ]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_link_of_a_document_leads_to_a_file(document: str) -> None:
+    targets = LINK.findall((ROOT / document).read_text("utf-8"))
+    missing = [one for one in targets if not (ROOT / document).parent.joinpath(one).exists()]
+    assert not missing
