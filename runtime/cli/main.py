@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
+from runtime.cli.exit_codes import FAILED, FAULTS, INTERRUPTED, READER_LEFT, WRONG_USAGE
 from runtime.cli.options import Options, read_options
-
-FAULTS = 1
-WRONG_USAGE = 2
-INTERRUPTED = 130
-READER_LEFT = 141
-"""What a shell reports of a program that SIGPIPE ended."""
+from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,17 +16,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 or the application's own code; 1: the descriptor has faults; 2: the command line was wrong;
     3: the deployment failed; 130: interrupted.
     """
+    fill_gaps()
     options = read_options(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = _dispatch(options)
-        sys.stdout.flush()
+        return _dispatch(options)
     except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_output()
         return READER_LEFT
     except KeyboardInterrupt:
         print("gcm-deploy: interrupted", file=sys.stderr)
         return INTERRUPTED
-    return code
+    except OutputFailed as error:
+        print(f"gcm-deploy: {error}", file=sys.stderr)
+        return FAILED
 
 
 def _dispatch(options: Options) -> int:

@@ -6,13 +6,8 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import BinaryIO
 
-from runtime.errors import GridError
+from runtime.cli.streams import OutputFailed
 from runtime.launchers.base import Stream
-
-
-class OutputFailed(GridError):
-    """The output of a rank cannot be kept."""
-
 
 MOST_OPEN = 128
 """How many files are open at once, of which a system allows some hundreds."""

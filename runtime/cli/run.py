@@ -8,30 +8,24 @@ import time
 from pathlib import Path
 
 from gcm.cli.output import Paint
+from runtime.cli.exit_codes import FAILED, READER_LEFT
 from runtime.cli.history import History
 from runtime.cli.options import Format, Options, Progress
 from runtime.cli.plain_lines import PlainLines
 from runtime.cli.plain_screen import PlainScreen
 from runtime.cli.printer import Printer, Screen
-from runtime.cli.rank_output import OutputFailed, RankFiles
+from runtime.cli.rank_output import RankFiles
+from runtime.cli.streams import forget_output, write
 from runtime.cli.summary import Summary, as_text, summary_of
 from runtime.cli.tree import Tree
 from runtime.cli.watch import Ending, LogLines, Watch
 from runtime.deployment import DeploymentPlan
 from runtime.engine.launch import Interrupts, Outcome, Patience, deploy
 
-NOT_DEPLOYED = 3
-READER_LEFT = 141
-"""What a shell reports of a program that SIGPIPE ended."""
-
 
 def run_plan(plan: DeploymentPlan, options: Options) -> int:
-    """Execute a plan to its end; return the exit code."""
-    try:
-        files = RankFiles(Path(options.output_dir)) if options.output_dir else None
-    except OutputFailed as error:
-        _complain(str(error))
-        return NOT_DEPLOYED
+    """Execute a plan to its end; return the exit code. Raises `OutputFailed`."""
+    files = RankFiles(Path(options.output_dir)) if options.output_dir else None
     os.environ["PATH"] = path_beside_python(sys.prefix, sys.base_prefix, os.environ.get("PATH", ""))
     interrupts = Interrupts()
     failures: list[Exception] = []
@@ -54,10 +48,21 @@ def run_plan(plan: DeploymentPlan, options: Options) -> int:
             )
     finally:
         printer.close()
-    for message in outcome.errors:
+    if failures:
+        # what is left in the buffer could not be written either
+        forget_output()
+    for message in (*map(_why, failures), *outcome.errors):
         _complain(message)
     _tell(summary_of(plan, outcome, history.seconds), options)
     return _code(outcome, ending, failures)
+
+
+def _why(failure: Exception) -> str:
+    if isinstance(failure, BrokenPipeError):
+        return "nobody reads the output any more, so the run was ended"
+    if isinstance(failure, OSError):
+        return f"the output could not be written: {failure.strerror}"
+    return str(failure)
 
 
 def path_beside_python(prefix: str, base: str, path: str) -> str:
@@ -100,7 +105,7 @@ def _tell(summary: Summary, options: Options) -> None:
         import json
 
         # on one line, so that it can be told from the output of the application
-        print(json.dumps(summary.as_dict(), ensure_ascii=False), flush=True)
+        write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
     elif options.quiet:
         return
     elif sys.stderr.isatty():
@@ -119,10 +124,7 @@ def _code(outcome: Outcome, ending: Ending, failures: list[Exception]) -> int:
         return ending.code
     if not failures:
         return outcome.exit_code
-    if isinstance(failures[0], BrokenPipeError):
-        return READER_LEFT
-    _complain(f"the output could not be written: {failures[0]}")
-    return NOT_DEPLOYED
+    return READER_LEFT if isinstance(failures[0], BrokenPipeError) else FAILED
 
 
 def _complain(text: str) -> None:

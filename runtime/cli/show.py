@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
-from gcm.cli.output import write_json
 from runtime.cli.options import Format
+from runtime.cli.streams import write
 from runtime.deployment import (
     DeploymentPlan,
     Variable,
@@ -18,22 +19,18 @@ from runtime.deployment import (
 
 def show_plan(plan: DeploymentPlan, style: Format) -> int:
     """Write what would be done, without doing any of it."""
-    if style is Format.JSON:
-        write_json(plan_as_dict(plan))
-    else:
-        sys.stdout.write(render_plan(plan))
+    write(_json(plan_as_dict(plan)) if style is Format.JSON else render_plan(plan))
     return 0
 
 
 def show_variables(variables: Sequence[Variable], style: Format) -> int:
     """Write each variable with its value and where the value came from."""
     if style is Format.JSON:
-        write_json(
-            [
-                {"name": one.name, "value": one.value, "origin": one.origin, "source": one.source}
-                for one in variables
-            ]
-        )
+        write(_json([{**asdict(one), "origin": str(one.origin)} for one in variables]))
     else:
-        sys.stdout.write(render_variables(variables))
+        write(render_variables(variables))
     return 0
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

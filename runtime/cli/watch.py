@@ -84,7 +84,9 @@ class Ending:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self.came) for number in _ENDING}
+        # what was ignored from the beginning stays so: that is how `nohup` lets a run go on
+        heard = [one for one in _ENDING if signal.getsignal(one) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self.came) for number in heard}
         try:
             yield
         finally:

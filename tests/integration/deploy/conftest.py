@@ -19,6 +19,11 @@ Describe = Callable[..., Path]
 
 
 @pytest.fixture
+def command() -> tuple[str, ...]:
+    return COMMAND
+
+
+@pytest.fixture
 def start() -> Iterator[Start]:
     """Start `gcm-deploy` with these words; its output is piped, its end is seen to."""
     running: list[subprocess.Popen[str]] = []

@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -116,8 +117,28 @@ def test_a_reader_that_has_seen_enough_ends_the_run(start: Any, describe: Any) -
     process.stdout = None
     code, _, err = ended(process)
     assert code == 141
+    assert "gcm-deploy: nobody reads the output any more, so the run was ended" in err
     assert "Traceback" not in err
     assert "BrokenPipe" not in err
+
+
+def test_a_full_disk_ends_the_run_with_one_message(start: Any, describe: Any) -> None:
+    with open("/dev/full", "w") as full:
+        code, _, err = ended(start("--quiet", describe(PRINTS_FOREVER), stdout=full))
+        assert code == 3
+        assert err == "gcm-deploy: the output could not be written: No space left on device\n"
+        shown = start("--dry-run", "descriptors/quickstart.xml", stdout=full)
+        assert ended(shown)[::2] == (3, err)
+
+
+def test_closed_standard_streams_are_no_obstacle(command: tuple[str, ...], describe: Any) -> None:
+    file = describe('from mpi4py import MPI; print("hello")')
+    closing = "import os, subprocess, sys; os.close(int(sys.argv[1])); "
+    closing += "sys.exit(subprocess.run(sys.argv[2:]).returncode)"
+    for number, said in ((0, "hello\n"), (1, ""), (2, "hello\n")):
+        words = [sys.executable, "-c", closing, str(number), *command, "--quiet", str(file)]
+        found = subprocess.run(words, capture_output=True, check=False, close_fds=False, text=True)
+        assert (number, found.returncode, found.stdout, found.stderr) == (number, 0, said, "")
 
 
 def begun(process: subprocess.Popen[str]) -> None:

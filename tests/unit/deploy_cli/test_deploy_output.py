@@ -16,7 +16,8 @@ from runtime.cli.live_screen import LiveScreen
 from runtime.cli.plain_lines import PlainLines
 from runtime.cli.plain_screen import PlainScreen
 from runtime.cli.printer import Change, Item, Printer, RankLine, Word
-from runtime.cli.rank_output import OutputFailed, RankFiles
+from runtime.cli.rank_output import RankFiles
+from runtime.cli.streams import OutputFailed
 from runtime.cli.tree import Tree
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import Stream

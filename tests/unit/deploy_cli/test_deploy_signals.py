@@ -85,6 +85,18 @@ def test_other_signals_end_a_run_too_and_give_their_own_code(number: int, code: 
     assert run.said() == [f"gcm-deploy: stopping on {signal.Signals(number).name}"]
 
 
+def test_a_signal_that_was_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    run = Run()
+    try:
+        with run.ending.awaited():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert (run.ending.code, run.presses) == (None, 0)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert run.said() == []
+
+
 def test_without_a_signal_there_is_no_code() -> None:
     run = Run()
     with run.ending.awaited():
