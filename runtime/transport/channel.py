@@ -21,52 +21,22 @@ from runtime.transport.messages import (
     RESULT,
     Codec,
     Target,
-    arguments_of,
     call_frame,
     failure_frame,
     outcome_of,
     result_frame,
-    target_of,
 )
 from runtime.transport.outbox import SEND_LIMIT, Outbox
 from runtime.transport.reactor import Reactor, Timer
+from runtime.transport.request import Request
 from runtime.transport.streams import Stream
+
+__all__ = ["Channel", "Handler", "Relay", "Request"]
 
 _log = logging.getLogger(__name__)
 
 _READS_AT_ONCE = 16
 _LINGER_SECONDS = 2.0
-
-
-class Request:
-    """A call that came in: where it goes is known, its arguments are not opened yet."""
-
-    __slots__ = ("_codec", "_frame", "channel", "target")
-
-    def __init__(self, frame: Frame, channel: Channel, codec: Codec) -> None:
-        self._frame = frame
-        self._codec = codec
-        self.channel = channel
-        self.target: Target = target_of(frame)
-
-    @property
-    def is_note(self) -> bool:
-        """Whether nobody waits for an answer."""
-        return self._frame.kind == NOTE
-
-    def invocation(self) -> Invocation:
-        """Open the arguments; that may import modules, so do it off the reactor's thread.
-
-        Raises:
-            NotSendable: they cannot be rebuilt in this process.
-        """
-        args, kwargs = arguments_of(self._frame, self._codec)
-        to = self.target
-        return Invocation(to.component, to.interface, to.operation, args, kwargs, to.client)
-
-    def __str__(self) -> str:
-        """Return where the call goes."""
-        return str(self.target)
 
 
 Handler = Callable[[Request], Future[Any] | None]
