@@ -6,7 +6,9 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 from runtime.deployment.plan import DeploymentPlan
@@ -33,11 +35,14 @@ from runtime.engine.outcome import RankReport, Traffic
 from runtime.engine.place import Place, RemotePlace
 from runtime.engine.run_state import RunState
 from runtime.errors import GridError
+from runtime.launchers.base import Command
+from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.transport.channel import Request
 from runtime.transport.reactor import Reactor
 
 SECRET_BYTES = 32
+PATIENCE = 5.0
 MOST_BATCHES = 1000
 """How many batches of output may wait for the listener before their sources have to."""
 
@@ -95,9 +100,22 @@ class Executor:
         kill_all(self._helpers)
         for place in self._places.values():
             place.kill()
-            self._work("closing", place.close)
+            self._work("closing", partial(self._close, place))
         for worker in self._workers:
             worker.join()
+
+    def _close(self, place: Place) -> None:
+        """Let go of a place, and remove what killed ranks left if its front-end could not."""
+        paths = {
+            path
+            for rank, facts in self._facts.items()
+            if rank.rpartition(":")[0] == place.identifier
+            for path in facts["segments"]
+        }
+        if paths and place.was_lost:
+            with suppress(LaunchError):
+                place.launcher.start(Command(("rm", "-f", "--", *sorted(paths)))).wait(PATIENCE)
+        place.close()
 
     def do(self, effect: Effect) -> None:
         """Do it, without waiting for what it leads to."""
@@ -110,6 +128,7 @@ class Executor:
                 self._stop()
             case Kill():
                 for place in self._places.values():
+                    place.was_lost = True
                     place.kill()
 
     def report(self, state: RunState) -> Report:
@@ -212,6 +231,7 @@ class Executor:
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
             return
+        place.was_lost = True
         fault = GridError(
             "the front-end has gone",
             place=place.cluster.path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
 from typing import Any
 
@@ -12,6 +13,7 @@ from runtime.engine.configuration import Configuration, read_first_input
 from runtime.engine.gate import Facts, Gate
 from runtime.engine.ranks_job import RanksJob, Said
 from runtime.engine.room import write_key
+from runtime.engine.segments import remove_segments
 from runtime.errors import GridError
 from runtime.launchers.errors import WrongMpiexec
 from runtime.transport.channel import Channel, Request
@@ -25,6 +27,8 @@ LAUNCHER = "/launcher"
 CONTROL = "control"
 
 HUSH = 2.0  # seconds in which the end of the job explains why a rank has gone
+LOOK_AGAIN = 1.0  # seconds between two looks at ranks that have not come yet
+ENOUGH = 2  # looks in which a rank has to be missing
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
 
@@ -35,6 +39,7 @@ class FrontEnd:
         self._configuration = configuration
         self._reactor = reactor
         self._ready: dict[str, Facts] = {}
+        self._facts: list[Facts] = []
         self._ended: set[str] = set()
         self._job_over = False
         self._job_begun = False
@@ -46,29 +51,43 @@ class FrontEnd:
             self._job = RanksJob(
                 configuration.job, configuration.folder, self._said, self._job_ended
             )
-            self._gate = self._open_gate()
         self._launcher = Channel(reactor, stream, "the launcher", self._asked)
         self._launcher.when_closed(lambda _: self._over.set())
 
+    def end(self, *_: object) -> None:
+        """End as soon as possible; fit to be a signal handler."""
+        self._over.set()
+
     def run(self, received: bytes = b"") -> None:
         """Serve until the end."""
-        if self._configuration.at_once:
-            self._start_ranks()
         self._launcher.open(received)
-        self._tell("up", {"host": os.uname().nodename, "pid": os.getpid()})
+        if self._job is None or self._open_gate():
+            if self._configuration.at_once:
+                self._start_ranks()
+            self._tell("up")
         self._over.wait()
         if self._gate is not None:
             self._gate.close()
         if self._job is not None:
+            self._job.stop()
             self._job.close()
+        remove_segments(path for facts in self._facts for path in facts["segments"])
         self._launcher.close()
 
-    def _open_gate(self) -> Gate:
+    def _open_gate(self) -> bool:
+        """Let ranks report; tell the launcher if they cannot."""
         told = self._configuration
         credentials = Credentials(told.secret, told.cluster)
-        gate = Gate(self._reactor, told.room, told.port, credentials, self)
-        write_key(told.room, gate.address, told.secret)
-        return gate
+        try:
+            self._gate = Gate(self._reactor, told.room, told.port, credentials, self)
+            write_key(told.room, self._gate.address, told.secret)
+        except GridError as fault:
+            self._fail("front-end", fault)
+            return False
+        except OSError as fault:
+            self._fail("front-end", GridError(f"ranks cannot be told where to report: {fault}"))
+            return False
+        return True
 
     # --- the launcher ---------------------------------------------------------------------------
 
@@ -112,15 +131,35 @@ class FrontEnd:
         try:
             self._job.start()
         except GridError as fault:
-            self._fail(str(self._at_home(fault)))
+            self._fail("ranks", fault)
+        else:
+            self._reactor.later(LOOK_AGAIN, lambda: self._look_after(0))
 
-    def _fail(self, why: str) -> None:
-        self._tell("failed", f"ranks:{self._configuration.cluster}", why)
+    def _look_after(self, suspicions: int) -> None:
+        """Count the ranks until all have come: one that dies early may go unnoticed."""
+        assert self._job is not None
+        if self._stopping or self._job_over or not self._missing():
+            return
+        suspicions = suspicions + 1 if self._job.are_some_missing() else 0
+        if suspicions < ENOUGH:
+            self._reactor.later(LOOK_AGAIN, lambda: self._look_after(suspicions))
+            return
+        fault = GridError(
+            "a rank died before the application started; it is one of those that were not ready: "
+            + ", ".join(self._missing()),
+            cause=self._job.last_lines,
+            cure="The last lines of the ranks' stderr are below",
+        )
+        self._fail("ranks", fault)
 
-    def _at_home(self, fault: GridError) -> GridError:
-        """Return the error with the name of this cluster as its place."""
-        fault.place = f"{self._configuration.path} on {os.uname().nodename}"
-        return fault
+    def _fail(self, step: str, fault: GridError) -> None:
+        self._tell("failed", f"{step}:{self._configuration.cluster}", self._at_home(fault))
+
+    def _at_home(self, fault: GridError) -> str:
+        """Return the message with the name of this cluster as its place."""
+        here = f"{self._configuration.path} on {os.uname().nodename}"
+        fault.place = here if fault.place in ("", "local") else f"{here} ({fault.place})"
+        return str(fault)
 
     def _said(self, batch: list[Said]) -> None:
         self._tell("said", batch)
@@ -146,25 +185,21 @@ class FrontEnd:
         missing = self._missing()
         when = "" if self._gate and self._gate.released else " before the application started"
         who = f"; never heard of: {', '.join(missing)}" if missing else ""
-        return str(
-            self._at_home(
-                GridError(
-                    f"the ranks ended with code {code}{when}{who}",
-                    cause=self._job.last_lines,
-                    cure="The last lines of their stderr are below",
-                )
+        return self._at_home(
+            GridError(
+                f"the ranks ended with code {code}{when}{who}",
+                cause=self._job.last_lines,
+                cure="The last lines of their stderr are below",
             )
         )
 
     def _left_behind(self, ranks: list[str]) -> str:
         assert self._job is not None
-        return str(
-            self._at_home(
-                GridError(
-                    f"rank {', '.join(ranks)} ended without finalising MPI",
-                    cause=self._job.last_lines,
-                    cure="Let the program return instead of ending its process with os._exit",
-                )
+        return self._at_home(
+            GridError(
+                f"rank {', '.join(ranks)} ended without finalising MPI",
+                cause=self._job.last_lines,
+                cure="Let the program return instead of ending its process with os._exit",
             )
         )
 
@@ -180,8 +215,9 @@ class FrontEnd:
         """Take note of a rank, and tell once all are there."""
         told = self._configuration
         assert told.job is not None
+        self._facts.append(facts)
         if facts["size"] not in (None, told.job.ranks):
-            self._fail(str(self._at_home(_wrong(told.job.mpiexec, told.job.ranks, facts))))
+            self._fail("ranks", _wrong(told.job.mpiexec, told.job.ranks, facts))
             return
         self._ready[rank] = facts
         self._tell("rank_ready", rank, facts)
@@ -194,7 +230,7 @@ class FrontEnd:
             f"rank {rank} cannot start MPI: {why}",
             cure=f"Install mpi4py and its MPI for {python}, or name another Python for the cluster",
         )
-        self._fail(str(self._at_home(fault)))
+        self._fail("ranks", fault)
 
     def rank_ended(self, rank: str, code: int, why: str) -> None:
         """Pass on how a rank ended."""
@@ -220,7 +256,7 @@ class FrontEnd:
                 cause=self._job.last_lines,
                 cure="The last lines of the ranks' stderr are below",
             )
-            self._fail(str(self._at_home(fault)))
+            self._fail("ranks", fault)
 
 
 def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:
@@ -276,4 +312,7 @@ def _dial(configuration: Configuration) -> None:
 
 def _serve(configuration: Configuration, stream: Stream, received: bytes = b"") -> None:
     with Reactor(f"front-end {configuration.cluster}") as reactor:
-        FrontEnd(configuration, reactor, stream).run(received)
+        front_end = FrontEnd(configuration, reactor, stream)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, front_end.end)
+        front_end.run(received)

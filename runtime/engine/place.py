@@ -41,6 +41,7 @@ class Place:
         self.folder = ""
         self.is_up = False
         self.is_gone = False
+        self.was_lost = False  # its front-end could not clean up
         self.process: Process | None = None
         self.channel: Channel | None = None
 

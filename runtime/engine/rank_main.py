@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+from runtime.engine.rank_keeper import keep_connection
 from runtime.engine.rank_options import RankOptions
+from runtime.engine.segments import mapped_segments
 from runtime.launchers.ranks import rank_of_environment, tag_output
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
@@ -21,6 +23,7 @@ SIGTERM, SIGKILL = 15, 9
 def main(words: list[str]) -> int:
     """Run as a rank; return its exit code."""
     rank = rank_of_environment()
+    keep_connection()
     tag_output(rank)
     options = RankOptions(words)
     from runtime.engine.rank_link import RankLink
@@ -42,14 +45,15 @@ def main(words: list[str]) -> int:
 
 def _facts(kind: str) -> dict[str, Any]:
     """Return what a rank says about itself; a native program starts its MPI itself."""
-    facts = {"pid": os.getpid(), "host": os.uname().nodename, "cwd": os.getcwd()}
+    facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename, "cwd": os.getcwd()}
     if kind == "executable":
-        return {**facts, "rank": rank_of_environment(), "size": None, "mpi": ""}
+        return {**facts, "rank": rank_of_environment(), "size": None, "mpi": "", "segments": []}
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
     library = MPI.Get_library_version().splitlines()[0].strip("\0 ")
-    return {**facts, "rank": world.Get_rank(), "size": world.Get_size(), "mpi": library}
+    facts |= {"rank": world.Get_rank(), "size": world.Get_size(), "mpi": library}
+    return {**facts, "segments": mapped_segments()}
 
 
 def _run(options: RankOptions, link: RankLink) -> int:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from runtime.engine.configuration import Job
+from runtime.engine.head_count import living_ranks
 from runtime.launchers.base import Reach, Stream
 from runtime.launchers.errors import CommandNotFound, LaunchError, MissingMpiexec
 from runtime.launchers.guarded import GuardedProcess
@@ -17,7 +18,7 @@ from runtime.launchers.rank_lines import RankLines
 
 AUTO = "auto"
 LAST_LINES = 20
-_SIGNALS = re.compile(r"KILLED BY SIGNAL: (\d+)|exited on signal (\d+)")
+_SIGNALS = re.compile(r"\(signal (\d+)\)|exited on signal (\d+)")
 
 Said = tuple[int | None, str, str]
 """A line with its rank, None for `mpiexec` itself, and the name of its stream."""
@@ -34,6 +35,7 @@ class RanksJob:
         done: Callable[[int, str], None],
     ) -> None:
         self._job = job
+        self._room = job.argv[job.argv.index("--room") + 1]
         self._folder = folder
         self._say = say
         self._done = done
@@ -68,6 +70,14 @@ class RanksJob:
         process = self._process = launcher.start(mpi_command(described, flavour, root=root), self)
         process.close_input()
         process.when_done(self._ended)
+
+    def are_some_missing(self) -> bool:
+        """Tell whether fewer ranks run here than were started; False where nobody can tell."""
+        pid = self._process.pid if self._process is not None else None
+        if pid is None or self._job.hosts:
+            return False
+        alive = living_ranks(pid, f"--room {self._room}")
+        return alive is not None and 0 < alive < self._job.ranks
 
     def stop(self) -> None:
         """End all ranks at once."""

@@ -1,0 +1,156 @@
+"""Real deployments on this machine that go wrong, and what is left of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from gcm.documents import Diagnostics
+from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.engine.launch import Machine, Outcome, Patience, deploy
+
+MARK = "GCM_TEST_RUN"
+GONE_WITHIN = 5.0
+
+# Begins every Python program: which shared memory its MPI has, so that it can be looked for.
+SEGMENTS = """\
+import os
+from mpi4py import MPI as _MPI
+with open("/proc/self/maps") as _maps, open("{file}", "a") as _file:
+    _file.writelines(line[line.index("/dev/shm/"):] for line in _maps if "/dev/shm/" in line)
+"""
+
+
+def find_mpiexec() -> str:
+    path = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
+    return shutil.which("mpiexec", path=path) or "mpiexec"
+
+
+@dataclass
+class Recorder:
+    """A listener that remembers, and can be asked to act on the first line of a kind."""
+
+    states: list[tuple[str, str, str]] = field(default_factory=list)
+    lines: list[tuple[str, str, str]] = field(default_factory=list)
+    on_line: Callable[[str, str], None] = lambda _identifier, _text: None
+
+    def state(self, path: str, state: str, detail: str = "") -> None:
+        self.states.append((path, state, detail))
+
+    def line(self, identifier: str, stream: str, text: str) -> None:
+        self.lines.append((identifier, stream, text))
+        self.on_line(identifier, text)
+
+    def said_by(self, identifier: str, stream: str = "stdout") -> list[str]:
+        return [text for who, where, text in self.lines if (who, where) == (identifier, stream)]
+
+
+@dataclass
+class Bench:
+    """A folder for a descriptor and its program, and what this machine had before the run."""
+
+    folder: Path
+    temporary: Path
+    mark: str
+    recorder: Recorder = field(default_factory=Recorder)
+
+    def plan(
+        self, program: str, *, grid: str = "", application: str = "script", python: str = ""
+    ) -> DeploymentPlan:
+        name = {"script": "program.py", "executable": "./program"}[application]
+        if application == "script":
+            program = SEGMENTS.format(file=self.folder / "segments") + program
+        (self.folder / name).write_text(program)
+        (self.folder / name).chmod(0o755)
+        cluster = f'<mpi ranks="2" command-path="{find_mpiexec()}"/>'
+        grid = grid or f'<site name="s"><cluster name="a">{cluster}</cluster></site>'
+        text = (
+            f'<deployment name="test"><application {application}="{name}"/>'
+            f"<grid>{grid.replace('{mpi}', cluster)}</grid></deployment>"
+        )
+        path = self.folder / "test.xml"
+        path.write_text(text)
+        found = Diagnostics()
+        surroundings = Surroundings(
+            str(self.folder), environment=os.environ, python=python or sys.executable
+        )
+        deployment = read_descriptor(path, surroundings=surroundings, diagnostics=found)
+        assert deployment is not None, [str(one) for one in found]
+        return make_plan(deployment)
+
+    def deploy(self, plan: DeploymentPlan, *, start: float = 60.0, settle: float = 1.0) -> Outcome:
+        patience = Patience(start=start, settle=settle)
+        return deploy(plan, self.recorder, patience=patience)
+
+    def machine(self, plan: DeploymentPlan) -> Machine:
+        return Machine(plan, self.recorder)
+
+    def left(self) -> list[str]:
+        """Return what the run left behind: processes, temporary files, shared memory."""
+        return [
+            *(f"process {pid}: {command}" for pid, command in self.processes().items()),
+            *(f"file {path}" for path in self.temporary.rglob("*")),
+            *(f"shared memory {path}" for path in self.segments() if Path(path).exists()),
+        ]
+
+    def segments(self) -> set[str]:
+        """Return the shared memory that the MPI of the programs had."""
+        file = self.folder / "segments"
+        return set(file.read_text().splitlines()) if file.exists() else set()
+
+    def processes(self) -> dict[int, str]:
+        """Return every process that was started, however far it wandered."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
+            try:
+                environment = (entry / "environ").read_bytes()
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if f"{MARK}={self.mark}".encode() in environment.split(b"\0") and command:
+                found[int(entry.name)] = command.replace(b"\0", b" ").decode()
+        return found
+
+    def wait_until_gone(self, seconds: float = GONE_WITHIN) -> list[str]:
+        """Return what is still left after a while."""
+        deadline = time.monotonic() + seconds
+        while (left := self.left()) and time.monotonic() < deadline:
+            for pid in self.processes():
+                _await_end(pid, deadline)
+        return left
+
+
+def _await_end(pid: int, deadline: float) -> None:
+    import select
+
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+    os.close(descriptor)
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
+    """A bench; after the test nothing of its runs may be left."""
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv(MARK, mark)
+    with tempfile.TemporaryDirectory(prefix="gcm-test-", dir="/tmp") as temporary:
+        monkeypatch.setenv("TMPDIR", temporary)
+        made = Bench(tmp_path, Path(temporary), mark)
+        yield made
+        assert made.wait_until_gone() == []

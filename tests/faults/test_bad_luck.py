@@ -1,0 +1,205 @@
+"""Every way in which a run goes wrong: bounded time, one message that helps, nothing left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Bench
+
+pytestmark = pytest.mark.mpi
+
+HELLO = "from mpi4py import MPI\nprint('rank', MPI.COMM_WORLD.rank)\n"
+TWO = (
+    '<site name="s"><cluster name="a">{mpi}</cluster></site>'
+    '<site name="t"><cluster name="b">{mpi}</cluster></site>'
+)
+
+
+def fake(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def one_cluster(mpiexec: object, ranks: int = 2) -> str:
+    return (
+        f'<site name="s"><cluster name="a"><mpi ranks="{ranks}" command-path="{mpiexec}"/>'
+        "</cluster></site>"
+    )
+
+
+def test_a_run_that_goes_well_ends_with_0_and_leaves_nothing(bench: Bench) -> None:
+    outcome = bench.deploy(bench.plan(HELLO, grid=TWO))
+    assert (outcome.exit_code, outcome.errors) == (0, ())
+    assert outcome.exits == dict.fromkeys(["0:0:0", "0:0:1", "1:0:0", "1:0:1"], 0)
+    assert bench.recorder.said_by("1:0:1") == ["rank 1"]
+
+
+def test_a_missing_mpiexec_is_named_with_what_to_install(bench: Bench) -> None:
+    outcome = bench.deploy(bench.plan(HELLO, grid=one_cluster("/nowhere/mpiexec")))
+    assert outcome.exit_code == 3
+    (error,) = outcome.errors
+    assert "s/a" in error
+    assert "there is no '/nowhere/mpiexec'" in error
+    assert "pip install mpich" in error
+
+
+def test_an_mpiexec_that_is_none_is_shown_with_what_it_says(bench: Bench) -> None:
+    other = fake(bench.folder, "mpiexec", "echo I am something else")
+    outcome = bench.deploy(bench.plan(HELLO, grid=one_cluster(other)))
+    assert outcome.exit_code == 3
+    assert "belongs to no MPI known here" in outcome.errors[0]
+    assert "I am something else" in outcome.errors[0]
+
+
+def test_the_wrong_mpiexec_is_told_from_every_rank_being_0_of_1(bench: Bench) -> None:
+    """It starts both ranks, but they know nothing of each other, as with another MPI's ranks."""
+    wrong = fake(
+        bench.folder,
+        "mpiexec",
+        'test "$1" = --version && { echo HYDRA; exit 0; }\n'
+        'shift 2\n"$@" &\n"$@" &\nwait',
+    )
+    outcome = bench.deploy(bench.plan(HELLO, grid=one_cluster(wrong)))
+    assert outcome.exit_code == 3
+    assert "one believes to be 0 of 1" in outcome.errors[0]
+    assert "Name the mpiexec that belongs to that mpi4py" in outcome.errors[0]
+
+
+def test_a_python_without_mpi4py_is_named(bench: Bench) -> None:
+    bare = fake(
+        bench.folder, "python", f'exec {sys.executable} -S "$@"'
+    )  # without its site-packages, so without mpi4py
+    outcome = bench.deploy(bench.plan(HELLO, python=str(bare)))
+    assert outcome.exit_code == 3
+    assert "cannot start MPI" in outcome.errors[0]
+    assert "No module named 'mpi4py'" in outcome.errors[0]
+    assert "Install mpi4py" in outcome.errors[0]
+
+
+def test_a_rank_that_dies_before_the_handshake_shows_its_last_words(bench: Bench) -> None:
+    dying = fake(
+        bench.folder,
+        "python",
+        'case "$*" in *runtime.rank*) test "$PMI_RANK" = 1 && '
+        f'{{ echo no licence >&2; exit 9; }};; esac\nexec {sys.executable} "$@"',
+    )
+    began = time.monotonic()
+    outcome = bench.deploy(bench.plan(HELLO, grid=TWO, python=str(dying)))
+    assert time.monotonic() - began < 20
+    assert outcome.exit_code == 3
+    assert "no licence" in outcome.errors[0]
+    assert "before the application started" in outcome.errors[0]
+
+
+def test_a_rank_that_never_arrives_is_named_after_the_time_for_the_start(bench: Bench) -> None:
+    slow = fake(
+        bench.folder,
+        "python",
+        'case "$*" in *runtime.rank*) test "$PMI_RANK" = 1 && exec sleep 1000;; esac\n'
+        f'exec {sys.executable} "$@"',
+    )
+    outcome = bench.deploy(bench.plan(HELLO, python=str(slow)), start=4)
+    assert outcome.exit_code == 3
+    assert "not everything was up within 4 s; still missing: rank 0:0:0, rank 0:0:1" in (
+        outcome.errors[0]
+    )
+
+
+def test_the_first_bad_exit_code_is_the_exit_code_of_the_run(bench: Bench) -> None:
+    program = "import sys\nfrom mpi4py import MPI\nsys.exit(7 * MPI.COMM_WORLD.rank)\n"
+    outcome = bench.deploy(bench.plan(program))
+    assert outcome.exit_code == 7
+    assert outcome.exits == {"0:0:0": 0, "0:0:1": 7}
+
+
+def test_an_exception_in_one_cluster_ends_the_others_after_a_while(bench: Bench) -> None:
+    program = (
+        "import os, time\nos.chdir(os.path.dirname(__file__))\n"
+        "try: os.mkdir('first')\n"
+        "except FileExistsError: time.sleep(1000)\n"
+        "raise ValueError('no good')\n"
+    )
+    plan = bench.plan(program, grid=TWO.replace("{mpi}", one_rank()))
+    outcome = bench.deploy(plan)
+    assert outcome.exit_code == 1
+    assert any("ended with ValueError: no good" in error for error in outcome.errors)
+    assert any("did not end within 1 s and was stopped" in error for error in outcome.errors)
+    trace = [text for _, stream, text in bench.recorder.lines if stream == "stderr"]
+    assert "ValueError: no good" in trace
+    assert not any("runtime/engine" in line for line in trace)
+
+
+def one_rank() -> str:
+    from shutil import which
+
+    beside = Path(sys.executable).parent / "mpiexec"
+    return f'<mpi ranks="1" command-path="{beside if beside.exists() else which("mpiexec")}"/>'
+
+
+def test_an_application_that_exits_without_finalising_is_told_so(bench: Bench) -> None:
+    program = "import os\nfrom mpi4py import MPI\nos._exit(0)\n"
+    outcome = bench.deploy(bench.plan(program))
+    assert outcome.exit_code != 0
+    assert any("without finalising MPI" in error for error in outcome.errors)
+
+
+def test_a_rank_that_is_killed_ends_the_run_with_128_plus_the_signal(bench: Bench) -> None:
+    program = (
+        "import os, signal, time\nfrom mpi4py import MPI\n"
+        "if MPI.COMM_WORLD.rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "time.sleep(1000)\n"
+    )
+    outcome = bench.deploy(bench.plan(program))
+    assert outcome.exit_code == 128 + 9
+
+
+def test_a_native_program_runs_and_its_exit_code_counts(bench: Bench) -> None:
+    outcome = bench.deploy(
+        bench.plan("#!/bin/sh\necho native $PMI_RANK; exit 4\n", application="executable")
+    )
+    assert outcome.exit_code == 4
+    assert bench.recorder.said_by("0:0:1") == ["native 1"]
+
+
+def test_a_port_in_use_is_named(bench: Bench) -> None:
+    import socket
+
+    with socket.create_server(("", 0)) as taken:
+        port = taken.getsockname()[1]
+        mpi = one_rank()
+        grid = (
+            f'<site name="s"><cluster name="a"><front-end port="{port}"/>{mpi}</cluster></site>'
+        )
+        outcome = bench.deploy(bench.plan(HELLO, grid=grid))
+    assert outcome.exit_code == 3
+    assert f":{port}" in outcome.errors[0]
+    assert "Choose another port" in outcome.errors[0]
+
+
+@pytest.mark.parametrize("victim", ["runtime.frontend", "gcm-guard"])
+def test_a_front_end_or_guard_that_is_killed_ends_the_run(bench: Bench, victim: str) -> None:
+    import os
+    import signal
+
+    program = "import time\nfrom mpi4py import MPI\nprint('up', flush=True)\ntime.sleep(1000)\n"
+
+    def strike(_identifier: str, text: str) -> None:
+        if text == "up":
+            bench.recorder.on_line = lambda _i, _t: None
+            named = [pid for pid, line in bench.processes().items() if victim in line]
+            os.kill(max(named), signal.SIGKILL)
+
+    bench.recorder.on_line = strike
+    began = time.monotonic()
+    outcome = bench.deploy(bench.plan(program, grid=TWO))
+    assert outcome.exit_code != 0
+    assert outcome.errors
+    assert time.monotonic() - began < 30
