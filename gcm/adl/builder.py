@@ -12,6 +12,7 @@ app = hello.assemble()
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -33,6 +34,7 @@ from gcm.adl.model import (
 )
 from gcm.adl.plan import AssemblyPlan
 from gcm.adl.planning import plan_of
+from gcm.adl.references import relative_to_parents
 from gcm.components.model import Component
 from gcm.documents import Diagnostics, Location
 from gcm.errors import AdlError
@@ -121,7 +123,9 @@ class Assembly:
             AdlError: with every fault, each at the Python line that caused it.
         """
         diagnostics = Diagnostics()
-        draft = check(self._node(), self._load, diagnostics)
+        node = self._node()
+        node = replace(node, body=relative_to_parents(node.body))
+        draft = check(node, self._load, diagnostics)
         if diagnostics.errors:
             raise AdlError(
                 f"the assembly '{self.name}' has {len(diagnostics.errors)} fault(s)",
