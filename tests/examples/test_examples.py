@@ -1,4 +1,4 @@
-"""Every example is run by the commands that its first lines show, and says what is written here."""
+"""Every example of the component model is run by the commands that its first lines show, and says what is written here."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SAYS = {
 def shown_commands() -> list[tuple[str, str]]:
     """Return each example with each command that the docstrings of its modules show."""
     found = []
-    for module in sorted((ROOT / "examples").glob("*/*.py")):
+    for module in sorted((ROOT / "examples").glob("0*/*.py")):
         text = ast.get_docstring(ast.parse(module.read_text("utf-8"))) or ""
         for command in re.findall(r"^    ((?:gcm|python) \S+(?: \S+)*)", text, re.MULTILINE):
             found.append((module.parent.name, command))
@@ -79,7 +79,7 @@ def run(command: str, more_path: str = "") -> subprocess.CompletedProcess[str]:
 
 def test_every_example_shows_how_to_run_it() -> None:
     assert {name for name, _ in shown_commands()} == set(SAYS)
-    assert {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()} == set(SAYS)
+    assert {path.parent.name for path in (ROOT / "examples").glob("0*/*.fractal")} == set(SAYS)
 
 
 @pytest.mark.parametrize(("example", "command"), shown_commands())
