@@ -115,7 +115,9 @@ class Workshop:
     def _tests_near(self, file: str) -> list[str]:
         """Return the test folder or file that mirrors a source file: gcm/adl/x.py -> adl."""
         inner = Path(*Path(file).parts[1:])
-        if len(inner.parts) > 1:
+        if inner.parent.name and Path(self.tests).match(str(inner.parent)):
+            mirror = Path(self.tests)
+        elif len(inner.parts) > 1:
             mirror = Path(self.tests, inner.parent)
         else:
             mirror = Path(self.tests, f"test_{inner.stem}.py")

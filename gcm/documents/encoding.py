@@ -16,7 +16,7 @@ _UNMARKED_WIDE = ((b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
 _DECLARATION = re.compile(rb"""^<\?xml[^>]*?\sencoding\s*=\s*["']([^"'>]*)["']""")
 # Python codecs that are text transformations rather than character sets.
 _NOT_CHARACTER_SETS = frozenset(
-    {"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
+    {"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "unicode-escape"}
 )
 
 

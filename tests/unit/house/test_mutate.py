@@ -141,6 +141,21 @@ def test_a_fault_may_be_noticed_by_tests_of_another_package(sample: Path) -> Non
     assert (str(tried.mutant), tried.verdict) == ("gcm/flag.py:1: True -> (False)", Verdict.KILLED)
 
 
+def test_the_mirror_folder_alone_may_be_asked(sample: Path) -> None:
+    (sample / "tests/unit/ages/test_limits.py").write_text(
+        "from gcm.ages.limits import LIMIT\n\n\ndef test_limit():\n    assert LIMIT is True\n"
+    )
+    # The limit is read at import: only the rule that the whole folder is asked finds its test.
+    (sample / "gcm/ages/limits.py").write_text(
+        "LIMIT = True\n\n\ndef is_near(age):\n    return age\n"
+    )
+    (sample / "tests/unit/ages/test_near.py").write_text(
+        "from gcm.ages.limits import is_near\n\n\ndef test_near():\n    assert is_near(1)\n"
+    )
+    tried, _ = run(Options(sample, paths=("gcm/ages/limits.py",), tests="tests/unit/ages", jobs=1))
+    assert [one.verdict for one in tried] == [Verdict.KILLED, Verdict.KILLED]
+
+
 def test_a_mutant_that_hangs_is_noticed(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (sample / "gcm/flag.py").write_text("FLAG = True\nwhile not FLAG:\n    pass\n")
     monkeypatch.setattr("tools.mutate.PATIENCE", (2.0, 0.0))
