@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from gcm.invocation import Invocation
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.descriptions import PRIMITIVE
 from runtime.hosting.host import Host
+from runtime.hosting.neighbours import clients_of, servers_of
 from runtime.hosting.node import NODE, PrimitivePlan
 from runtime.hosting.remote import RemoteInterface
 from runtime.transport.channel import Channel
@@ -44,13 +45,16 @@ NodeOf = Callable[[ComponentPlan], NodeProcess | None]
 class MirroredContent:
     """What a mirror wraps: everything it is asked goes to the component in the node process.
 
-    Bindings are taken there when the mirror starts, since that is when they are complete.
+    Bindings are taken there when the mirror starts, since that is when they are complete. Among
+    the mirrors that start together a server starts before its clients, which may call it at once;
+    among those that stop together a client stops first, while its server still answers it.
     """
 
     def __init__(self, host: Host, nodes: NodeFactory, path: str, node: NodeProcess) -> None:
         self._host = host
         self._nodes = nodes
         self._bound: dict[str, tuple[ServerEnd, ...]] = {}
+        self._runs = False
         self.path = path
         self.node = node
         self.mirror: Mirror | None = None
@@ -69,12 +73,32 @@ class MirroredContent:
         return RemoteInterface(self._host, self.path, declared.name, declared)
 
     def on_start(self) -> None:
-        """Bind and start the component."""
-        self._bind()
-        self.control("lifecycle", "start")
+        """Bind and start the component, after the servers that start with it."""
+        if self._runs:
+            return
+        self._runs = True  # already, because bindings can go round in a circle
+        begun: list[MirroredContent] = []
+        try:
+            for server in self._neighbours(servers_of):
+                if not server._runs and server._is_started:
+                    server.on_start()
+                    begun.append(server)
+            self._bind()
+            self.control("lifecycle", "start")
+        except BaseException:
+            self._runs = False
+            for server in reversed(begun):
+                server.on_stop()
+            raise
 
     def on_stop(self) -> None:
-        """Stop the component."""
+        """Stop the component, after the clients that stop with it."""
+        if not self._runs:
+            return
+        self._runs = False
+        for client in self._neighbours(clients_of):
+            if not client._is_started:
+                client.on_stop()
         self.control("lifecycle", "stop")
 
     def on_terminate(self) -> None:
@@ -82,6 +106,14 @@ class MirroredContent:
         self.control("lifecycle", "terminate")
         self._host.call(Invocation(self.node.home, NODE, "drop", (self.path,))).result()
         self._host.routes.drop(self.path)
+
+    @property
+    def _is_started(self) -> bool:
+        return self.mirror is not None and self.mirror.membrane.lifecycle.is_started()
+
+    def _neighbours(self, who: Callable[[Component], Iterator[Component]]) -> list[MirroredContent]:
+        assert self.mirror is not None
+        return [one.mirrored for one in who(self.mirror) if isinstance(one, Mirror)]
 
     def _bind(self) -> None:
         """Let the component's bindings be those of the mirror."""

@@ -121,3 +121,28 @@ class Chief:
 
     def run(self, value: int) -> Any:
         return self.work.double(value), self.work.pid(), os.getpid()
+
+
+@provides("run", Run)
+class Eager:
+    work: Annotated[Work, requires()]
+
+    def __init__(self) -> None:
+        self.found = 0
+
+    def on_start(self) -> None:
+        self.found = self.work.double(21)
+
+    def run(self, value: int) -> Any:
+        return self.found + value
+
+
+@provides("run", Run)
+class Stubborn:
+    work: Annotated[Work, requires()]
+
+    def on_start(self) -> None:
+        raise LookupError("I will not start")
+
+    def run(self, value: int) -> Any:
+        return value

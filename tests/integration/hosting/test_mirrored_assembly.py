@@ -17,7 +17,15 @@ from gcm.membranes.attribute import AttributeController
 from runtime.hosting.mirror import Mirror, NodeFactory
 from runtime.transport.errors import ChannelClosed
 from tests.integration.hosting.conftest import Launcher
-from tests.integration.hosting.hosted_parts import Adder, Chief, Client, Run, Worker
+from tests.integration.hosting.hosted_parts import (
+    Adder,
+    Chief,
+    Client,
+    Eager,
+    Run,
+    Stubborn,
+    Worker,
+)
 
 
 def app() -> Assembly:
@@ -120,6 +128,31 @@ def test_a_tree_is_rebound_while_it_is_stopped(launcher: Launcher) -> None:
         assert root.stub("run", Run).run(1) == (2, one, one)
 
 
+def test_a_whole_tree_stops_and_starts_under_load_and_loses_nothing(launcher: Launcher) -> None:
+    launcher.start("/node1", "/node2")
+    with deployed(launcher, app(), vn1="/node1", vn2="/node2") as root:
+        run = launcher.stub("/app/chief", "run").run  # past the tree here
+        futures = [submit(run, number) for number in range(50)]
+        for _ in range(4):
+            root.stop()
+            known = len(futures)
+            futures += [submit(run, known + number) for number in range(20)]
+            root.start()
+        assert [future.result(20)[0] for future in futures] == [2 * n for n in range(130)]
+
+
+def test_a_server_is_started_before_a_client_that_calls_it_at_once(launcher: Launcher) -> None:
+    launcher.start("/node1", "/node2")
+    for order in (("eager", "worker"), ("worker", "eager")):
+        described = Assembly("app")
+        for name in order:
+            content = {"eager": Eager, "worker": Worker}[name]
+            described.primitive(name, content, node={"eager": "vn1", "worker": "vn2"}[name])
+        described.bind("eager.work", "worker.work")
+        with deployed(launcher, described, vn1="/node1", vn2="/node2") as root:
+            assert root.find("eager").stub("run", Run).run(0) == 42
+
+
 def test_gathercast_between_nodes_and_the_launcher(launcher: Launcher) -> None:
     launcher.start("/node1", "/node2")
     described = Assembly("app")
@@ -135,13 +168,26 @@ def test_gathercast_between_nodes_and_the_launcher(launcher: Launcher) -> None:
         assert near == (values, os.getpid())
 
 
-def test_what_cannot_start_there_says_why(launcher: Launcher) -> None:
-    launcher.start("/node1")
+def test_what_fails_to_start_there_stops_what_was_started_before(launcher: Launcher) -> None:
+    launcher.start("/node1", "/node2")
     described = Assembly("app")
-    described.primitive("chief", Chief, node="vn1")
-    factory = NodeFactory(launcher.host, lambda plan: launcher.nodes["/node1"])
-    with pytest.raises(IllegalLifeCycleError, match="mandatory interface .work. is not bound"):
-        described.assemble(make=factory.make).start()
+    described.primitive("stubborn", Stubborn, node="vn1")
+    described.primitive("worker", Worker, node="vn2")
+    described.bind("stubborn.work", "worker.work")
+    factory = NodeFactory(
+        launcher.host,
+        lambda plan: (
+            launcher.nodes[{"vn1": "/node1", "vn2": "/node2"}[plan.virtual_node.name]]
+            if plan.virtual_node
+            else None
+        ),
+    )
+    root = described.assemble(make=factory.make)
+    with pytest.raises(IllegalLifeCycleError, match="I will not start") as caught:
+        root.start()
+    assert "hosted_parts.py" in str(caught.value.__cause__)
+    for path in ("/app/worker", "/app/stubborn"):
+        assert launcher.ask(path, "lifecycle-controller", "state") == "stopped"
 
 
 def test_a_node_that_died_is_named_when_its_component_is_used(launcher: Launcher) -> None:
