@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+
 from runtime.engine.room import read_key
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
@@ -13,9 +15,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from runtime.transport.frames import Frame
+
+    Hear = Callable[[str, tuple[Any, ...]], None]
+    Lose = Callable[[str], None]
+
 PATIENCE = 30.0  # seconds to find the front-end
 CONTROL = "control"
 """The interface over which a rank and its front-end speak about the rank itself."""
+
+
+COUPLING = "coupling"
+"""The interface of messages between codes; see `runtime.coupling`."""
+
+
+class _Shared(LeanChannel):
+    """A channel on which several threads send."""
+
+    __slots__ = ("_sending",)
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._sending = _thread.allocate_lock()
+
+    def _send(self, frame: Frame) -> None:
+        with self._sending:
+            super()._send(frame)
 
 
 class RankLink:
@@ -24,27 +49,82 @@ class RankLink:
     def __init__(self, room: str, name: str) -> None:
         """Connect; raises OSError without a key in the room, Unreachable, AuthenticationFailed."""
         address, secret = read_key(room)
-        self._name = name
-        self._channel = LeanChannel.dial(address, Credentials(secret, name), PATIENCE)
+        self.name = name
+        self._channel = _Shared.dial(address, Credentials(secret, name), PATIENCE)
+        self._lock = _thread.allocate_lock()
+        self._coupled: tuple[Hear, Lose] | None = None
+        self._early: list[tuple[str, tuple[Any, ...]]] = []
+        self._lost = ""
 
     def call(self, operation: str, *args: Any) -> Any:
         """Call the front-end and wait for the result; only before `listen`."""
-        return self._channel.call(Target(self._name, CONTROL, operation), *args)
+        return self._channel.call(Target(self.name, CONTROL, operation), *args)
 
     def note(self, operation: str, *args: Any) -> None:
         """Tell the front-end something; nothing happens once it has gone."""
         try:
-            self._channel.note(Target(self._name, CONTROL, operation), *args)
+            self._channel.note(Target(self.name, CONTROL, operation), *args)
         except ChannelClosed:
             return
+
+    def post(self, path: str, operation: str, *args: Any) -> None:
+        """Send something to another part of the coupling; nothing happens once all has gone.
+
+        Any thread may do so, but the one that listens must not: it may wait.
+        """
+        try:
+            self._channel.note(Target(path, COUPLING, operation), *args)
+        except ChannelClosed:
+            return
+
+    def couple(self, hear: Hear, lose: Lose) -> None:
+        """Pass on what other codes say from now on, and what they have said so far."""
+        with self._lock:
+            self._coupled = hear, lose
+            early, self._early = self._early, []
+            for operation, args in early:
+                hear(operation, args)
+            if self._lost:
+                lose(self._lost)
 
     def listen(self, hear: Callable[[str], None]) -> None:
         """Pass on what the front-end asks for until it has gone, then say `lost`."""
         while True:
             try:
                 frame = self._channel.receive()
-            except ChannelClosed:
+            except ChannelClosed as end:
+                self._lose(str(end))
                 hear("lost")
                 return
-            target, _, _ = self._channel.opened(frame)
-            hear(target.operation)
+            target, args, _ = self._channel.opened(frame)
+            if target.interface == COUPLING:
+                self._hear(target.operation, args)
+            else:
+                hear(target.operation)
+
+    def _hear(self, operation: str, args: tuple[Any, ...]) -> None:
+        with self._lock:
+            if self._coupled is None:
+                self._early.append((operation, args))
+            else:
+                self._coupled[0](operation, args)
+
+    def _lose(self, why: str) -> None:
+        with self._lock:
+            self._lost = why
+            if self._coupled is not None:
+                self._coupled[1](why)
+
+
+_current: RankLink | None = None
+
+
+def current() -> RankLink | None:
+    """Return the link of the rank that this process is, or None if it is none."""
+    return _current
+
+
+def remember(link: RankLink) -> None:
+    """Let `current` return a link: this process is its rank, for as long as it lives."""
+    global _current  # noqa: PLW0603 - a process is one rank at most
+    _current = link

@@ -26,7 +26,7 @@ def main(words: list[str]) -> int:
     keep_connection()
     tag_output(rank)
     options = RankOptions(words)
-    from runtime.engine.rank_link import RankLink
+    from runtime.engine.rank_link import RankLink, remember
 
     name = f"{options.cluster}:{rank}"
     try:
@@ -40,6 +40,7 @@ def main(words: list[str]) -> int:
         link.note("unable", f"{type(error).__name__}: {error}", sys.executable)
         return 1
     link.call("ready", facts)
+    remember(link)
     return _run(options, link)
 
 

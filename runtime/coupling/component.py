@@ -1,0 +1,152 @@
+"""Codes as components: wrappers with the interfaces `control` and `messages`."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from gcm import (
+    Component,
+    ComponentType,
+    Composite,
+    Future,
+    InterfaceType,
+    Invocation,
+    Wrapper,
+    composite,
+)
+from gcm.membranes.content import ContentController
+from gcm.membranes.descriptions import PRIMITIVE
+from runtime.coupling.control import CodeControl, CodeMessages, OutputLine
+from runtime.coupling.deployed_codes import Codes
+from runtime.coupling.mailbox import Message
+from runtime.hosting.workers import Workers
+
+CONTROL, MESSAGES = "control", "messages"
+CODE_TYPE = ComponentType(
+    (InterfaceType(CONTROL, CodeControl), InterfaceType(MESSAGES, CodeMessages))
+)
+
+
+class WrappedCode:
+    """What the component of a code wraps: the code itself, on the clusters where it runs.
+
+    Its calls may wait, so each is carried out in a thread of its own. The life-cycle of the
+    component says whether the code can be reached, not whether it runs: that is what `control`
+    is for.
+    """
+
+    def __init__(self, codes: Codes, name: str, workers: Workers) -> None:
+        self._workers = workers
+        self._operations: dict[str, object] = {
+            CONTROL: _Control(codes, name),
+            MESSAGES: _Messages(codes, name),
+        }
+
+    def call(self, invocation: Invocation) -> Future[Any]:
+        """Carry out a call, and return the future of its result at once."""
+        future: Future[Any] = Future(invocation)
+        future.set_running_or_notify_cancel()
+        operation = getattr(self._operations[invocation.interface], invocation.operation)
+
+        def work() -> None:
+            try:
+                result = operation(*invocation.args, **invocation.kwargs)
+            except Exception as error:  # the caller gets it
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        self._workers.run(work)
+        return future
+
+    def on_start(self) -> None:
+        """Do nothing: the code is started with `control`."""
+
+    def on_stop(self) -> None:
+        """Do nothing: the code is stopped with `control`."""
+
+    def on_terminate(self) -> None:
+        """Do nothing: the machine ends the code."""
+
+
+class CodeComponent(Wrapper):
+    """A code as a component.
+
+    >>> ocean = machine.code("ocean")                       # doctest: +SKIP
+    >>> ocean.messages.send(288.0, rank=0, tag=1)           # doctest: +SKIP
+    >>> ocean.control.wait()                                # doctest: +SKIP
+    {0: 0, 1: 0}
+    """
+
+    __slots__ = ()
+
+    @property
+    def control(self) -> CodeControl:
+        """The stub of its interface `control`."""
+        return cast(CodeControl, self.server(CONTROL).stub)
+
+    @property
+    def messages(self) -> CodeMessages:
+        """The stub of its interface `messages`."""
+        return cast(CodeMessages, self.server(MESSAGES).stub)
+
+
+def codes_component(codes: Codes, workers: Workers) -> Composite:
+    """Return the composite `codes`, started, with one component for each code."""
+    whole = composite("codes")
+    content = whole.controller(ContentController)
+    for name in codes.names:
+        part = CodeComponent(name, CODE_TYPE, PRIMITIVE, WrappedCode(codes, name, workers))
+        part.attach()
+        content.add(part)
+    whole.start()
+    return whole
+
+
+def code_of(whole: Component, name: str) -> CodeComponent:
+    """Return the component of a code."""
+    found = next(child for child in whole.children if child.name == name)
+    assert isinstance(found, CodeComponent)
+    return found
+
+
+class _Control:
+    def __init__(self, codes: Codes, name: str) -> None:
+        self._codes = codes
+        self._name = name
+
+    def start(self) -> None:
+        self._codes.start(self._name)
+
+    def stop(self, grace: float = 2.0) -> None:
+        self._codes.stop(self._name, grace)
+
+    def kill(self) -> None:
+        self._codes.kill(self._name)
+
+    def status(self) -> Any:
+        return self._codes.status(self._name)
+
+    def exit_codes(self) -> dict[int, int]:
+        return dict(self._codes.status(self._name).exit_codes)
+
+    def output(self) -> list[OutputLine]:
+        return self._codes.output(self._name)
+
+    def wait(self, timeout: float | None = None) -> dict[int, int]:
+        return self._codes.wait(self._name, timeout)
+
+
+class _Messages:
+    def __init__(self, codes: Codes, name: str) -> None:
+        self._codes = codes
+        self._name = name
+
+    def send(self, value: Any, rank: int = 0, tag: int = 0, timeout: float | None = None) -> None:
+        self._codes.hub.driver.send(value, self._name, rank, tag, timeout)
+
+    def recv(self, *args: Any, **kwargs: Any) -> Any:
+        return self.receive(*args, **kwargs).value
+
+    def receive(self, *args: Any, **kwargs: Any) -> Message:
+        return self._codes.hub.driver.receive(self._name, *args, **kwargs)

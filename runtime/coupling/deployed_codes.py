@@ -1,0 +1,237 @@
+"""The codes of a running machine: follows their lives, and starts and ends them one by one."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gcm.suggestion import did_you_mean
+from runtime.coupling.code_run import CodeRun, CodeState, RankEnd
+from runtime.coupling.control import CodeStatus, OutputLine
+from runtime.coupling.directory import Directory
+from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, UnknownCode
+from runtime.coupling.hub import Hub
+from runtime.deployment import DeploymentPlan
+
+KEPT_LINES = 10_000
+"""How many of a code's last lines can be asked for."""
+
+Tell = Callable[..., None]
+"""Tells the front-end of a cluster an operation and its arguments, without waiting."""
+
+
+class Codes:
+    """All codes of a plan.
+
+    With `steered`, a program drives the machine: the output is kept, and ranks can exchange
+    messages with it. With `idle`, codes are started by it alone.
+    """
+
+    def __init__(self, plan: DeploymentPlan, *, steered: bool = False, idle: bool = False) -> None:
+        deployment = plan.deployment
+        clusters = {
+            code.name: [
+                (cluster.identifier, cluster.ranks)
+                for cluster in deployment.clusters()
+                if cluster.application == code.name and cluster.ranks
+            ]
+            for code in deployment.applications
+        }
+        self.hub = Hub(Directory(clusters, has_driver=steered))
+        self.idle = idle
+        self._steered = steered
+        self._runs = {name: CodeRun(name, dict(parts)) for name, parts in clusters.items()}
+        self._by_cluster = {cluster: run for run in self._runs.values() for cluster in run.clusters}
+        self._lines: dict[str, deque[OutputLine]] = {
+            name: deque(maxlen=KEPT_LINES) for name in self._runs
+        }
+        self._changed = threading.Condition()
+        self._is_open = False
+        self._over = ""
+        self._tell: Tell = _nobody
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the codes."""
+        return tuple(self._runs)
+
+    # -- from the engine's thread ------------------------------------------------------------------
+
+    def connect(self, tell: Tell) -> None:
+        """Reach the front-ends. The codes that start by themselves have begun."""
+        self._tell = tell
+        with self._changed:
+            if not self.idle:
+                for run in self._runs.values():
+                    run.begin()
+
+    def go(self) -> None:
+        """Know that the application is about to run."""
+        with self._changed:
+            self._is_open = True
+            begun = [run for run in self._runs.values() if run.go()]
+            self._changed.notify_all()
+        for run in begun:
+            self.hub.began(run.name, run.life)
+
+    def heard(self, cluster: str, operation: str, args: tuple[Any, ...]) -> None:
+        """Take what a front-end says about its ranks."""
+        run = self._by_cluster.get(cluster)
+        if run is None:
+            return
+        match operation:
+            case "said":
+                self._keep(run, cluster, args[0])
+            case "ranks_up":
+                self._ranks_up(run, cluster)
+            case "rank_ended":
+                self._rank_ended(run, cluster, *args)
+            case "job_ended":
+                self._job_ended(run, cluster, *args)
+            case "failed":
+                self._failed(run, args[1])
+
+    def end(self, why: str) -> None:
+        """Know that the machine has ended, and everything with it."""
+        with self._changed:
+            self._over = why
+            for run in self._runs.values():
+                run.lose(why)
+            self._changed.notify_all()
+        self.hub.lose(why)
+
+    def _keep(
+        self, run: CodeRun, cluster: str, batch: Iterable[tuple[int | None, str, str]]
+    ) -> None:
+        if not self._steered:
+            return
+        first = run.first_rank(cluster)
+        with self._changed:
+            self._lines[run.name].extend(
+                OutputLine(None if rank is None else first + rank, stream, text)
+                for rank, stream, text in batch
+            )
+
+    def _ranks_up(self, run: CodeRun, cluster: str) -> None:
+        with self._changed:
+            # Until the machine runs, the engine decides when the application may go.
+            goes = run.ranks_up(cluster) and self._is_open and run.go()
+            self._changed.notify_all()
+        if goes:
+            self.hub.began(run.name, run.life)
+            self._tell_all(run, "go", {})
+
+    def _rank_ended(self, run: CodeRun, cluster: str, rank: str, code: int, why: str) -> None:
+        with self._changed:
+            ended = run.rank_ended(cluster, int(rank.rpartition(":")[2]), code, why)
+        self._tell_ends(run, [ended] if ended else [])
+
+    def _job_ended(self, run: CodeRun, cluster: str, code: int, why: str) -> None:
+        with self._changed:
+            failed = run.state is CodeState.STARTING and self._is_open
+            silent = run.job_ended(cluster, code, why)
+            words = run.why or "its program ended, with exit code 0 on all ranks"
+        self._tell_ends(run, silent)
+        if run.state is CodeState.ENDED:
+            self.hub.ended(run.name, words)
+        elif failed:
+            self._tell_all(run, "kill_ranks")
+        with self._changed:
+            self._changed.notify_all()
+
+    def _failed(self, run: CodeRun, why: str) -> None:
+        with self._changed:
+            run.fail(why)
+        if self._is_open:
+            self._tell_all(run, "kill_ranks")
+
+    def _tell_ends(self, run: CodeRun, ends: list[RankEnd]) -> None:
+        for end in ends:
+            self.hub.rank_ended(run.name, end.rank, end.why)
+
+    def _tell_all(self, run: CodeRun, operation: str, *args: Any) -> None:
+        for cluster in run.clusters:
+            self._tell(cluster, operation, *args)
+
+    # -- for the program that drives -------------------------------------------------------------
+
+    def start(self, name: str) -> None:
+        """Start a code and return when it runs; raises CodeBusy, CodeNotStarted."""
+        run = self._run(name)
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_open or self._over)
+            self._check_not_over(name)
+            run.begin()
+            life = run.life
+        self._tell_all(run, "start_ranks")
+        with self._changed:
+            self._changed.wait_for(lambda: run.life != life or run.state is not CodeState.STARTING)
+            failed = run.life == life and run.state is CodeState.ENDED and not run.has_run
+            why = run.why
+        if failed:
+            raise CodeNotStarted(
+                f"{name} could not be started", cause=why, cure="Look at its output"
+            )
+
+    def stop(self, name: str, grace: float) -> None:
+        """Ask a code to end, and return when it has; raises CodeNotRunning."""
+        self._end(name, "stop_ranks", grace)
+
+    def kill(self, name: str) -> None:
+        """End a code at once; raises CodeNotRunning."""
+        self._end(name, "kill_ranks")
+
+    def status(self, name: str) -> CodeStatus:
+        """Return how a code is."""
+        run = self._run(name)
+        with self._changed:
+            ranks = sum(run.clusters.values())
+            return CodeStatus(name, run.state, ranks, run.life, dict(run.exit_codes), run.why)
+
+    def output(self, name: str) -> list[OutputLine]:
+        """Return the last lines of a code."""
+        self._run(name)
+        with self._changed:
+            return list(self._lines[name])
+
+    def wait(self, name: str, timeout: float | None) -> dict[int, int]:
+        """Return the exit codes of a code once it has ended; raises TimeoutError."""
+        run = self._run(name)
+        with self._changed:
+            if run.state is CodeState.IDLE:
+                raise CodeNotRunning(f"{name} was never started, so its end cannot be awaited")
+            life = run.life
+            if not self._changed.wait_for(lambda: run.life != life or not run.is_alive, timeout):
+                raise TimeoutError(f"{name} was still {run.state} after {timeout:g} s")
+            return dict(run.exit_codes)
+
+    def check(self, name: str) -> None:
+        """Refuse a name that no code has; raises UnknownCode."""
+        self._run(name)
+
+    def _end(self, name: str, operation: str, *args: Any) -> None:
+        run = self._run(name)
+        with self._changed:
+            run.stop()
+        self._tell_all(run, operation, *args)
+        self.wait(name, None)
+
+    def _run(self, name: str) -> CodeRun:
+        if name not in self._runs:
+            raise UnknownCode(
+                f"there is no code {name!r} in this deployment",
+                cure=did_you_mean(name, self._runs) or f"There is: {', '.join(self._runs)}",
+            )
+        return self._runs[name]
+
+    def _check_not_over(self, name: str) -> None:
+        if self._over:
+            raise NotCoupled(
+                f"{name} cannot be started, because the machine has ended", cause=self._over
+            )
+
+
+def _nobody(*_: object) -> None:
+    """Reach nobody: the machine has not begun."""

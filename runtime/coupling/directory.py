@@ -1,0 +1,92 @@
+"""Which codes a deployment has, and where each of their ranks is. Pure."""
+
+from __future__ import annotations
+
+from runtime.coupling.errors import NoSuchRank, UnknownCode
+from runtime.coupling.words import DRIVER, DRIVER_PATH, rank_path
+
+TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Directory:
+    """The codes by name. The ranks of a code are numbered over all its clusters, in order.
+
+    >>> directory = Directory({"ocean": [("0:0", 2), ("1:0", 2)]})
+    >>> directory.path("ocean", 2), directory.whose("1:0:0")
+    ('/ranks/1:0:0', ('ocean', 2))
+    """
+
+    __slots__ = ("_clusters", "has_driver", "sizes")
+
+    def __init__(
+        self, codes: Mapping[str, Sequence[tuple[str, int]]], has_driver: bool = False
+    ) -> None:
+        self._clusters = {name: tuple(clusters) for name, clusters in codes.items()}
+        self.has_driver = has_driver
+        self.sizes = {name: sum(n for _, n in parts) for name, parts in self._clusters.items()}
+        """The number of ranks of each code."""
+        if has_driver:
+            self.sizes[DRIVER] = 1
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let it travel to the ranks."""
+        return Directory, (self._clusters, self.has_driver)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The names of the codes that are deployed, without the driver."""
+        return tuple(self._clusters)
+
+    def clusters(self, code: str) -> tuple[tuple[str, int], ...]:
+        """Return the clusters of a code and the number of ranks on each; raises UnknownCode."""
+        self.check(code)
+        return self._clusters.get(code, ())
+
+    def check(self, code: str, rank: int | None = None) -> None:
+        """Refuse what is not there; raises UnknownCode, NoSuchRank."""
+        if code not in self.sizes:
+            raise self._unknown(code)
+        if rank is not None and not 0 <= rank < self.sizes[code]:
+            raise NoSuchRank(
+                f"{code} has no rank {rank}",
+                cure=f"Its ranks are 0 to {self.sizes[code] - 1}"
+                if self.sizes[code]
+                else "It has no ranks at all",
+            )
+
+    def path(self, code: str, rank: int) -> str:
+        """Return where messages for a rank go; raises UnknownCode, NoSuchRank."""
+        self.check(code, rank)
+        if code == DRIVER:
+            return DRIVER_PATH
+        for cluster, ranks in self._clusters[code]:
+            if rank < ranks:
+                return rank_path(f"{cluster}:{rank}")
+            rank -= ranks
+        raise AssertionError("the rank was checked")
+
+    def whose(self, identifier: str) -> tuple[str, int]:
+        """Return the code and the rank of `site:cluster:rank`; raises UnknownCode."""
+        cluster, _, number = identifier.rpartition(":")
+        for name, parts in self._clusters.items():
+            before = 0
+            for known, ranks in parts:
+                if known == cluster:
+                    return name, before + int(number)
+                before += ranks
+        raise UnknownCode(f"no code runs on cluster {cluster}")
+
+    def _unknown(self, code: str) -> UnknownCode:
+        if code == DRIVER:
+            return UnknownCode(
+                "no Python program drives this run",
+                cure="Deploy it with Machine(plan, steered=True) instead of gcm-deploy",
+            )
+        from gcm.suggestion import did_you_mean  # only when something is wrong: it takes a while
+
+        return UnknownCode(
+            f"there is no code {code!r} in this deployment",
+            cure=did_you_mean(code, self._clusters) or f"There is: {', '.join(self._clusters)}",
+        )

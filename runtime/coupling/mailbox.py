@@ -1,0 +1,225 @@
+"""A participant's mailbox: what it sends and receives, and how it waits."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+
+from runtime.coupling.errors import CodeEnded, NotCoupled
+from runtime.coupling.words import BEGAN, DELIVER, ENDED, HUB_PATH, RANK_ENDED, TAKEN, WATCH
+from runtime.matching import ANY, Envelope, Matcher, Pattern, Posted, weight
+from runtime.transport.messages import PLAIN
+
+TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from runtime.coupling.peers import Peers
+    from runtime.matching.envelope import AnyOr
+
+PATIENCE = 30.0
+"""After how many seconds a wait says what it waits for."""
+
+
+class Message:
+    """What was received: the value, and the code, rank and tag it came with."""
+
+    __slots__ = ("code", "rank", "tag", "value")
+
+    def __init__(self, value: Any, code: str, rank: int, tag: int) -> None:
+        self.value = value
+        self.code = code
+        self.rank = rank
+        self.tag = tag
+
+    def __repr__(self) -> str:
+        """Return everything."""
+        return f"Message({self.value!r}, code={self.code!r}, rank={self.rank}, tag={self.tag})"
+
+
+class Mailbox:
+    """Sends and receives for one rank, or for the program that drives the machine.
+
+    `post` sends an operation with its arguments to a path; it may wait for the connection. `hear`
+    and `lose` may be called from a thread that must not wait; all else is for the program.
+    """
+
+    def __init__(self, peers: Peers, post: Callable[..., None], patience: float = PATIENCE) -> None:
+        self.peers = peers
+        self._post = post
+        self._patience = patience
+        self._matcher = Matcher()
+        self._changed = threading.Condition()
+        self._lost = ""
+        name, rank = peers.me
+        size = peers.directory.sizes.get(name, 1)
+        self._me = name if size == 1 else f"rank {rank} of {name}"
+
+    # -- for the program ---------------------------------------------------------------------------
+
+    def send(
+        self, value: Any, code: str, rank: int, tag: int, timeout: float | None = None
+    ) -> None:
+        """Send a value; wait only while too much of what was sent before has not been received.
+
+        Raises:
+            UnknownCode, NoSuchRank: there is nobody to send to.
+            CodeEnded: who should receive it has ended.
+            NotSendable: it cannot be pickled.
+            TimeoutError: there was no room within `timeout` seconds.
+        """
+        peer, path = (code, rank), self.peers.directory.path(code, rank)
+        parts = PLAIN.dump(value)
+        heavy = weight(sum(len(part) for part in parts))
+        doing = f"{self._me} sends a message with tag {tag} to rank {rank} of {code}"
+        self._watch(code, rank)
+        with self._changed:
+            self._wait(
+                lambda: self.peers.has_begun(code) and self.peers.window(peer).is_open,
+                lambda: self.peers.fault_of(code, rank, doing),
+                doing,
+                timeout,
+            )
+            self.peers.window(peer).sent(heavy)
+        me, number = self.peers.me
+        # Large parts are not copied; what receives them need not open anything but plain bytes.
+        whole = [pickle.PickleBuffer(part) for part in parts]
+        self._post(path, DELIVER, me, number, self.peers.life, tag, *whole)
+
+    def receive(
+        self,
+        code: str | AnyOr,
+        rank: int | AnyOr = ANY,
+        tag: int | AnyOr = ANY,
+        timeout: float | None = None,
+    ) -> Message:
+        """Wait for a message and return it.
+
+        Raises:
+            UnknownCode, NoSuchRank: nobody can send it.
+            CodeEnded: who should send it has ended, and nothing of it is left.
+            NotSendable: it cannot be rebuilt in this process.
+            TimeoutError: it did not come within `timeout` seconds.
+        """
+        if code is not ANY:
+            self.peers.directory.check(code, None if rank is ANY else rank)
+        pattern = Pattern(code, rank, tag)
+        doing = f"{self._me} waits for {pattern}"
+        if code is not ANY and rank is not ANY and not self.has(code, rank, tag):
+            self._watch(code, rank)
+        with self._changed:
+            asked = self._matcher.post(pattern)
+            try:
+                self._wait(
+                    lambda: asked.has_come,
+                    lambda: self.peers.fault_of_pattern(pattern, doing),
+                    doing,
+                    timeout,
+                )
+            finally:
+                self._matcher.cancel(asked)
+            tell = self._count(asked)
+        if tell is not None:
+            self._post(*tell)
+        return _opened(asked)
+
+    def has(self, code: str | AnyOr, rank: int | AnyOr = ANY, tag: int | AnyOr = ANY) -> bool:
+        """Tell whether such a message has come and would be received at once."""
+        with self._changed:
+            return self._matcher.find(Pattern(code, rank, tag)) is not None
+
+    # -- what comes --------------------------------------------------------------------------------
+
+    def hear(self, operation: str, args: tuple[Any, ...]) -> None:
+        """Take a message, or news of the others."""
+        with self._changed:
+            if operation == DELIVER:
+                code, rank, life, tag, *parts = args
+                self._matcher.arrive(Envelope(code, rank, tag), (life, parts))
+            else:
+                _NEWS[operation](self.peers, *args)
+            self._changed.notify_all()
+
+    def lose(self, why: str) -> None:
+        """Know that nothing more can come or go."""
+        with self._changed:
+            self._lost = why
+            self._changed.notify_all()
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _watch(self, code: str, rank: int) -> None:
+        """Ask once to be told when a rank ends. Without the lock, because posting may wait."""
+        with self._changed:
+            is_first = self.peers.first_contact(code, rank)
+        if is_first:
+            self._post(HUB_PATH, WATCH, self.peers.directory.path(*self.peers.me), code, rank)
+
+    def _wait(
+        self,
+        is_done: Callable[[], bool],
+        fault: Callable[[], CodeEnded | None],
+        doing: str,
+        timeout: float | None,
+    ) -> None:
+        """Sleep until `is_done`, with the lock held; raise what makes that pointless."""
+        begun = time.monotonic()
+        said = False
+        while not is_done():
+            ended = fault()
+            if ended is not None:
+                raise ended
+            if self._lost:
+                raise NotCoupled(f"the connection was lost while {doing}", cause=self._lost)
+            waited = time.monotonic() - begun
+            if timeout is not None and waited >= timeout:
+                raise TimeoutError(f"{doing}: in vain for {timeout:g} s")
+            if not said and waited >= self._patience:
+                said = True
+                _say(f"for {waited:.0f} s now, {doing}")
+            left = None if timeout is None else timeout - waited
+            until = None if said else self._patience - waited
+            self._changed.wait(min((one for one in (left, until) if one is not None), default=None))
+
+    def _count(self, asked: Posted) -> tuple[Any, ...] | None:
+        """Count a message as taken; return what to post to its sender, if that is due."""
+        assert asked.envelope is not None
+        code, rank, _ = asked.envelope
+        life, parts = asked.message
+        heavy = weight(sum(len(part) for part in parts))
+        due = self.peers.debt(code, rank, life, heavy)
+        if not due:
+            return None
+        return self.peers.directory.path(code, rank), TAKEN, *self.peers.me, life, due
+
+
+_NEWS = {
+    BEGAN: lambda peers, *args: peers.began(*args),
+    ENDED: lambda peers, *args: peers.ended(*args),
+    RANK_ENDED: lambda peers, *args: peers.rank_ended(*args),
+    TAKEN: lambda peers, *args: peers.taken(*args),
+}
+
+
+def _opened(asked: Posted) -> Message:
+    from runtime.transport.errors import NotSendable
+
+    assert asked.envelope is not None
+    code, rank, tag = asked.envelope
+    try:
+        value = PLAIN.load(asked.message[1])
+    except Exception as error:  # whatever a class does when it is rebuilt
+        raise NotSendable(
+            f"cannot be rebuilt in this process: {type(error).__name__}: {error}",
+            place=f"a message with tag {tag} from rank {rank} of {code}",
+            cure="The modules of all values have to be importable at both ends",
+        ) from error
+    return Message(value, code, rank, tag)
+
+
+def _say(what: str) -> None:
+    import logging
+
+    logging.getLogger(__name__).warning("%s", what)

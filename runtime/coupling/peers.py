@@ -1,0 +1,111 @@
+"""What one participant knows of the others: who runs, who has ended and why. Pure."""
+
+from __future__ import annotations
+
+from runtime.coupling.directory import Directory
+from runtime.coupling.errors import CodeEnded
+from runtime.coupling.words import DRIVER
+from runtime.matching import ANY, Debt, Pattern, Window
+
+TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Peer = tuple[str, int]
+
+
+class Peers:
+    """The codes of a deployment as `me` sees them.
+
+    A code has lives: it can be started again after it has ended. Life 0 means that it was never
+    started.
+    """
+
+    def __init__(
+        self,
+        me: Peer,
+        life: int,
+        directory: Directory,
+        states: Mapping[str, tuple[int, str | None]],
+    ) -> None:
+        """`states` gives for each code its life, and why that ended or None if it has not."""
+        self.me = me
+        self.life = life
+        self.directory = directory
+        self._lives = {name: state[0] for name, state in states.items()} | {DRIVER: 1}
+        self._ended = {name: why for name, (_, why) in states.items() if why is not None}
+        self._ended_ranks: dict[Peer, str] = {}
+        self._watched: set[Peer] = set()
+        self._windows: dict[Peer, Window] = {}
+        self._debts: dict[tuple[str, int, int], Debt] = {}
+
+    # -- what is heard -----------------------------------------------------------------------------
+
+    def began(self, code: str, life: int) -> None:
+        """Know that a code was started; what was known of its life before does not count."""
+        if life <= self._lives.get(code, 0) and code not in self._ended:
+            return
+        self._lives[code] = life
+        self._ended.pop(code, None)
+        self._watched = {peer for peer in self._watched if peer[0] != code}
+        self._ended_ranks = {
+            peer: why for peer, why in self._ended_ranks.items() if peer[0] != code
+        }
+        self._windows = {peer: one for peer, one in self._windows.items() if peer[0] != code}
+        self._debts = {key: one for key, one in self._debts.items() if key[0] != code}
+
+    def ended(self, code: str, why: str) -> None:
+        """Know that all of a code has ended."""
+        self._ended[code] = why
+
+    def rank_ended(self, code: str, rank: int, why: str) -> None:
+        """Know that one rank has ended."""
+        self._ended_ranks[code, rank] = why
+
+    def taken(self, code: str, rank: int, life: int, weight: int) -> None:
+        """Know that a receiver took messages that a life of this participant sent."""
+        if life == self.life:
+            self.window((code, rank)).taken(weight)
+
+    # -- what follows ------------------------------------------------------------------------------
+
+    def first_contact(self, code: str, rank: int) -> bool:
+        """Tell whether it has to be asked when this rank ends; true only once."""
+        if code == DRIVER or (code, rank) in self._watched:
+            return False
+        self._watched.add((code, rank))
+        return True
+
+    def window(self, peer: Peer) -> Window:
+        """Return how much is on its way to a rank."""
+        return self._windows.setdefault(peer, Window())
+
+    def debt(self, code: str, rank: int, life: int, weight: int) -> int:
+        """Count a message that was taken; return how much to tell its sender now, or 0."""
+        return self._debts.setdefault((code, rank, life), Debt()).take(weight)
+
+    def has_begun(self, code: str) -> bool:
+        """Tell whether a code was started."""
+        return self._lives.get(code, 0) > 0
+
+    def fault_of(self, code: str, rank: int | None, doing: str) -> CodeEnded | None:
+        """Return why `doing` something with a code, or one rank of it, is in vain."""
+        if rank is not None and (code, rank) in self._ended_ranks:
+            what = f"rank {rank} of {code} has ended while {doing}"
+            return CodeEnded(what, code=code, rank=rank, cause=self._ended_ranks[code, rank])
+        if code in self._ended:
+            what = f"{code} has ended while {doing}"
+            return CodeEnded(what, code=code, rank=None, cause=self._ended[code])
+        return None
+
+    def fault_of_pattern(self, pattern: Pattern, doing: str) -> CodeEnded | None:
+        """Return why waiting for a message is in vain, None as long as it may come."""
+        if pattern.code is not ANY:
+            rank = None if pattern.rank is ANY else pattern.rank
+            return self.fault_of(pattern.code, rank, doing)
+        others = [name for name in self.directory.sizes if name != self.me[0]]
+        alone = self.directory.sizes.get(self.me[0], 0) <= 1
+        if not alone or not others or not all(name in self._ended for name in others):
+            return None
+        what = f"all other codes ({', '.join(others)}) have ended while {doing}"
+        return CodeEnded(what, code=others[-1], rank=None, cause=self._ended[others[-1]])

@@ -1,0 +1,95 @@
+"""What is written on a message, and what a receiver asks for."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+
+class Wildcard(Enum):
+    """The one value of `ANY`."""
+
+    ANY = "any"
+
+    def __repr__(self) -> str:
+        """Return what a program writes."""
+        return "ANY"
+
+
+ANY = Wildcard.ANY
+"""Fits every code, every rank or every tag."""
+
+if TYPE_CHECKING:
+    AnyOr: TypeAlias = Literal[Wildcard.ANY]
+
+
+class Envelope(tuple[str, int, int]):
+    """Who sent a message, and under which tag: a triple that can be a key.
+
+    >>> Envelope("ocean", 1, 5)
+    Envelope('ocean', 1, 5)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, code: str, rank: int, tag: int) -> Envelope:
+        """Return the triple."""
+        return super().__new__(cls, (code, rank, tag))
+
+    @property
+    def code(self) -> str:
+        """The code that sent it."""
+        return self[0]
+
+    @property
+    def rank(self) -> int:
+        """The rank of that code."""
+        return self[1]
+
+    @property
+    def tag(self) -> int:
+        """Its tag."""
+        return self[2]
+
+    def __repr__(self) -> str:
+        """Return how it is made."""
+        return f"Envelope{tuple(self)!r}"
+
+
+class Pattern:
+    """What a receiver asks for: a code, a rank and a tag, each of which can be `ANY`.
+
+    >>> Pattern("ocean", ANY, 5).fits(Envelope("ocean", 1, 5))
+    True
+    """
+
+    __slots__ = ("code", "rank", "tag")
+
+    def __init__(self, code: str | AnyOr, rank: int | AnyOr, tag: int | AnyOr) -> None:
+        self.code = code
+        self.rank = rank
+        self.tag = tag
+
+    @property
+    def exact(self) -> Envelope | None:
+        """The only envelope that fits, or None if there are several."""
+        if self.code is ANY or self.rank is ANY or self.tag is ANY:
+            return None
+        return Envelope(self.code, self.rank, self.tag)
+
+    def fits(self, envelope: Envelope) -> bool:
+        """Tell whether a message is what is asked for."""
+        return all(
+            asked is ANY or asked == found
+            for asked, found in zip((self.code, self.rank, self.tag), envelope, strict=True)
+        )
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        tag = "any tag" if self.tag is ANY else f"tag {self.tag}"
+        rank = "any rank" if self.rank is ANY else f"rank {self.rank}"
+        code = "any code" if self.code is ANY else self.code
+        return f"a message with {tag} from {rank} of {code}"
