@@ -55,7 +55,6 @@ class Options:
     dry_run: bool
     show_variables: bool
     format: Format
-    export_adl: str
     tag_output: bool
     output_dir: str
     timeout: float
@@ -89,7 +88,6 @@ def read_options(words: Sequence[str]) -> Options:
         dry_run=found.dry_run,
         show_variables=found.show_variables,
         format=Format(found.format),
-        export_adl=found.export_adl,
         tag_output=found.tag_output,
         output_dir=found.output_dir,
         timeout=found.timeout,
@@ -139,10 +137,6 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--output-dir", metavar="DIR", default="",
         help="write the output of each rank to files of its own in DIR",
-    )  # fmt: skip
-    group.add_argument(
-        "--export-adl", metavar="FILE", default="",
-        help="write the components of the machine as an ADL document",
     )  # fmt: skip
     group.add_argument(
         "--format", choices=[str(one) for one in Format], default=Format.TEXT,

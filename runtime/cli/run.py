@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from gcm.cli.output import Paint
@@ -51,10 +52,13 @@ def run_plan(plan: DeploymentPlan, options: Options) -> int:
     if failures:
         # what is left in the buffer could not be written either
         forget_output()
-    for message in (*map(_why, failures), *outcome.errors):
+    errors = (*map(_why, failures), *outcome.errors)
+    for message in errors:
         _complain(message)
-    _tell(summary_of(plan, outcome, history.seconds), options)
-    return _code(outcome, ending, failures)
+    code = _code(outcome, ending, failures)
+    summary = summary_of(plan, outcome, history.seconds)
+    _tell(replace(summary, code=code, errors=errors), options)
+    return code
 
 
 def _why(failure: Exception) -> str:

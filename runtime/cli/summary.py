@@ -15,7 +15,7 @@ MOST_CLUSTERS = 24
 
 @dataclass(frozen=True, slots=True)
 class RankEnd:
-    """One rank: where it ran, with which MPI, for how long, and its exit code; None: not known."""
+    """One rank: where it ran, with which MPI, for how long; `code` is None if it was stopped."""
 
     rank: str
     host: str
@@ -110,10 +110,7 @@ def tables(summary: Summary) -> Iterator[Table]:
             frozenset({4, 5}),
         )
     if summary.traffic:
-        rows = (
-            (one.route, f"{one.messages:,}", f"{one.sent:,}", f"{one.received:,}")
-            for one in summary.traffic
-        )
+        rows = map(_traffic_row, _bounded(summary.traffic))
         heading = ("route", "messages", "bytes sent", "bytes received")
         yield Table(heading, tuple(rows), frozenset({1, 2, 3}))
 
@@ -154,11 +151,27 @@ def _rows(clusters: tuple[ClusterEnd, ...]) -> Iterator[tuple[str, ...]]:
         yield ("", f"and {left} more, none of which failed", "", "", "", "", "")
 
 
+def _traffic_row(one: Traffic) -> tuple[str, ...]:
+    return (one.route, f"{one.messages:,}", f"{one.sent:,}", f"{one.received:,}")
+
+
+def _bounded(traffic: tuple[Traffic, ...]) -> Iterator[Traffic]:
+    """Yield the first ones, and the rest in one sum."""
+    yield from traffic[:MOST_CLUSTERS]
+    if rest := traffic[MOST_CLUSTERS:]:
+        yield Traffic(
+            f"{len(rest)} more",
+            sum(one.messages for one in rest),
+            sum(one.sent for one in rest),
+            sum(one.received for one in rest),
+        )
+
+
 def _codes(ranks: tuple[RankEnd, ...]) -> str:
     """Return the one code of all, or each code that is not 0 with those who ended with it."""
     by_code: dict[str, list[str]] = {}
     for rank in ranks:
-        by_code.setdefault("unknown" if rank.code is None else str(rank.code), []).append(rank.rank)
+        by_code.setdefault("stopped" if rank.code is None else str(rank.code), []).append(rank.rank)
     if len(by_code) == 1:
         return next(iter(by_code))
     return ", ".join(f"{code} ({_some(who)})" for code, who in by_code.items() if code != "0")

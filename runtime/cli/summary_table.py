@@ -7,11 +7,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runtime.cli.summary import Summary, headline, tables
+from runtime.cli.summary import Summary, as_text, headline, tables
+
+NARROW = 80
 
 
 def print_summary(summary: Summary, console: Console) -> None:
-    """Print headline and tables."""
+    """Print headline and tables; on a narrow terminal without cutting the columns."""
+    if console.width < NARROW:
+        console.print(Text(as_text(summary)), end="", soft_wrap=True)
+        return
     console.print(Text(headline(summary), style="bold red" if summary.code else "bold green"))
     for table in tables(summary):
         console.print()

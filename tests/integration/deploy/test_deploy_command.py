@@ -159,6 +159,17 @@ def test_ctrl_c_stops_in_order(start: Any, describe: Any) -> None:
     assert "Traceback" not in err
 
 
+def test_a_terminated_run_says_so_in_its_exit_code_and_its_summary(
+    start: Any, describe: Any
+) -> None:
+    process = start("--format", "json", describe(PRINTS_FOREVER))
+    begun(process)
+    process.send_signal(signal.SIGTERM)
+    code, out, err = ended(process)
+    assert (code, json.loads(out.splitlines()[-1])["code"]) == (143, 143)
+    assert "gcm-deploy: stopping on SIGTERM" in err
+
+
 def test_ctrl_c_twice_ends_at_once_what_does_not_want_to(start: Any, describe: Any) -> None:
     process = start(describe(DEAF))
     begun(process)

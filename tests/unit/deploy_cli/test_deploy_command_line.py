@@ -22,7 +22,7 @@ def test_the_options_have_defaults() -> None:
     assert (options.descriptor, options.settings, options.arguments) == ("grid.xml", {}, ())
     assert (options.dry_run, options.show_variables, options.quiet) == (False, False, False)
     assert (options.format, options.progress) == (Format.TEXT, Progress.AUTO)
-    assert (options.tag_output, options.output_dir, options.export_adl) == (False, "", "")
+    assert (options.tag_output, options.output_dir) == (False, "")
     assert options.timeout == 60.0
 
 

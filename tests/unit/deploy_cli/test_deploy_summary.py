@@ -58,15 +58,15 @@ direct         3          20               0
     )
 
 
-def test_failed_and_unknown_ranks_are_counted_and_the_first_is_named(plan: Plan) -> None:
+def test_failed_and_stopped_ranks_are_counted_and_the_first_is_named(plan: Plan) -> None:
     text = as_text(ended(plan(MIXED), {"0:0:0": 0, "0:0:1": 137}, code=137))
     assert text.splitlines() == [
         "test: exit code 137; 4 ranks in 2 clusters; 3.1 s, of which 0.5 s to start",
         "",
         "cluster  name        runs on        application  ranks  seconds  exit codes",
         "0:0      lyon/rhone  n1 and 2 more  application      3      2.1  "
-        "137 (0:0:1), unknown (0:0:2)",
-        "0:1      lyon/saone  gate           application      1        -  unknown",
+        "137 (0:0:1), stopped (0:0:2)",
+        "0:1      lyon/saone  gate           application      1        -  stopped",
     ]
 
 
@@ -110,6 +110,20 @@ def test_a_terminal_gets_the_same_as_tables(plan: Plan) -> None:
     assert text.startswith("test: exit code 2; 4 ranks in 2 clusters")
     assert "lyon/rhone" in text
     assert "2 (0:0:1)" in text
+
+
+def test_a_narrow_terminal_gets_plain_text(plan: Plan) -> None:
+    shown = io.StringIO()
+    summary = ended(plan(MIXED), {"0:0:1": 2}, code=2)
+    print_summary(summary, Console(file=shown, width=79, color_system=None))
+    assert shown.getvalue() == as_text(summary)
+
+
+def test_many_routes_are_summed_up(plan: Plan) -> None:
+    traffic = tuple(Traffic(f"route {number}", 1, 10, 100) for number in range(30))
+    lines = as_text(ended(plan(), {}, traffic=traffic)).splitlines()
+    assert lines[-2].split() == ["route", "23", "1", "10", "100"]
+    assert lines[-1].split() == ["6", "more", "6", "60", "600"]
 
 
 def test_a_history_measures_from_the_common_start_to_each_end(plan: Plan) -> None:
