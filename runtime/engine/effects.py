@@ -22,6 +22,7 @@ from runtime.engine.events import (
     PlaceClosed,
     PlaceLost,
     RankEnded,
+    RankHere,
     RankReady,
     Start,
     StepFailed,
@@ -271,7 +272,11 @@ class Executor:
                 self._say(cluster, *args)
             case "up":
                 place.is_up = True
+                if self._stopping:
+                    place.tell("stop")
                 self._post(StepUp(f"front-end:{cluster}"))
+            case "rank_here":
+                self._post(RankHere(*args))
             case "rank_ready":
                 self._facts[args[0]] = args[1]
                 self._post(RankReady(args[0]))

@@ -28,8 +28,15 @@ class StepFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class RankHere:
+    """A rank has found its front-end; its MPI may not have started yet."""
+
+    rank: str
+
+
+@dataclass(frozen=True, slots=True)
 class RankReady:
-    """A rank has reported to its front-end."""
+    """A rank has started its MPI and waits for all others."""
 
     rank: str
 
@@ -93,6 +100,7 @@ Event = (
     Begin
     | StepUp
     | StepFailed
+    | RankHere
     | RankReady
     | RankEnded
     | JobEnded

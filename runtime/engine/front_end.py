@@ -40,6 +40,7 @@ class FrontEnd:
         self._reactor = reactor
         self._ready: dict[str, Facts] = {}
         self._facts: list[Facts] = []
+        self._here: set[str] = set()
         self._ended: set[str] = set()
         self._job_over = False
         self._job_begun = False
@@ -68,10 +69,11 @@ class FrontEnd:
         self._over.wait()
         if self._gate is not None:
             self._gate.close()
+        # First, because who ends this process may not wait for the rest.
+        remove_segments(path for facts in self._facts for path in facts["segments"])
         if self._job is not None:
             self._job.stop()
             self._job.close()
-        remove_segments(path for facts in self._facts for path in facts["segments"])
         self._launcher.close()
 
     def _open_gate(self) -> bool:
@@ -145,8 +147,8 @@ class FrontEnd:
             self._reactor.later(LOOK_AGAIN, lambda: self._look_after(suspicions))
             return
         fault = GridError(
-            "a rank died before the application started; it is one of those that were not ready: "
-            + ", ".join(self._missing()),
+            "a rank died before the application started; never heard of: "
+            + (", ".join(self._unheard()) or "none, so it died while MPI started"),
             cause=self._job.last_lines,
             cure="The last lines of the ranks' stderr are below",
         )
@@ -182,7 +184,7 @@ class FrontEnd:
 
     def _what_happened(self, code: int) -> str:
         assert self._job is not None
-        missing = self._missing()
+        missing = self._unheard()
         when = "" if self._gate and self._gate.released else " before the application started"
         who = f"; never heard of: {', '.join(missing)}" if missing else ""
         return self._at_home(
@@ -209,7 +211,15 @@ class FrontEnd:
         names = [f"{told.cluster}:{number}" for number in range(ranks)]
         return [name for name in names if name not in self._ready]
 
+    def _unheard(self) -> list[str]:
+        return [name for name in self._missing() if name not in self._here]
+
     # --- ranks, on the reactor's thread -----------------------------------------------------------
+
+    def rank_here(self, rank: str) -> None:
+        """Pass on that a rank has come."""
+        self._here.add(rank)
+        self._tell("rank_here", rank)
 
     def rank_ready(self, rank: str, facts: Facts) -> None:
         """Take note of a rank, and tell once all are there."""

@@ -22,6 +22,10 @@ Facts = dict[str, Any]
 class Watcher(Protocol):
     """Who is told what ranks do; called on the reactor's thread, so it must not wait."""
 
+    def rank_here(self, rank: str) -> None:
+        """Know that a rank has come."""
+        ...
+
     def rank_ready(self, rank: str, facts: Facts) -> None:
         """Know that a rank has started its MPI and waits."""
         ...
@@ -83,6 +87,7 @@ class Gate:
         return came, sum(guest.channel.sent_bytes for guest in self._guests)
 
     def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
+        self._watcher.rank_here(name)
         self._guests.append(_Guest(self._reactor, connected, name, received, self._watcher))
 
 

@@ -20,6 +20,7 @@ from runtime.engine.events import (
     PlaceClosed,
     PlaceLost,
     RankEnded,
+    RankHere,
     RankReady,
     Show,
     Start,
@@ -76,6 +77,7 @@ class RunState:
     _blamed: str = ""
     _started: set[str] = field(default_factory=set)
     _up: set[str] = field(default_factory=set)
+    _here: set[str] = field(default_factory=set)
     _ready: set[str] = field(default_factory=set)
     _jobs: set[str] = field(default_factory=set)
     _assembly_runs: bool = False
@@ -96,7 +98,10 @@ class RunState:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Return what has been started but is not up yet: ranks by name, else steps."""
+        """Return what has been started but is not up yet: ranks by name, else steps.
+
+        When some ranks never reported, the others wait for them: only those are named.
+        """
         steps = [one for one in self.outline.steps if one in self._started - self._up]
         ranks = [
             rank
@@ -105,6 +110,7 @@ class RunState:
             for rank in names
             if rank not in self._ready
         ]
+        ranks = [rank for rank in ranks if rank not in self._here] or ranks
         others = [one for one in steps if not one.startswith(("ranks:", "handshake:"))]
         return tuple(f"rank {rank}" for rank in ranks) + tuple(others)
 
@@ -150,6 +156,10 @@ class RunState:
     def _step_failed(self, event: StepFailed) -> Iterable[Effect]:
         yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
         yield from self._fail(event.why, NEVER_STARTED)
+
+    def _rank_here(self, event: RankHere) -> Iterable[Effect]:
+        self._here.add(event.rank)
+        return ()
 
     def _rank_ready(self, event: RankReady) -> Iterable[Effect]:
         self._ready.add(event.rank)
@@ -313,6 +323,7 @@ _TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
     ((_S.PLANNED,), Halt, _R._interrupt_before),
     (_BEFORE, StepUp, _R._step_up),
     (_BEFORE, StepFailed, _R._step_failed),
+    (_BEFORE, RankHere, _R._rank_here),
     (_BEFORE, RankReady, _R._rank_ready),
     (_BEFORE, RankEnded, _R._too_early),
     (_BEFORE, JobEnded, _R._too_early),
@@ -326,6 +337,7 @@ _TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
     ((*_BEFORE, _S.RUNNING, _S.ENDING), Halt, _R._halt),
     ((_S.ENDING,), StepUp, _R._closing_step_done),
     ((_S.ENDING,), StepFailed, _R._closing_step_done),
+    ((_S.ENDING,), RankHere, _R._nothing),
     ((_S.ENDING,), RankReady, _R._nothing),
     ((_S.ENDING,), RankEnded, _R._late_rank),
     ((_S.ENDING,), JobEnded, _R._nothing),

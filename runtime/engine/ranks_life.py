@@ -1,0 +1,279 @@
+"""One life of the ranks of a cluster, from their start to the end of their native MPI."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from runtime.engine.configuration import Configuration
+from runtime.engine.gate import Facts, Gate
+from runtime.engine.ranks_job import RanksJob, Said
+from runtime.engine.room import write_key
+from runtime.engine.segments import remove_segments
+from runtime.errors import GridError
+from runtime.launchers.errors import WrongMpiexec
+from runtime.transport.channel import Channel, Relay
+from runtime.transport.credentials import Credentials
+from runtime.transport.reactor import Reactor
+
+HUSH = 2.0  # seconds in which the end of the job explains why a rank has gone
+LOOK_AGAIN = 1.0  # seconds between two looks at ranks that have not come yet
+ENOUGH = 2  # looks in which a rank has to be missing
+
+
+class RanksLife:
+    """Starts the ranks, gathers them, and tells the launcher what becomes of them.
+
+    `relay` says where messages of ranks for other codes go. `over` is called once the native MPI
+    has ended and everything that its ranks had said has been passed on. All methods but `close`
+    are for the reactor's thread.
+    """
+
+    def __init__(
+        self,
+        told: Configuration,
+        reactor: Reactor,
+        tell: Callable[..., None],
+        relay: Relay,
+        over: Callable[[], None],
+    ) -> None:
+        assert told.job is not None
+        self._told = told
+        self._ranks = told.job
+        self._reactor = reactor
+        self._tell = tell
+        self._relay = relay
+        self._over = over
+        self._ready: dict[str, Facts] = {}
+        self._facts: list[Facts] = []
+        self._here: set[str] = set()
+        self._ended: set[str] = set()
+        self._job = RanksJob(told.job, told.folder, self._said, self._job_ended)
+        self._gate: Gate | None = None
+        self._last: tuple[int, str] | None = None
+        self._stopping = False
+        self.has_begun = False
+        self.is_over = False
+
+    @property
+    def is_released(self) -> bool:
+        """Whether the program runs."""
+        return self._gate is not None and self._gate.released
+
+    def open(self) -> bool:
+        """Let ranks report; tell the launcher if they cannot."""
+        told = self._told
+        credentials = Credentials(told.secret, told.cluster)
+        try:
+            self._gate = Gate(
+                self._reactor, told.room, told.port, credentials, self, self._relay
+            )
+            write_key(told.room, self._gate.address, told.secret)
+        except GridError as fault:
+            self._fail("front-end", fault)
+            return False
+        except OSError as fault:
+            self._fail("front-end", GridError(f"ranks cannot be told where to report: {fault}"))
+            return False
+        return True
+
+    def start(self, before: RanksLife | None = None) -> None:
+        """Start the ranks; what is left of the life `before` goes first."""
+        self.has_begun = True
+        threading.Thread(
+            target=self._start_job, args=(before,), name="starting ranks", daemon=True
+        ).start()
+
+    def go(self, answers: dict[str, Any]) -> None:
+        """Let the program run."""
+        if self._gate is not None:
+            self._gate.release(answers)
+
+    def find(self, rank: str) -> Channel | None:
+        """Return the way to a rank; None if it is not there."""
+        return self._gate.find(rank) if self._gate is not None else None
+
+    def ask_to_end(self) -> None:
+        """Ask every rank to end."""
+        self._stopping = True
+        if self._gate is not None:
+            self._gate.stop()
+
+    def kill(self) -> None:
+        """End the ranks at once; that their job is over is told in any case."""
+        self._stopping = True
+        if self.has_begun and self._job.has_started and not self.is_over:
+            self._job.stop()
+        else:
+            self._job_ended(1, "")
+
+    def shut(self) -> None:
+        """Let no rank in any more."""
+        if self._gate is not None:
+            self._gate.close()
+
+    def close(self) -> None:
+        """End everything and let go; waits until that is so."""
+        self.shut()
+        self._job.stop()
+        self._job.close()
+        remove_segments(path for facts in self._facts for path in facts["segments"])
+
+    # --- the job ----------------------------------------------------------------------------------
+
+    def _start_job(self, before: RanksLife | None) -> None:
+        if before is not None:
+            before.close()
+        try:
+            self._job.start()
+        except GridError as fault:
+            self._fail("ranks", fault)
+        else:
+            self._reactor.later(LOOK_AGAIN, lambda: self._look_after(0))
+
+    def _look_after(self, suspicions: int) -> None:
+        """Count the ranks until all have come: one that dies early may go unnoticed."""
+        if self._stopping or self.is_over or not self._missing():
+            return
+        suspicions = suspicions + 1 if self._job.are_some_missing() else 0
+        if suspicions < ENOUGH:
+            self._reactor.later(LOOK_AGAIN, lambda: self._look_after(suspicions))
+            return
+        fault = GridError(
+            "a rank died before the application started; never heard of: "
+            + (", ".join(self._unheard()) or "none, so it died while MPI started"),
+            cause=self._job.last_lines,
+            cure="The last lines of the ranks' stderr are below",
+        )
+        self._fail("ranks", fault)
+
+    def _fail(self, step: str, fault: GridError) -> None:
+        self._tell("failed", f"{step}:{self._told.cluster}", self._at_home(fault))
+
+    def _at_home(self, fault: GridError) -> str:
+        """Return the message with the name of this cluster as its place."""
+        here = f"{self._told.path} on {os.uname().nodename}"
+        fault.place = here if fault.place in ("", "local") else f"{here} ({fault.place})"
+        return str(fault)
+
+    def _said(self, batch: list[Said]) -> None:
+        self._tell("said", batch)
+
+    def _job_ended(self, code: int, why: str) -> None:
+        self._reactor.soon(lambda: self._hear_them_out(code, why))
+
+    def _hear_them_out(self, code: int, why: str) -> None:
+        """Wait, not for long, until what the ranks had sent has been passed on."""
+        self._last = self._last or (code, why)
+        if self._gate is None or self._gate.is_empty:
+            self._job_is_over()
+        else:
+            self._reactor.later(HUSH, self._job_is_over)
+
+    def _job_is_over(self) -> None:
+        if self.is_over or self._last is None:
+            return
+        self.is_over = True
+        code, why = self._last
+        if self.is_released and not code and not self._stopping:
+            silent = sorted(set(self._ready) - self._ended)
+            if silent:
+                code, why = 1, self._left_behind(silent)
+        if not self.is_released or (code and not self._ended and not why):
+            why = why or self._what_happened(code)
+        self._tell("job_ended", code, why)
+        self._over()
+
+    def _what_happened(self, code: int) -> str:
+        missing = self._unheard()
+        when = "" if self.is_released else " before the application started"
+        who = f"; never heard of: {', '.join(missing)}" if missing else ""
+        return self._at_home(
+            GridError(
+                f"the ranks ended with code {code}{when}{who}",
+                cause=self._job.last_lines,
+                cure="The last lines of their stderr are below",
+            )
+        )
+
+    def _left_behind(self, ranks: list[str]) -> str:
+        return self._at_home(
+            GridError(
+                f"rank {', '.join(ranks)} ended without finalising MPI",
+                cause=self._job.last_lines,
+                cure="Let the program return instead of ending its process with os._exit",
+            )
+        )
+
+    def _missing(self) -> list[str]:
+        names = [f"{self._told.cluster}:{number}" for number in range(self._ranks.ranks)]
+        return [name for name in names if name not in self._ready]
+
+    def _unheard(self) -> list[str]:
+        return [name for name in self._missing() if name not in self._here]
+
+    # --- what the gate says -----------------------------------------------------------------------
+
+    def rank_here(self, rank: str) -> None:
+        """Pass on that a rank has come."""
+        self._here.add(rank)
+        self._tell("rank_here", rank)
+
+    def rank_ready(self, rank: str, facts: Facts) -> None:
+        """Take note of a rank, and tell once all are there."""
+        self._facts.append(facts)
+        if facts["size"] not in (None, self._ranks.ranks):
+            self._fail("ranks", _wrong(self._ranks.mpiexec, self._ranks.ranks, facts))
+            return
+        self._ready[rank] = facts
+        self._tell("rank_ready", rank, facts)
+        if not self._missing():
+            self._tell("ranks_up")
+
+    def rank_unable(self, rank: str, why: str, python: str) -> None:
+        """Tell why a rank cannot run."""
+        fault = GridError(
+            f"rank {rank} cannot start MPI: {why}",
+            cure=f"Install mpi4py and its MPI for {python}, or name another Python for the cluster",
+        )
+        self._fail("ranks", fault)
+
+    def rank_ended(self, rank: str, code: int, why: str) -> None:
+        """Pass on how a rank ended."""
+        self._ended.add(rank)
+        words = f"{self._told.path}: rank {rank} ended with {why}" if why else ""
+        self._tell("rank_ended", rank, code, words)
+
+    def rank_left(self, rank: str) -> None:
+        """Wait for the end of the job to say why, but not for long."""
+        if not self._stopping:
+            self._reactor.later(HUSH, lambda: self._still_silent(rank))
+
+    def all_left(self) -> None:
+        """Know that nothing more will be heard of any rank."""
+        self._job_is_over()
+
+    def _still_silent(self, rank: str) -> None:
+        if self.is_over or self._stopping:
+            return
+        if self.is_released:
+            self._ended.add(rank)
+            self._tell("rank_ended", rank, 1, self._left_behind([rank]))
+            return
+        fault = GridError(
+            f"rank {rank} died before the application started",
+            cause=self._job.last_lines,
+            cure="The last lines of the ranks' stderr are below",
+        )
+        self._fail("ranks", fault)
+
+
+def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:
+    return WrongMpiexec(
+        f"{mpiexec!r} started {ranks} ranks, but one believes to be {facts['rank']} of"
+        f" {facts['size']}: its mpi4py uses another MPI",
+        cause=str(facts["mpi"]),
+        cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",
+    )

@@ -1,0 +1,44 @@
+"""A program of its own that deploys a descriptor, so that a test can interrupt or kill it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from gcm.documents import Diagnostics
+from runtime.deployment import Surroundings, make_plan, read_descriptor
+from runtime.engine.launch import Interrupts, deploy
+
+
+class Printer:
+    """Prints what happens, so that the test knows when to strike."""
+
+    def state(self, path: str, state: str, detail: str = "") -> None:
+        """Say when the application runs, and nothing else."""
+        if state == "running":
+            print("running", path, flush=True)
+
+    def line(self, identifier: str, stream: str, text: str) -> None:
+        """Print a line."""
+        print(identifier, stream, text, flush=True)
+
+
+def main() -> int:
+    """Deploy the descriptor named on the command line."""
+    folder, name = os.path.split(os.path.abspath(sys.argv[1]))
+    surroundings = Surroundings(folder, environment=os.environ, python=sys.executable)
+    found = Diagnostics()
+    deployment = read_descriptor(
+        os.path.join(folder, name), surroundings=surroundings, diagnostics=found
+    )
+    assert deployment is not None, [str(one) for one in found]
+    interrupts = Interrupts()
+    signal.signal(signal.SIGINT, interrupts.press)
+    outcome = deploy(make_plan(deployment), Printer(), interrupts=interrupts)
+    print("\n".join(outcome.errors), file=sys.stderr)
+    return outcome.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""Ctrl-C once and twice, a killed launcher, a stop from Python: nothing stays but what was said."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from runtime.engine.run_state import State
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Bench
+
+pytestmark = pytest.mark.mpi
+
+ALONE = Path(__file__).with_name("deploy_alone.py")
+ROOT = Path(__file__).parents[2]
+TWO = (
+    '<site name="s"><cluster name="a">{mpi}</cluster></site>'
+    '<site name="t"><cluster name="b">{mpi}</cluster></site>'
+)
+POLITE = (
+    "import signal, sys, time\n"
+    "def bye(*_): print('told to end', flush=True); sys.exit(0)\n"
+    "signal.signal(signal.SIGTERM, bye)\nprint('up', flush=True)\ntime.sleep(1000)\n"
+)
+STUBBORN = (
+    "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "print('up', flush=True)\ntime.sleep(1000)\n"
+)
+
+
+@contextmanager
+def running(bench: Bench, program: str, ranks: int = 4) -> Iterator[subprocess.Popen[str]]:
+    """A deployment in a process of its own, once all its ranks have said `up`."""
+    bench.plan(program, grid=TWO)
+    process = subprocess.Popen(
+        [sys.executable, str(ALONE), str(bench.folder / "test.xml")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout is not None
+    try:
+        up = 0
+        while up < ranks:
+            line = process.stdout.readline()
+            assert line, process.communicate()
+            up += line.endswith("stdout up\n")
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_ctrl_c_ends_the_ranks_in_order_and_their_last_words_arrive(bench: Bench) -> None:
+    with running(bench, POLITE) as process:
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=20)
+        assert process.returncode == 130, errors
+        assert output.count("told to end") == 4
+    assert bench.left() == []
+
+
+def test_ranks_that_do_not_listen_are_killed_after_a_while(bench: Bench) -> None:
+    with running(bench, STUBBORN) as process:
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert 1.5 < time.monotonic() - began < 10
+    assert bench.left() == []
+
+
+def test_the_second_ctrl_c_does_not_wait_for_anybody(bench: Bench) -> None:
+    with running(bench, STUBBORN) as process:
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        time.sleep(0.3)  # two signals at once would be one
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert time.monotonic() - began < 2.5
+
+
+def test_everything_is_gone_within_five_seconds_of_a_killed_launcher(bench: Bench) -> None:
+    with running(bench, STUBBORN) as process:
+        process.kill()
+        process.communicate()
+        assert bench.wait_until_gone(5.0) == []
+
+
+def test_an_interrupt_while_it_starts_leaves_nothing(bench: Bench) -> None:
+    with bench.machine(bench.plan(POLITE, grid=TWO)) as machine:
+        machine.interrupt()
+        assert machine.wait(30).exit_code == 130
+    assert bench.left() == []
+
+
+def test_leaving_the_block_of_a_machine_stops_it(bench: Bench) -> None:
+    up = threading.Semaphore(0)
+
+    def count(_identifier: str, text: str) -> None:
+        if text == "up":
+            up.release()
+
+    bench.recorder.on_line = count
+    with bench.machine(bench.plan(POLITE)) as machine:
+        assert up.acquire(timeout=60)
+        assert up.acquire(timeout=60)
+        assert machine.state is State.RUNNING
+    assert machine.wait(0).exit_code == 0
+    assert bench.recorder.said_by("0:0:1") == ["up", "told to end"]
+
+
+def test_nothing_of_a_flood_of_lines_is_lost_and_each_rank_keeps_its_order(bench: Bench) -> None:
+    program = "for i in range(20000): print(i, 'x' * (i % 97))\n"
+    outcome = bench.deploy(bench.plan(program, grid=TWO))
+    assert outcome.exit_code == 0
+    expected = [f"{i} {'x' * (i % 97)}" for i in range(20000)]
+    for rank in ("0:0:0", "0:0:1", "1:0:0", "1:0:1"):
+        assert bench.recorder.said_by(rank) == expected
