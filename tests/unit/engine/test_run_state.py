@@ -1,0 +1,326 @@
+"""The machine of a run, told as scripts: what happens (>), and what it leads to, line by line."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import textwrap
+
+import pytest
+
+from runtime.engine import events
+from runtime.engine.events import Begin, Effect, Event, Finish, Go, Kill, Show, Start, Stop
+from runtime.engine.outline import Outline
+from runtime.engine.run_state import TRANSITIONS, IllegalEvent, Patience, RunState, State
+
+PATIENCE = Patience(start=100, settle=5, grace=6)
+
+
+def outline(*clusters: str, closing: tuple[str, ...] = (), has_assembly: bool = False) -> Outline:
+    """Clusters of two ranks each: front-ends, then ranks, then one handshake, then the start."""
+    steps: dict[str, frozenset[str]] = {f"front-end:{one}": frozenset() for one in clusters}
+    steps |= {f"ranks:{one}": frozenset({f"front-end:{one}"}) for one in clusters}
+    steps["handshake:grid"] = frozenset(f"ranks:{one}" for one in clusters)
+    steps["start"] = frozenset({"handshake:grid"})
+    ranks = {one: (f"{one}:0", f"{one}:1") for one in clusters}
+    return Outline(
+        steps=steps,
+        start="start",
+        places={f"front-end:{one}": one for one in clusters},
+        ranks=ranks,
+        paths={step: f"/{step.partition(':')[2]}" for step in (*steps, *closing)},
+        rank_paths={rank: f"/{rank}" for names in ranks.values() for rank in names},
+        closing=closing,
+        has_assembly=has_assembly,
+    )
+
+
+def read(line: str) -> tuple[float | None, Event]:
+    """Read `> RankEnded 0:0:1 7` or `> at 100 Tick`."""
+    words = shlex.split(line.removeprefix(">"))
+    now = None
+    if words[0] == "at":
+        now, words = float(words[1]), words[2:]
+    kind = getattr(events, words[0])
+    types = [one.type for one in dataclasses.fields(kind)]
+    given = [
+        int(word) if kind == "int" else word for word, kind in zip(words[1:], types, strict=False)
+    ]
+    return now, kind(*given)
+
+
+def write(effect: Effect) -> str:
+    match effect:
+        case Show(path, state, detail):
+            return f"{path} is {state} {detail}".rstrip()
+        case Start(step):
+            return f"start {step}"
+        case Finish(code):
+            return f"finish {code}"
+        case Go() | Stop() | Kill():
+            return type(effect).__name__.lower()
+
+
+def play(machine: RunState, script: str) -> None:
+    """Let a script happen; every event has to lead to exactly the lines below it."""
+    now, told, expected = 0.0, "", list[str]()
+    lines = textwrap.dedent(script).strip().splitlines()
+    trace: list[str] = []
+    for line in lines:
+        expected.append(line.strip())
+        if not line.startswith(">"):
+            continue
+        at, event = read(line)
+        now = now if at is None else at
+        told = line.strip()
+        trace += [told, *map(write, machine.handle(event, now))]
+    assert trace == expected
+
+
+UP = """
+    > Begin
+    /0:0 is starting front-end
+    start front-end:0:0
+    /1:0 is starting front-end
+    start front-end:1:0
+    > StepUp front-end:1:0
+    /1:0 is up front-end
+    /1:0 is starting ranks
+    start ranks:1:0
+    > StepUp front-end:0:0
+    /0:0 is up front-end
+    /0:0 is starting ranks
+    start ranks:0:0
+    > RankHere 0:0:0
+    > RankReady 0:0:0
+    /0:0:0 is ready
+    > StepUp ranks:0:0
+    /0:0 is up ranks
+    > StepUp ranks:1:0
+    /1:0 is up ranks
+    /grid is starting handshake
+    start handshake:grid
+    > StepUp handshake:grid
+    /grid is up handshake
+    go
+    /0:0:0 is running
+    /0:0:1 is running
+    /1:0:0 is running
+    /1:0:1 is running
+"""
+
+
+@pytest.fixture
+def started() -> RunState:
+    machine = RunState(outline("0:0", "1:0"), PATIENCE)
+    play(machine, UP)
+    assert machine.state is State.RUNNING
+    assert machine.deadline is None
+    return machine
+
+
+def test_a_run_that_goes_well(started: RunState) -> None:
+    play(
+        started,
+        """
+        > RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        > JobEnded 0:0 0
+        /0:0 is done exit code 0
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 0
+        """,
+    )
+    assert started.state is State.DONE
+    assert started.errors == []
+    assert started.codes == {"0:0:0": 0}
+
+
+def test_states_follow_each_other_and_the_start_has_a_deadline() -> None:
+    machine = RunState(outline("0:0"), PATIENCE)
+    seen = [machine.state]
+    for event in ("Begin", "StepUp front-end:0:0", "StepUp ranks:0:0", "StepUp handshake:grid"):
+        machine.handle(read(event)[1], 7.0)
+        seen.append(machine.state)
+    assert seen == [
+        State.PLANNED,
+        State.STARTING,
+        State.HANDSHAKING,
+        State.HANDSHAKING,
+        State.RUNNING,
+    ]
+
+
+def test_files_come_home_before_the_places_close() -> None:
+    machine = RunState(outline("0:0", "1:0", closing=("fetch:0:0", "fetch:1:0")), PATIENCE)
+    play(machine, UP)
+    play(
+        machine,
+        """
+        > JobEnded 0:0 0
+        /0:0 is done exit code 0
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        start fetch:0:0
+        start fetch:1:0
+        > StepUp fetch:1:0
+        > StepFailed fetch:0:0 'no such file'
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 1
+        """,
+    )
+    assert machine.errors == ["no such file"]
+
+
+def test_the_first_bad_code_counts_and_the_others_get_a_while_to_end(started: RunState) -> None:
+    play(
+        started,
+        """
+        > at 50 RankEnded 1:0:1 7 why
+        /1:0:1 is failed exit code 7
+        > at 51 RankEnded 1:0:0 9
+        /1:0:0 is failed exit code 9
+        > at 51 JobEnded 1:0 9
+        /1:0 is failed exit code 9
+        > at 54.9 Tick
+        > at 55 Tick
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 7
+        """,
+    )
+    assert started.errors == [
+        "why",
+        "1:0:1 ended with code 7, and what was left (0:0) did not end within 5 s and was stopped",
+    ]
+
+
+def test_a_step_that_fails_stops_everything_with_code_3() -> None:
+    machine = RunState(outline("0:0", "1:0"), PATIENCE)
+    machine.handle(Begin(), 0.0)
+    play(
+        machine,
+        """
+        > StepFailed front-end:0:0 'unknown host'
+        /0:0 is failed front-end
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > StepUp front-end:1:0
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 3
+        """,
+    )
+    assert machine.errors == ["unknown host"]
+    assert machine.state is State.FAILED
+
+
+def test_ranks_that_never_come_are_named_when_the_time_is_up() -> None:
+    machine = RunState(outline("0:0"), PATIENCE)
+    for event in ("Begin", "StepUp front-end:0:0", "RankHere 0:0:0"):
+        machine.handle(read(event)[1], 0.0)
+    assert machine.deadline == 100
+    assert machine.missing == ("rank 0:0:1",)
+    play(machine, "> at 99.9 Tick\n> at 100 Tick\nstop\n> PlaceClosed 0:0\n/0:0 is ended\nfinish 3")
+    assert machine.errors == [
+        "not everything was up within 100 s; still missing: rank 0:0:1. Look at the output above, "
+        "or allow more time with the option start-timeout"
+    ]
+
+
+@pytest.mark.parametrize("event", ["RankEnded 0:0:0 4", "JobEnded 0:0 4"])
+def test_what_ends_before_the_application_runs_fails_the_run(event: str) -> None:
+    machine = RunState(outline("0:0"), PATIENCE)
+    for before in ("Begin", "StepUp front-end:0:0"):
+        machine.handle(read(before)[1], 0.0)
+    effects = machine.handle(read(event)[1], 0.0)
+    assert effects[-1] == Stop()
+    assert machine.errors[0].startswith("0:0")
+    assert "4" in machine.errors[0]
+    assert machine.handle(events.PlaceClosed("0:0"), 0.0)[-1] == Finish(3)
+
+
+def test_a_lost_place_ends_the_run_and_is_not_waited_for(started: RunState) -> None:
+    play(
+        started,
+        """
+        > PlaceLost 0:0 'connection broke'
+        /0:0 is lost
+        stop
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 1
+        """,
+    )
+    assert started.errors == ["connection broke"]
+
+
+def test_ctrl_c_once_stops_twice_kills_and_the_third_changes_nothing(started: RunState) -> None:
+    play(
+        started,
+        """
+        > at 10 Interrupt
+        stop
+        > Interrupt
+        kill
+        > Interrupt
+        > RankEnded 0:0:0 143
+        /0:0:0 is done exit code 143
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 130
+        """,
+    )
+
+
+def test_what_does_not_end_in_order_is_killed(started: RunState) -> None:
+    play(started, "> at 10 Halt\nstop\n> at 15.9 Tick\n> at 16 Tick\nkill\n> at 30 Tick")
+    assert started.deadline is None
+
+
+def test_a_run_can_be_given_up_before_it_begins() -> None:
+    machine = RunState(outline("0:0"), PATIENCE)
+    assert machine.handle(events.Interrupt(), 0.0) == [Finish(130)]
+
+
+def test_a_run_with_an_assembly_waits_for_it_too() -> None:
+    machine = RunState(outline("0:0", "1:0", has_assembly=True), PATIENCE)
+    play(machine, UP)
+    play(
+        machine,
+        """
+        > JobEnded 0:0 0
+        /0:0 is done exit code 0
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        > AssemblyEnded 0
+        stop
+        """,
+    )
+
+
+def test_an_event_that_cannot_happen_is_refused_and_changes_nothing(started: RunState) -> None:
+    before = dataclasses.asdict(started)
+    with pytest.raises(IllegalEvent, match="Begin cannot happen while running"):
+        started.handle(Begin(), 99.0)
+    assert dataclasses.asdict(started) == before
+
+
+def test_nothing_can_happen_once_a_run_is_over() -> None:
+    assert not [pair for pair in TRANSITIONS if pair[0] in (State.DONE, State.FAILED)]
