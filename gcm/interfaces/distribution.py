@@ -80,10 +80,14 @@ class OperationDispatch:
         "_unicast",
         "is_broadcast",
         "is_redistributing",
+        "lists_results",
     )
 
     is_broadcast: bool
     """Whether every call goes to every server with the arguments as they are."""
+
+    lists_results: bool
+    """Whether the caller gets the plain list of the results."""
 
     def __init__(self, operation: Operation) -> None:
         kinds = _ParameterKind
@@ -105,6 +109,9 @@ class OperationDispatch:
         )
         self._unicast = _unicast_label(operation)
         self.is_redistributing = is_redistributing(operation)
+        self.lists_results = not (
+            operation.returns_nothing or self.is_redistributing or operation.reduction
+        )
         self.is_broadcast = not self._unicast and all(
             one.distribution.is_whole for one in parameters
         )
@@ -148,12 +155,13 @@ class OperationDispatch:
         their component, and then pass through as they are. Raises DispatchError when the results
         cannot be reduced.
         """
+        if self.lists_results:
+            return list(results)
         if self._operation.returns_nothing:
             return None
         if self.is_redistributing:
             return self._reduce_blocks(results, inside)
-        if self._operation.reduction is None:
-            return list(results)
+        assert self._operation.reduction is not None
         return self._operation.reduction(results)
 
     def _reduce_blocks(self, results: Sequence[Any], inside: bool) -> Any:

@@ -3,72 +3,86 @@
 Passive components are called one after the other in the thread of the caller. If one of them waits
 for something that only a later call can bring about, such as the round of a gathercast that all of
 them take part in, that call must not come too late. So whoever begins to wait first hands on what
-the multicasts of its thread have not called yet.
+the multicasts of its thread have not called yet. It finds them on its own stack, so that a
+multicast in which nobody waits pays next to nothing for it.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from threading import Thread
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gcm.interfaces.future import Future, fulfil
 
+if TYPE_CHECKING:
+    from gcm.components.model import Component
+
 Item = TypeVar("Item")
-Outcome = TypeVar("Outcome")
+
+LOOP_FILE = "<multicast of "
+"""How the file name of the loops begins that `hand_on_the_rest` looks for.
+
+Such a loop takes its calls from the iterator `gcm_items`, keeps the futures of those that it handed
+on in the list `gcm_handed`, and knows an `Elsewhere` as `gcm_elsewhere`.
+"""
+
+GoOn = tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]]
+"""A function and the arguments with which it makes the calls that are left."""
 
 
-class Rest(Generic[Item, Outcome]):
-    """The calls of one multicast that were not made yet.
+class Elsewhere:
+    """Where a loop hands on its calls: `gcm_elsewhere` in its frame.
 
-    Iterating over `items` makes them; `go_on` makes those that were handed on, and its outcome
-    comes from `taken_over`.
+    `how` is given the frame of the loop and the list of calls that are left, and tells what makes
+    them. What is made elsewhere counts as inside the `owner` of the multicast.
     """
 
-    __slots__ = ("_go_on", "_taken", "items")
+    __slots__ = ("_operation", "_owner", "how")
 
-    def __init__(self, items: Iterable[Item], go_on: Callable[[list[Item]], Outcome]) -> None:
-        self.items = iter(items)
-        self._go_on = go_on
-        self._taken: Future[Outcome] | None = None
+    def __init__(
+        self, owner: Component, operation: str, how: Callable[[FrameType, list[Any]], GoOn]
+    ) -> None:
+        self._owner = owner
+        self._operation = operation
+        self.how = how
 
-    def hand_on(self) -> None:
-        """Let another thread make the calls that are left, if there are any."""
-        left = list(self.items)
+    def hand_on(self, frame: FrameType) -> None:
+        """Make the calls that are left in another thread; the future goes to `gcm_handed`."""
+        left = list(frame.f_locals["gcm_items"])
         if left:
-            self._taken = Future("the rest of a multicast")
-            threading.Thread(
-                target=fulfil, args=(self._taken, self._go_on, (left,), {}), name="multicast"
-            ).start()
-
-    def taken_over(self) -> Outcome | None:
-        """Wait for the calls that were handed on and return their outcome; None without any."""
-        return None if self._taken is None else self._taken.result()
+            future: Future[Any] = Future(f"the rest of '{self._operation}' of {self._owner.path}")
+            frame.f_locals["gcm_handed"].append(future)
+            work = (future, self._owner, self._operation, *self.how(frame, left))
+            Thread(target=_fulfil, args=work, name="multicast").start()
 
 
-class _Running(threading.local):
-    """The multicasts that are under way in each thread, the innermost last."""
+def _fulfil(future: Future[Any], *work: Any) -> None:
+    from gcm.interfaces.stacks import inside  # which lets every wait hand on the rest
 
-    def __init__(self) -> None:
-        self.rests: list[Rest[Any, Any]] = []
-
-
-_running = _Running()
+    fulfil(future, inside, work, {})
 
 
-def begin(items: Iterable[Item], go_on: Callable[[list[Item]], Outcome]) -> Rest[Item, Outcome]:
-    """Note that this thread begins to make the calls of `items`; `end` has to follow."""
-    rest = Rest(items, go_on)
-    _running.rests.append(rest)
-    return rest
-
-
-def end() -> None:
-    """Note that this thread has made the calls of its innermost multicast."""
-    _running.rests.pop()
+def make_each(
+    gcm_items: Iterator[Item],
+    gcm_handed: list[Future[Any]],  # noqa: ARG001 - for `hand_on_the_rest`
+    gcm_elsewhere: Elsewhere,  # noqa: ARG001 - likewise
+    call: Callable[[Item], None],
+) -> None:
+    """Make each call of `gcm_items`, unless it is handed on before its turn."""
+    for item in gcm_items:
+        call(item)
 
 
 def hand_on_the_rest() -> None:
     """Let others make the calls that this thread cannot make while it waits."""
-    for rest in _running.rests:
-        rest.hand_on()
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        code = frame.f_code
+        if code is make_each.__code__ or code.co_filename.startswith(LOOP_FILE):
+            elsewhere = frame.f_locals.get("gcm_elsewhere")
+            if elsewhere is not None:  # else this frame is only around the loop
+                elsewhere.hand_on(frame)
+        frame = frame.f_back

@@ -5,17 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from gcm.errors import DispatchError, MulticastError
+from gcm.interfaces.broadcast import broadcast_port
 from gcm.interfaces.distribution import Call, OperationDispatch, dispatch_of
 from gcm.interfaces.future import Future
-from gcm.interfaces.going_on import Rest, begin, end
+from gcm.interfaces.going_on import Elsewhere, make_each
 from gcm.interfaces.parallel import assembled
-from gcm.interfaces.signature import signature_of
-from gcm.interfaces.spelling import compiled, spelled, unused
-from gcm.interfaces.stacks import inside
 from gcm.interfaces.stub import Stub
 from gcm.invocation import is_asynchronous, submit_to
 
@@ -23,8 +20,6 @@ if TYPE_CHECKING:
     from gcm.interfaces.interface import ClientInterface
 
 Port = Callable[..., Any]
-Item = TypeVar("Item")
-T = TypeVar("T")
 
 
 def dispatcher(
@@ -43,63 +38,8 @@ def dispatcher(
     ports = [getattr(stub, operation) for _, stub in pairs]
     cast = _Cast(client, operation, dispatch, [path for path, _ in pairs], ports)
     if dispatch.is_broadcast and not any(is_asynchronous(port) for port in ports):
-        return _broadcast_of(signature, operation)(ports, cast.begin, cast.finish)
+        return broadcast_port(client, operation, ports, cast.fail)
     return cast.spread
-
-
-@cache
-def _broadcast_of(interface: Any, operation: str) -> Callable[..., Port]:
-    """Return what makes the port of a broadcast: a loop that is written out for its parameters.
-
-    So each call costs what a plain one costs; to pack the arguments and unpack them again for each
-    server would cost as much once more.
-    """
-    declared = signature_of(interface).operations[operation]
-    heads, hands = spelled(declared)
-    port, results, failures, error, ports, begin, rest, left, finish, call = (
-        unused(name, declared)
-        for name in (
-            "port", "results", "failures", "error", "ports", "begin", "rest", "left", "finish",
-            "call",
-        )
-    )  # fmt: skip
-    source = f"""\
-def make({ports}, {begin}, {finish}):
-    def {call}({left}, {heads}):
-        {rest} = {begin}({left}, lambda {left}: {call}({left}, {hands}))
-        {results} = []
-        {failures} = {{}}
-        try:
-            for {port} in {rest}.items:
-                try:
-                    {results}.append({port}({hands}))
-                except Exception as {error}:
-                    {failures}[len({results})] = {error}
-                    {results}.append(None)
-        finally:
-            end()
-        return joined({rest}, {results}, {failures})
-    def {operation}({heads}):
-        return {finish}(*{call}({ports}, {hands}))
-    return {operation}
-"""
-    file = f"<broadcast of {interface.__module__}.{interface.__qualname__}.{operation}>"
-    return compiled(source, file, end=end, joined=_joined)["make"]
-
-
-Outcome = tuple[list[Any], dict[int, BaseException]]
-"""The result of each call, None for a failed one, and the failures by the number of the call."""
-
-
-def _joined(
-    rest: Rest[Port, Outcome], results: list[Any], failures: dict[int, BaseException]
-) -> Outcome:
-    """Return the outcome of all calls: those made here, then those that were handed on."""
-    taken = rest.taken_over()
-    if taken is not None:
-        failures.update((len(results) + n, error) for n, error in taken[1].items())
-        results += taken[0]
-    return results, failures
 
 
 class _Cast:
@@ -123,11 +63,9 @@ class _Cast:
         self._rng = client.rng or random.Random()
         self._turn = 0
 
-    def finish(self, results: list[Any], failures: dict[int, BaseException]) -> Any:
-        """Return what the caller of a broadcast gets, or report every failure."""
-        if failures:
-            self._fail([Call(n, (), {}) for n in range(len(results))], results, failures)
-        return self._dispatch.reduce(results)
+    def fail(self, results: list[Any], failures: dict[int, BaseException]) -> None:
+        """Report the failures of a broadcast."""
+        self._fail([Call(n, (), {}) for n in range(len(results))], results, failures)
 
     def spread(self, *args: Any, **kwargs: Any) -> Any:
         """Work out who gets what, send it all off, and wait for everybody."""
@@ -152,22 +90,23 @@ class _Cast:
             self._fail(calls, results, failures)
         return self._dispatch.reduce(results, inside=self._client.internal)
 
-    def begin(self, items: Iterable[Item], go_on: Callable[[list[Item]], T]) -> Rest[Item, T]:
-        """Begin to make calls in this thread; what is handed on counts as inside the client."""
-        owner, operation = self._client.owner, self._operation
-        return begin(items, lambda left: inside(owner, operation, go_on, (left,), {}))
-
     def _call_here(self, calls: Sequence[tuple[int, Call]]) -> dict[int, Future[Any]]:
         """Call passive components one after the other, as long as none of them has to wait."""
-        rest = self.begin(calls, self._call_here)
         futures: dict[int, Future[Any]] = {}
-        try:
-            for n, call in rest.items:
-                args, kwargs = assembled(call.args, call.kwargs)
-                futures[n] = _sent(self._ports[call.server], args, kwargs)
-        finally:
-            end()
-        return futures | (rest.taken_over() or {})
+
+        def make(numbered: tuple[int, Call]) -> None:
+            n, call = numbered
+            args, kwargs = assembled(call.args, call.kwargs)
+            futures[n] = _sent(self._ports[call.server], args, kwargs)
+
+        handed: list[Future[dict[int, Future[Any]]]] = []
+        elsewhere = Elsewhere(
+            self._client.owner, self._operation, lambda _, left: (self._call_here, (left,), {})
+        )
+        make_each(iter(calls), handed, elsewhere, make)
+        for future in handed:
+            futures |= future.result()
+        return futures
 
     def _calls(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Call]:
         turn, self._turn = self._turn, self._turn + 1

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Protocol
 
 import pytest
 
-from gcm import Cardinality, Component, one_to_one, provides, requires
+from gcm import Cardinality, Component, one_to_one, primitive, provides, requires
 from gcm.adl import Assembly
 from gcm.errors import MulticastError
-from gcm.interfaces.going_on import begin, end, hand_on_the_rest
+from gcm.interfaces.future import Future
+from gcm.interfaces.going_on import Elsewhere, hand_on_the_rest, make_each
 
 
 class Work(Protocol):
@@ -116,32 +117,87 @@ def test_a_component_with_such_a_multicast_under_way_can_be_stopped() -> None:
     assert results == [[5, 5, 5]] * 50  # type: ignore[comparison-overlap]  # a list at run time
 
 
+def elsewhere(made_there: list[Any]) -> Elsewhere:
+    def note(left: list[int]) -> None:
+        made_there.append((threading.current_thread().name, left))
+        if 13 in left:
+            raise RuntimeError(f"no {left}")
+
+    return Elsewhere(primitive(Collector), "put", lambda _, left: (note, (left,), {}))
+
+
 def test_nothing_is_handed_on_outside_a_multicast_or_after_its_last_call() -> None:
+    there: list[Any] = []
+    handed: list[Future[Any]] = []
     hand_on_the_rest()
-    rest = begin([1], lambda left: left)
-    assert list(rest.items) == [1]
-    hand_on_the_rest()
-    end()
-    assert rest.taken_over() is None
+    make_each(iter([1]), handed, elsewhere(there), lambda _: hand_on_the_rest())
+    assert (there, handed) == ([], [])
 
 
 def test_what_is_handed_on_is_exactly_what_was_left() -> None:
-    rest = begin([1, 2, 3], lambda left: (threading.current_thread().name, left))
-    assert next(rest.items) == 1
-    hand_on_the_rest()
-    hand_on_the_rest()
-    assert list(rest.items) == []
-    end()
-    assert rest.taken_over() == ("multicast", [2, 3])
+    here: list[int] = []
+    there: list[Any] = []
+    handed: list[Future[Any]] = []
+
+    def call(item: int) -> None:
+        here.append(item)
+        hand_on_the_rest()
+        hand_on_the_rest()
+
+    make_each(iter([1, 2, 3]), handed, elsewhere(there), call)
+    assert here == [1]
+    assert [future.result(10) for future in handed] == [None]
+    assert there == [("multicast", [2, 3])]
+    assert repr(handed[0]) == "<Future of the rest of 'put' of /collector: done>"
 
 
 def test_an_exception_of_what_was_handed_on_comes_back() -> None:
-    def fail(left: list[int]) -> None:
-        raise RuntimeError(f"no {left}")
+    handed: list[Future[Any]] = []
+    make_each(iter([1, 13]), handed, elsewhere([]), lambda _: hand_on_the_rest())
+    with pytest.raises(RuntimeError, match=r"no \[13\]"):
+        handed[0].result(10)
 
-    rest = begin([1, 2], fail)
-    next(rest.items)
-    hand_on_the_rest()
-    end()
-    with pytest.raises(RuntimeError, match=r"no \[2\]"):
-        rest.taken_over()
+
+class Options(Protocol):
+    def mixed(self, first: int, *rest: int, last: int = 0, **more: int) -> int: ...
+
+    def named(self, first: int, *, last: int) -> int: ...
+
+
+class OptionsOfAll(Protocol):
+    def mixed(self, first: int, *rest: int, last: int = 0, **more: int) -> list[int]: ...
+
+    def named(self, first: int, *, last: int) -> list[int]: ...
+
+
+@provides("options", Options)
+class Optional:
+    out: Annotated[Collect, requires()]
+
+    def mixed(self, first: int, *rest: int, last: int = 0, **more: int) -> Any:
+        return self.out.put(first + sum(rest) + last + sum(more.values()))
+
+    def named(self, first: int, *, last: int) -> Any:
+        return self.out.put(first - last)
+
+
+@provides("work", Work)
+class OptionalMaster:
+    workers: Annotated[OptionsOfAll, requires(cardinality=Cardinality.MULTICAST)]
+
+    def work(self, number: int) -> Any:
+        return [self.workers.mixed(number, 1, last=2, other=3), self.workers.named(number, last=1)]
+
+
+def test_calls_that_are_handed_on_get_all_their_arguments() -> None:
+    app = Assembly("app").serves("work", Work)
+    app.primitive("master", OptionalMaster).primitive("collector", Collector)
+    app.bind("this.work", "master.work")
+    for name in ("a", "b"):
+        app.primitive(name, Optional)
+        app.bind("master.workers", f"{name}.options").bind(f"{name}.out", "collector.put")
+    root = app.assemble()
+    root.start()
+    result: Any = root.stub("work", Work).work(4)
+    assert result == [[30, 30], [9, 9]]
+    root.stop()
