@@ -121,8 +121,8 @@ class Channel:
             try:
                 self._send(self._frame(CALL, number, invocation))
             except (NotSendable, FrameError) as error:
-                self._waiting.pop(number, None)
-                future.set_exception(error)
+                if self._waiting.pop(number, None) is not None:
+                    future.set_exception(error)
         return future
 
     def note(self, invocation: Invocation) -> None:

@@ -84,7 +84,9 @@ class Door:
         came.setblocking(False)
         if came.family != socket.AF_UNIX:
             came.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._visitors.add(_Visitor(self, came, str(where) if where else "this machine"))
+        visitor = _Visitor(self, came, str(where) if where else "this machine")
+        self._visitors.add(visitor)
+        visitor.begin()
         if len(self._visitors) >= MOST_STRANGERS:
             self._reactor.watch(self._socket.fileno(), 0, self._visited)
 
@@ -105,6 +107,9 @@ class _Visitor:
         self._to_send = self._greeting.begin()
         self._open = True
         self._timer = door._reactor.later(door._patience, self._too_slow)
+
+    def begin(self) -> None:
+        """Greet."""
         self._ready(WRITE)
 
     def leave(self) -> None:
@@ -144,7 +149,11 @@ class _Visitor:
             return
         if self._greeting.peer is not None and not self._to_send:
             self._let_go()
-            self._door._admitted(self._socket, self._greeting.peer, self._greeting.rest)
+            try:
+                self._door._admitted(self._socket, self._greeting.peer, self._greeting.rest)
+            except BaseException:
+                self._socket.close()
+                raise
             return
         events = READ | (WRITE if self._to_send else 0)
         self._door._reactor.watch(self._socket.fileno(), events, self._ready)

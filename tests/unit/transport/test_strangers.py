@@ -6,6 +6,7 @@ import os
 import pickle
 import queue
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from gcm.invocation import Invocation
+from runtime.transport import listening
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
@@ -192,6 +194,50 @@ def test_many_guests_can_be_in_the_handshake_at_one_time(house: House) -> None:
     guest.close()
     for stranger in strangers:
         stranger.close()
+
+
+def test_visitors_that_hang_up_at_once_do_not_use_up_the_room(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening, "MOST_STRANGERS", 5)
+    for _ in range(20):
+        stranger = house.connect()
+        # Closing with unread data waiting for no time at all resets the connection.
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        stranger.close()
+    guest = LeanChannel.dial(house.door.address, Credentials(SECRET, "guest"))
+    assert guest.call(Target("/a", "i", "hello")) is None
+    guest.close()
+
+
+def test_when_the_room_is_full_others_wait_until_somebody_leaves(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening, "MOST_STRANGERS", 2)
+    first, second = house.connect(), house.connect()
+    for stranger in (first, second):
+        assert len(stranger.recv(4096)) == 8 + NONCE
+    with house.connect() as third:
+        third.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            third.recv(4096)
+        first.close()
+        third.settimeout(LONG)
+        assert len(third.recv(4096)) == 8 + NONCE
+    second.close()
+
+
+def test_a_guest_that_cannot_be_received_is_sent_away(
+    reactor: Reactor, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(came: socket.socket, peer: str, received: bytes) -> None:
+        raise LookupError(f"no room for {peer}")
+
+    door = Door(reactor, "127.0.0.1:0", Credentials(SECRET, "house"), refuse)
+    connected, _, _ = dial(door.address, Credentials(SECRET, "guest"))
+    with connected:
+        assert rest_of(connected) == b""
+    assert "LookupError: no room for guest" in caplog.text
 
 
 def test_a_unix_door_removes_its_file(reactor: Reactor, tmp_path: Path) -> None:

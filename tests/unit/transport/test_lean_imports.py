@@ -1,0 +1,45 @@
+"""What a process pays for at its start: a rank imports little, a front-end nothing heavy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def imported(module: str) -> set[str]:
+    told = subprocess.run(
+        [sys.executable, "-S", "-c", f"import {module}, sys; print(*sys.modules)"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(told.stdout.split())
+
+
+def test_a_rank_imports_nothing_but_what_it_needs() -> None:
+    loaded = imported("runtime.transport.lean")
+    heavy = {"typing", "dataclasses", "threading", "logging", "inspect", "traceback", "random"}
+    assert not loaded & heavy
+    assert not {name for name in loaded if name.split(".")[0] == "gcm"}
+    assert {name for name in loaded if name.startswith("runtime")} == {
+        "runtime",
+        "runtime.errors",
+        "runtime.transport",
+        "runtime.transport.credentials",
+        "runtime.transport.errors",
+        "runtime.transport.frames",
+        "runtime.transport.lean",
+        "runtime.transport.messages",
+    }
+
+
+@pytest.mark.parametrize("module", ["runtime.hosting.host", "runtime.hosting.node"])
+def test_a_process_that_hosts_components_imports_nothing_heavy(module: str) -> None:
+    heavy = {"lxml", "numpy", "rich", "Pyro5", "mpi4py", "asyncio", "ssl", "multiprocessing"}
+    assert not imported(module) & heavy
