@@ -9,7 +9,7 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.engine.rank_link import CONTROL
 from runtime.engine.room import address_in, remove_key
-from runtime.transport.channel import Channel, Request
+from runtime.transport.channel import Channel, Relay, Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.listening import Door
@@ -42,6 +42,10 @@ class Watcher(Protocol):
         """Know that a rank has gone without a word."""
         ...
 
+    def all_left(self) -> None:
+        """Know that the last rank has gone."""
+        ...
+
 
 class Gate:
     """A door for ranks. They wait behind it until they are released all at once."""
@@ -53,12 +57,18 @@ class Gate:
         port: int | None,
         credentials: Credentials,
         watcher: Watcher,
+        *,
+        relay: Relay | None = None,
     ) -> None:
-        """Listen, on this host only if `port` is None; raises Unreachable."""
+        """Listen, on this host only if `port` is None; raises Unreachable.
+
+        `relay` says where what ranks send to others goes on.
+        """
         self._reactor = reactor
+        self._relay = relay
         self._room = room
         self._watcher = watcher
-        self._guests: list[_Guest] = []
+        self._guests: dict[str, _Guest] = {}
         self.released = False
         self._door = Door(reactor, address_in(room, "front-end", port), credentials, self._admit)
         self.address = _as_others_see(self._door.address)
@@ -67,12 +77,12 @@ class Gate:
         """Let every rank run, with what it is to know; nobody else is let in from now on."""
         self.released = True
         self.close()
-        for guest in self._guests:
+        for guest in self._guests.values():
             guest.release(answers.get(guest.name))
 
     def stop(self) -> None:
         """Ask every rank to end."""
-        for guest in self._guests:
+        for guest in self._guests.values():
             guest.stop()
 
     def close(self) -> None:
@@ -80,15 +90,32 @@ class Gate:
         self._door.close()
         remove_key(self._room)
 
+    def find(self, rank: str) -> Channel | None:
+        """Return the way to a rank; None if it is not here."""
+        guest = self._guests.get(rank)
+        return guest.channel if guest is not None else None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing more can come from any rank."""
+        return all(guest.channel.is_closed for guest in self._guests.values())
+
     @property
     def traffic(self) -> tuple[int, int]:
         """Return the bytes that came from the ranks and went to them."""
-        came = sum(guest.channel.received_bytes for guest in self._guests)
-        return came, sum(guest.channel.sent_bytes for guest in self._guests)
+        came = sum(guest.channel.received_bytes for guest in self._guests.values())
+        return came, sum(guest.channel.sent_bytes for guest in self._guests.values())
 
     def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
         self._watcher.rank_here(name)
-        self._guests.append(_Guest(self._reactor, connected, name, received, self._watcher))
+        guest = _Guest(self._reactor, connected, name, self._watcher, self._relay)
+        self._guests[name] = guest
+        guest.channel.when_closed(self._left)
+        guest.channel.open(received)
+
+    def _left(self, _: ChannelClosed) -> None:
+        if self.is_empty:
+            self._watcher.all_left()
 
 
 class _Guest:
@@ -99,16 +126,15 @@ class _Guest:
         reactor: Reactor,
         connected: socket.socket,
         name: str,
-        received: bytes,
         watcher: Watcher,
+        relay: Relay | None,
     ) -> None:
         self.name = name
         self._watcher = watcher
         self._waits: Future[Any] = Future(f"the start of {name}")
         self._ended = False
-        self.channel = Channel(reactor, SocketStream(connected), name, self._hear)
+        self.channel = Channel(reactor, SocketStream(connected), name, self._hear, relay=relay)
         self.channel.when_closed(self._gone)
-        self.channel.open(received)
 
     def release(self, answer: object) -> None:
         if not self._waits.done():
@@ -121,6 +147,8 @@ class _Guest:
             return  # it has ended by itself meanwhile
 
     def _hear(self, request: Request) -> Future[Any] | None:
+        if request.target.interface != CONTROL:
+            return None  # for a rank that is not here, or not any more
         args = request.invocation().args
         match request.target.operation:
             case "ready":

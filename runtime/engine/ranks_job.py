@@ -79,6 +79,11 @@ class RanksJob:
         alive = living_ranks(pid, f"--room {self._room}")
         return alive is not None and 0 < alive < self._job.ranks
 
+    @property
+    def has_started(self) -> bool:
+        """Whether there is anything to stop, and its end will be told."""
+        return self._process is not None
+
     def stop(self) -> None:
         """End all ranks at once."""
         if self._process is not None:

@@ -68,7 +68,7 @@ class RanksLife:
         credentials = Credentials(told.secret, told.cluster)
         try:
             self._gate = Gate(
-                self._reactor, told.room, told.port, credentials, self, self._relay
+                self._reactor, told.room, told.port, credentials, self, relay=self._relay
             )
             write_key(told.room, self._gate.address, told.secret)
         except GridError as fault:
@@ -117,9 +117,10 @@ class RanksLife:
     def close(self) -> None:
         """End everything and let go; waits until that is so."""
         self.shut()
+        # First, because who ends this process may not wait for the rest.
+        remove_segments(path for facts in self._facts for path in facts["segments"])
         self._job.stop()
         self._job.close()
-        remove_segments(path for facts in self._facts for path in facts["segments"])
 
     # --- the job ----------------------------------------------------------------------------------
 
@@ -130,6 +131,9 @@ class RanksLife:
             self._job.start()
         except GridError as fault:
             self._fail("ranks", fault)
+            return
+        if self.is_over:  # it was killed before there was anything to kill
+            self._job.stop()
         else:
             self._reactor.later(LOOK_AGAIN, lambda: self._look_after(0))
 
