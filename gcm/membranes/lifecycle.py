@@ -107,6 +107,7 @@ class LifeCycleController(Controller):
                 f"cannot start, {len(faults)} reason(s): " + "; ".join(faults),
                 component=self.component.path,
                 state=self._state,
+                cure="Nothing was started; mend this and start again",
             )
         _raise_all(rising)
 

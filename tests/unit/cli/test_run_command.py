@@ -117,7 +117,7 @@ def test_an_error_of_the_model_is_one_sentence(gcm: Gcm, single: Single) -> None
     assert code == 1
     assert err == (
         "gcm run: cannot start, 1 reason(s): /single: mandatory interface 'other' is not bound "
-        "[component /single, state stopped]\n"
+        "[component /single, state stopped]. Nothing was started; mend this and start again\n"
     )
 
 

@@ -150,7 +150,8 @@ def test_a_start_reports_every_unbound_mandatory_interface_of_the_whole_tree() -
         "cannot start, 3 reason(s): "
         "/box/near: mandatory interface 'next' is not bound; "
         "/box/inner/deep: mandatory interface 'next' is not bound; "
-        "/box: mandatory interface 'echo' is not bound [component /box, state stopped]"
+        "/box: mandatory interface 'echo' is not bound [component /box, state stopped]. "
+        "Nothing was started; mend this and start again"
     )
     assert {box.state, inner.state, *(part.state for part in box.children)} == {"stopped"}
 
@@ -359,7 +360,8 @@ def test_a_composite_with_an_ended_part_cannot_start() -> None:
         box.start()
     assert str(caught.value) == (
         "cannot start, 1 reason(s): /box/speaker: it is terminated. A terminated component never "
-        "comes back: make a new one [component /box, state stopped]"
+        "comes back: make a new one [component /box, state stopped]. "
+        "Nothing was started; mend this and start again"
     )
     assert part.state == "terminated"
 
