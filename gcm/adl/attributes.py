@@ -66,7 +66,9 @@ def _annotations(
     """Return the types of the attributes by name, or `None` where that was reported."""
     try:
         if node.signature:
-            return _of_signature(load_class(node.signature))
+            annotations = _of_signature(load_class(node.signature))
+            _check_declared(node, annotations, content, findings, path)
+            return annotations
         if content is not None:
             return declared_attributes(content)
     except ClassFault as fault:
@@ -86,6 +88,27 @@ def _annotations(
         hint="move them to a primitive, or name a class in 'signature'",
     )
     return None
+
+
+def _check_declared(
+    node: AttributesNode,
+    annotations: Mapping[str, Any],
+    content: type[Any] | None,
+    findings: Findings,
+    path: str,
+) -> None:
+    """Report attributes that the signature has and the content class has not."""
+    declared = {} if content is None else declared_attributes(content)
+    for one in node.attributes:
+        if content is not None and one.name in annotations and one.name not in declared:
+            findings.report(
+                "unknown-attribute",
+                f"the content '{content.__qualname__}' does not declare the attribute "
+                f"'{one.name}' of the signature",
+                one.location,
+                path,
+                hint=did_you_mean(one.name, declared) or _HOW_TO_DECLARE,
+            )
 
 
 def _of_signature(signature: object) -> Mapping[str, Any]:

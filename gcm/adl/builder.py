@@ -16,6 +16,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
+from gcm.adl.arguments import escape
 from gcm.adl.assemble import FindRemote, Make, assemble, make_component
 from gcm.adl.check import check
 from gcm.adl.classes import ImportingLoader
@@ -35,6 +36,7 @@ from gcm.adl.model import (
 from gcm.adl.plan import AssemblyPlan
 from gcm.adl.planning import plan_of
 from gcm.adl.references import relative_to_parents
+from gcm.adl.written import text_of
 from gcm.components.model import Component
 from gcm.documents import Diagnostics, Location
 from gcm.errors import AdlError
@@ -109,7 +111,7 @@ class Assembly:
 
     def definition(self) -> Definition:
         """Return what was described, as the model of an XML document."""
-        node = self._node()
+        node = _escaped(self._node())
         return Definition(self.name, body=node.body, location=self._location)
 
     def to_xml(self) -> str:
@@ -172,7 +174,7 @@ class Assembly:
     ) -> Assembly:
         where = _caller()
         values = tuple(
-            AttributeNode(key, _written(value), where) for key, value in attributes.items()
+            AttributeNode(key, text_of(value), where) for key, value in attributes.items()
         )
         body = Body(
             content=ContentNode(self._named(content), where),
@@ -205,10 +207,15 @@ class Assembly:
         return ImportingLoader()(dotted)
 
 
-def _written(value: object) -> str:
-    if isinstance(value, list | tuple | set | frozenset):
-        return ", ".join(map(str, value))
-    return str(value)
+def _escaped(node: ComponentNode) -> ComponentNode:
+    """Return the component with every `${` in its attribute values written as plain text."""
+    body = node.body
+    values = body.attributes
+    if values is not None:
+        texts = tuple(replace(one, value=escape(one.value)) for one in values.attributes)
+        values = replace(values, attributes=texts)
+    components = tuple(map(_escaped, body.components))
+    return replace(node, body=replace(body, attributes=values, components=components))
 
 
 def _caller() -> Location:

@@ -6,12 +6,12 @@ import importlib
 import os
 import pkgutil
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 
 from gcm.suggestion import did_you_mean
+from gcm.tracebacks import users_traceback
 
 LoadClass = Callable[[str], object]
 """Returns the object of a dotted name, or raises ClassFault."""
@@ -119,26 +119,7 @@ def _failed(name: str, error: BaseException) -> ClassFault:
         "import-error",
         f"the module '{name}' cannot be imported: {type(error).__name__}: {error}",
         "mend the module; its traceback is in the detail",
-        _users_traceback(error),
-    )
-
-
-def _users_traceback(error: BaseException) -> str:
-    """Format a traceback without the frames of the import machinery and of this file."""
-    told = traceback.TracebackException.from_exception(error)
-    pending: list[traceback.TracebackException | None] = [told]
-    while pending:
-        one = pending.pop()
-        if one is not None:
-            one.stack[:] = [frame for frame in one.stack if not _is_machinery(frame.filename)]
-            pending += [one.__cause__, one.__context__]
-    return "".join(told.format()).rstrip()
-
-
-def _is_machinery(filename: str) -> bool:
-    return filename.startswith("<frozen importlib") or filename in (
-        __file__,
-        importlib.__file__,
+        users_traceback(error),
     )
 
 

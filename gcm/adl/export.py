@@ -19,7 +19,6 @@ from gcm.adl.model import (
     InterfaceNode,
 )
 
-
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 
 

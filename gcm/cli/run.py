@@ -13,10 +13,10 @@ from gcm.adl import AssemblyPlan, assemble
 from gcm.cli.load import Settings, load_plan
 from gcm.cli.output import write_findings
 from gcm.cli.runnable import RUN, run_operation
-from gcm.cli.tracebacks import users_traceback
 from gcm.components.model import Component
 from gcm.documents import Diagnostics
 from gcm.errors import GcmError
+from gcm.tracebacks import users_traceback
 
 STOP_SECONDS = 5.0
 """How long an interrupted assembly may take for the calls inside it to end."""

@@ -77,6 +77,7 @@ class Wrong:
 
 
 class Settings:
+    count: float
     speed: float
     label: str
 

@@ -236,3 +236,27 @@ def test_an_assembly_can_be_written_as_a_document() -> None:
     assert '<component name="relay">' in text
     assert 'client="relay.next"' in text
     assert hello().definition().name == "hello"
+
+
+class Worded(Protocol):
+    def word(self) -> str: ...
+
+
+@provides("worded", Worded)
+class Words:
+    first: Annotated[str, attribute()] = ""
+    all: Annotated[list[str], attribute()]
+
+    def word(self) -> str:
+        return self.first
+
+
+def test_attributes_are_the_same_from_python_and_from_the_document_it_writes() -> None:
+    made = Assembly("root").primitive("words", Words, first="${a}", all=["x,y", "z"])
+    assert made.plan().root.components[0].attributes == (
+        ("first", "${a}"),
+        ("all", ["x,y", "z"]),
+    )
+    text = made.to_xml()
+    assert 'name="first" value="$${a}"' in text
+    assert """name="all" value="'x,y', z\"""" in text

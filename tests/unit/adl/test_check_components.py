@@ -148,10 +148,21 @@ def test_faulty_attributes_are_all_told(check: Check) -> None:
 
 
 def test_a_signature_types_the_attributes(check: Check) -> None:
-    text = '<attributes signature="lib.{}"><attribute name="speed" value="2"/></attributes>'
-    assert check(primitive(text.format("Settings"))).root.attributes == (("speed", 2.0),)
+    text = '<attributes signature="lib.{}"><attribute name="count" value="2"/></attributes>'
+    (attribute,) = check(primitive(text.format("Settings"))).root.attributes
+    assert (attribute, type(attribute[1])) == (("count", 2.0), float)
     assert check(primitive(text.format("Nope"))).codes == ["2 missing-class"]
     assert check(primitive(text.format("five"))).codes == ["2 not-a-class"]
+
+
+def test_the_content_has_to_declare_the_attributes_of_a_signature(check: Check) -> None:
+    text = '<attributes signature="lib.Settings"><attribute name="speed" value="2"/></attributes>'
+    (found,) = check(primitive(text)).found
+    assert (found.code, found.message, found.hint) == (
+        "unknown-attribute",
+        "the content 'Server' does not declare the attribute 'speed' of the signature",
+        "declare it in the content class: name: Annotated[int, attribute()]",
+    )
 
 
 def test_a_composite_has_no_attributes_of_its_own(check: Check) -> None:
