@@ -100,6 +100,15 @@ def test_what_a_document_shows_is_what_happens(document: str, tmp_path: Path) ->
     assert not faults, "\n".join(faults)
 
 
+@pytest.mark.parametrize(
+    ("picture", "drawn"),
+    [("coupling", "05_m_by_n/coupling.fractal"), ("farm", "03_farm/farm.fractal")],
+)
+def test_the_pictures_are_those_that_the_command_draws(picture: str, drawn: str) -> None:
+    shown = (ROOT / f"docs/images/{picture}.svg").read_text("utf-8")
+    assert run([*GCM, "draw", f"examples/{drawn}"], ROOT).rstrip() == shown.rstrip()
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_link_of_a_document_leads_to_a_file(document: str) -> None:
     targets = LINK.findall((ROOT / document).read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Every example of the component model is run by the commands that its first lines show, and says what is written here."""
+"""The examples of the component model are run as their first lines show, and say what is here."""
 
 from __future__ import annotations
 
