@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
+from runtime.coupling.deployed_codes import Codes
+from runtime.coupling.words import cluster_of
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.engine.events import (
@@ -30,16 +32,18 @@ from runtime.engine.events import (
     Stop,
 )
 from runtime.engine.helpers import Helper, kill_all
+from runtime.engine.hierarchy import host_of
 from runtime.engine.listener import Listener
 from runtime.engine.nursery import Nursery
 from runtime.engine.outcome import RankReport, Traffic
-from runtime.engine.place import Place, RemotePlace
+from runtime.engine.place import Ears, Place, RemotePlace
+from runtime.engine.rank_link import COUPLING
 from runtime.engine.run_state import RunState
 from runtime.errors import GridError
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
-from runtime.transport.channel import Request
+from runtime.transport.channel import Channel, Request
 from runtime.transport.reactor import Reactor
 
 SECRET_BYTES = 32
@@ -69,27 +73,35 @@ class Executor:
         reactor: Reactor,
         listener: Listener,
         post: Post,
+        codes: Codes,
     ) -> None:
         self._plan = plan
         self._secret = secrets.token_bytes(SECRET_BYTES)
-        self._reactor = reactor
+        self._ears = Ears(reactor, self._hear, self._gone)
         self._local = local
         self._listener = listener
         self._post = post
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
-            cluster.identifier: RemotePlace(cluster, local)
-            if cluster.hops
-            else Place(cluster, local)
+            cluster.identifier: (RemotePlace if cluster.hops else Place)(
+                cluster, local, self._way_to
+            )
             for cluster in plan.deployment.clusters()
         }
         self._nurseries: set[str] = set()
+        self._bound: set[str] = set()
+        self._handshakes: list[Place] = []
         self._helpers: list[Helper] = []
         self._workers: list[threading.Thread] = []
         self._facts: dict[str, dict[str, Any]] = {}
         self._room = threading.BoundedSemaphore(MOST_BATCHES)
         self._stopping = False
         self._started: float | None = None
+        self._codes = codes
+        codes.hub.connect(lambda *what: reactor.soon(partial(self._send_on, *what)), self._send_on)
+        codes.connect(
+            lambda cluster, *what: reactor.soon(partial(self._places[cluster].tell, *what))
+        )
 
     def __enter__(self) -> Self:
         """Return the executor, to be closed at the end of the block."""
@@ -155,10 +167,15 @@ class Executor:
         match step.kind:
             case StepKind.FRONT_END:
                 self._open(self._places[cluster])
+            case StepKind.RANKS if self._codes.idle:
+                self._post(StepUp(step.name))
             case StepKind.RANKS:
                 self._places[cluster].tell("start_ranks")
+            case StepKind.HANDSHAKE if cluster in self._places:
+                self._handshakes.append(self._places[cluster])
+                self._shake_hands()
             case StepKind.HANDSHAKE:
-                self._post(StepUp(step.name))
+                pass  # the front-end that hosts the component above tells when it is done
             case StepKind.PROCESS:
                 self._work(step.name, lambda: self._help(step))
             case StepKind.FETCH:
@@ -168,6 +185,7 @@ class Executor:
 
     def _go(self) -> None:
         self._started = time.monotonic()
+        self._codes.go()
         for place in self._places.values():
             place.tell("go", {})
 
@@ -196,11 +214,8 @@ class Executor:
             self._work(f"opening places with {python}", lambda: self._open_nursery(python))
 
     def _open_remote(self, place: RemotePlace) -> None:
-        def hear(request: Request) -> None:
-            self._hear(place, request)
-
         try:
-            place.open(self._plan, self._secret, self._reactor, hear, self._gone)
+            place.open(self._plan, self._secret, self._ears)
         except GridError as fault:
             self._cannot_open([place], fault)
 
@@ -211,7 +226,7 @@ class Executor:
             for place in self._places.values()
             if not place.cluster.hops and place.cluster.front_end.python == python
         ]
-        nursery = Nursery(places, self._reactor, self._hear, self._gone)
+        nursery = Nursery(places, self._ears)
         try:
             nursery.open(self._plan, self._secret, self._local)
         except GridError as fault:
@@ -256,16 +271,41 @@ class Executor:
         else:
             self._post(StepUp(step.name))
 
+    # --- messages between ranks, or between ranks and the program here -------------------------
+
+    def _way_to(self, path: str) -> Channel | None:
+        """Return the way to a rank or a component; None for what is for the launcher itself."""
+        deployment = self._plan.deployment
+        leaders = [site.leader for site in deployment.sites]
+        cluster = cluster_of(path) or host_of(path, leaders, deployment.leader)
+        place = self._places.get(cluster or "")
+        return place.channel if place is not None else None
+
+    def _send_on(self, path: str, operation: str, *args: Any) -> None:
+        self._places[cluster_of(path)].post(path, operation, *args)
+
+    def _shake_hands(self) -> None:
+        """Let clusters report, but not before all components are bound that are waited for."""
+        if len(self._bound) == len(self._places):
+            waiting, self._handshakes = self._handshakes, []
+            for place in waiting:
+                place.tell("shake_hands")
+
     # --- what front-ends say ----------------------------------------------------------------------
 
     def _hear(self, place: Place, request: Request) -> None:
         """Pass a word of a front-end on to the engine's thread, in order."""
+        if request.target.interface == COUPLING:
+            target = request.target
+            self._codes.hub.hear(target.component, target.operation, request.invocation().args)
+            return
         if request.target.operation == "said":
             self._room.acquire()
         self._post(lambda: self._understand(place, request))
 
     def _understand(self, place: Place, request: Request) -> None:
         args, cluster = request.invocation().args, place.identifier
+        self._codes.heard(cluster, request.target.operation, args)
         match request.target.operation:
             case "said":
                 self._room.release()
@@ -275,6 +315,14 @@ class Executor:
                 if self._stopping:
                     place.tell("stop")
                 self._post(StepUp(f"front-end:{cluster}"))
+                if all(one.is_up for one in self._places.values()):
+                    for one in self._places.values():
+                        one.tell("bind")
+            case "bound":
+                self._bound.add(cluster)
+                self._shake_hands()
+            case "gathered":
+                self._post(StepUp(f"handshake:{args[0] or 'grid'}"))
             case "rank_here":
                 self._post(RankHere(*args))
             case "rank_ready":

@@ -11,16 +11,18 @@ from typing import Any
 from gcm.invocation import Invocation
 from runtime.coupling.words import DRIVER_PATH, HUB_PATH, cluster_of, identifier_of
 from runtime.engine.configuration import Configuration, read_first_input
+from runtime.engine.control import CONTROL, LAUNCHER, ControlHost
+from runtime.engine.front_end_components import Components
+from runtime.engine.hierarchy import part_path
 from runtime.engine.ranks_life import RanksLife
+from runtime.errors import GridError
+from runtime.hosting.references import ReferenceCodec
 from runtime.transport.channel import Channel, Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import PipeStream, SocketStream, Stream
-
-LAUNCHER = "/launcher"
-CONTROL = "control"
 
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
@@ -33,7 +35,19 @@ class FrontEnd:
         self._reactor = reactor
         self._stopping = False
         self._over = threading.Event()
-        self._launcher = Channel(reactor, stream, "the launcher", self._asked, relay=self._inward)
+        self._host = ControlHost(part_path(configuration.cluster), reactor, self._obey)
+        self._launcher = Channel(
+            reactor,
+            stream,
+            "the launcher",
+            self._host.serve,
+            relay=self._inward,
+            codec=ReferenceCodec(self._host),
+        )
+        self._host.routes.add("/", self._launcher)
+        self._components: Components | None = None
+        self._answers: dict[str, Any] | None = None
+        self._may_go = False
         self._launcher.when_closed(lambda _: self._over.set())
         self._ranks = self._new_life() if configuration.job is not None else None
 
@@ -51,6 +65,7 @@ class FrontEnd:
         self._over.wait()
         if self._ranks is not None:
             self._ranks.close()
+        self._host.close()
         self._launcher.close()
 
     # --- the launcher ---------------------------------------------------------------------------
@@ -61,24 +76,60 @@ class FrontEnd:
         except ChannelClosed:
             self._over.set()
 
-    def _asked(self, request: Request) -> None:
-        if request.target.interface != CONTROL or self._ranks is None:
-            if request.target.operation == "stop":
-                self._over.set()
-            return
+    def _obey(self, request: Request) -> None:
+        """Do what the launcher says, on the reactor's thread."""
+        ranks, args = self._ranks, request.invocation().args
         match request.target.operation:
-            case "start_ranks":
-                self._start_ranks(self._ranks)
+            case "bind":
+                self._bind()
+            case "shake_hands":
+                self._shake_hands()
             case "go":
-                self._ranks.go(dict(*request.invocation().args))
-            case "stop_ranks":
-                (grace,) = request.invocation().args
-                self._ranks.ask_to_end()
-                self._reactor.later(grace, self._ranks.kill)
-            case "kill_ranks":
-                self._ranks.kill()
-            case "stop":
-                self._stop(self._ranks)
+                self._may_go = True
+                self._release()
+            case "stop" if ranks is None:
+                self._over.set()
+            case "stop" if ranks is not None:
+                self._stop(ranks)
+            case "start_ranks" if ranks is not None:
+                self._start_ranks(ranks)
+            case "stop_ranks" if ranks is not None:
+                ranks.ask_to_end()
+                self._reactor.later(args[0], ranks.kill)
+            case "kill_ranks" if ranks is not None:
+                ranks.kill()
+
+    # --- the components -------------------------------------------------------------------------
+
+    def _bind(self) -> None:
+        """Make the components of this process and bind them to those above."""
+        self._components = Components(
+            self._host,
+            self._configuration,
+            gathered=lambda identifier: self._tell("gathered", identifier),
+            failed=self._cannot_shake_hands,
+        )
+        self._components.bind(lambda: self._tell("bound"))
+
+    def _shake_hands(self) -> None:
+        assert self._components is not None
+        facts = self._ranks.facts if self._ranks is not None else {}
+
+        def answered(answers: dict[str, Any]) -> None:
+            self._answers = answers
+            self._reactor.soon(self._release)
+
+        self._components.shake_hands(facts, answered)
+
+    def _cannot_shake_hands(self, fault: GridError) -> None:
+        if not self._stopping:
+            fault.place = fault.place or self._configuration.path
+            self._tell("failed", f"handshake:{self._configuration.cluster}", str(fault))
+
+    def _release(self) -> None:
+        """Let the ranks run once the launcher says so and everybody's answers are here."""
+        if self._may_go and self._answers is not None and self._ranks is not None:
+            self._ranks.go(self._answers)
 
     def _stop(self, ranks: RanksLife) -> None:
         """End the ranks in order, then this process."""

@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.plan import DeploymentPlan
 from runtime.engine.effects import Executor
 from runtime.engine.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
@@ -17,8 +18,13 @@ from runtime.engine.outcome import Outcome
 from runtime.engine.outline import outline_of
 from runtime.engine.run_state import IllegalEvent, Patience, RunState, State
 from runtime.errors import GridError
+from runtime.hosting.workers import Workers
 from runtime.launchers.local import LocalLauncher
 from runtime.transport.reactor import Reactor
+
+if TYPE_CHECKING:
+    from gcm.components.composite import Composite
+    from runtime.coupling.component import CodeComponent
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +34,12 @@ class Machine:
 
     >>> with Machine(plan) as machine:          # doctest: +SKIP
     ...     outcome = machine.wait()
+
+    With `steered`, the program that holds the machine controls its codes: the run goes on when they
+    have ended, until `stop` or the end of the block. With `idle` too, none of them starts by itself.
+
+    >>> with Machine(plan, steered=True) as machine:          # doctest: +SKIP
+    ...     machine.code("ocean").control.wait()
 
     Leaving the block stops what still runs. Everything a machine started is gone once `wait` has
     returned, and within five seconds also when the process that holds it is killed.
@@ -39,10 +51,18 @@ class Machine:
         listener: Listener | None = None,
         *,
         patience: Patience | None = None,
+        steered: bool = False,
+        idle: bool = False,
     ) -> None:
         self.plan = plan
+        self._codes = Codes(plan, steered=steered, idle=idle)
+        self._workers = Workers("codes")
+        self._component: Composite | None = None
+        self._making = threading.Lock()
         self._listener = listener or Silent()
-        self._state = RunState(outline_of(plan), patience or Patience())
+        self._state = RunState(
+            outline_of(plan), patience or Patience(), steered=steered, idle=idle
+        )
         self._queue: SimpleQueue[Event | Callable[[], None]] = SimpleQueue()
         self._outcome: Outcome | None = None
         self._fault: BaseException | None = None
@@ -67,6 +87,30 @@ class Machine:
     def state(self) -> State:
         """Where the run is."""
         return self._state.state
+
+    @property
+    def codes(self) -> Composite:
+        """The composite with a component for each code of the deployment."""
+        from runtime.coupling.component import codes_component
+
+        with self._making:
+            if self._component is None:
+                self._component = codes_component(self._codes, self._workers)
+            return self._component
+
+    def code(self, name: str) -> CodeComponent:
+        """Return a code as a component, with the interfaces `control` and `messages`.
+
+        Raises:
+            UnknownCode: the deployment has no code of that name.
+
+        >>> machine.code("ocean").control.status().state       # doctest: +SKIP
+        <CodeState.RUNNING: 'running'>
+        """
+        from runtime.coupling.component import code_of
+
+        self._codes.check(name)
+        return code_of(self.codes, name)
 
     def wait(self, timeout: float | None = None) -> Outcome:
         """Return how the run ended, once everything is gone; raises TimeoutError."""
@@ -95,7 +139,9 @@ class Machine:
         try:
             with LocalLauncher() as local, Reactor("engine") as reactor:
                 post = self._queue.put
-                with Executor(self.plan, local, reactor, self._listener, post) as executor:
+                with Executor(
+                    self.plan, local, reactor, self._listener, post, self._codes
+                ) as executor:
                     code = self._loop(executor)
                     report = executor.report(self._state)
             self._outcome = Outcome(
@@ -111,6 +157,8 @@ class Machine:
             self._fault = fault
             _log.exception("the engine failed")
         finally:
+            self._codes.end("the machine has ended")
+            self._workers.close()
             self._ended.set()
 
     def _loop(self, executor: Executor) -> int:

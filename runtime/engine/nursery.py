@@ -7,19 +7,18 @@ through the guard.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from runtime.deployment.plan import DeploymentPlan
 from runtime.engine.configuration import as_first_input
-from runtime.engine.place import Gone, Place, last_words
+from runtime.engine.place import Ears, Place, last_words
 from runtime.engine.room import address_in
 from runtime.engine.supply import supply
 from runtime.launchers.base import Command
 from runtime.launchers.local import LocalLauncher
-from runtime.transport.channel import Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.listening import Door
-from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
 
 LAUNCHER = "launcher"
@@ -28,22 +27,14 @@ LAUNCHER = "launcher"
 class Nursery:
     """Starts the front-ends of clusters on this machine that have the same Python."""
 
-    def __init__(
-        self,
-        places: Sequence[Place],
-        reactor: Reactor,
-        hear: Callable[[Place, Request], None],
-        gone: Gone,
-    ) -> None:
+    def __init__(self, places: Sequence[Place], ears: Ears) -> None:
         self._places = {place.identifier: place for place in places}
-        self._reactor = reactor
-        self._hear = hear
-        self._gone = gone
+        self._ears = ears
 
     def open(self, plan: DeploymentPlan, secret: bytes, local: LocalLauncher) -> None:
         """Start the front-ends; raises LaunchError, Unreachable."""
         address = address_in(local.make_folder(), LAUNCHER)
-        door = Door(self._reactor, address, Credentials(secret, LAUNCHER), self._admit)
+        door = Door(self._ears.reactor, address, Credentials(secret, LAUNCHER), self._admit)
         given = [
             supply(plan, place.cluster, local, secret, door.address)
             for place in self._places.values()
@@ -63,14 +54,15 @@ class Nursery:
 
     def _ended(self, words: str) -> None:
         for place in self._places.values():
-            self._gone(place, words)
+            self._ears.gone(place, words)
 
     def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
         place = self._places[name]
+        ears = self._ears
         channel = place.connect(
-            self._reactor,
+            ears.reactor,
             SocketStream(connected),
-            lambda request: self._hear(place, request),
+            partial(ears.hear, place),
             received,
         )
-        channel.when_closed(lambda ended: self._gone(place, ended.what))
+        channel.when_closed(lambda ended: ears.gone(place, ended.what))

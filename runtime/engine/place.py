@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from runtime.deployment.model import DeployedCluster, SshHop
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import FileMove
 from runtime.engine.configuration import as_first_input
+from runtime.engine.control import CONTROL, FRONT_END
+from runtime.engine.rank_link import COUPLING
 from runtime.engine.supply import PYTHON, supply
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import Stream as Output
@@ -20,24 +24,31 @@ from runtime.launchers.errors import LauncherClosed, LaunchError
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
-from runtime.transport.channel import Channel, Handler
+from runtime.transport.channel import Channel, Handler, Relay, Request
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.queued import ProcessStream
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import Stream
 
-FRONT_END = "/front-end"
-CONTROL = "control"
 
-Gone = Callable[["Place", str], None]
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """Who listens to front-ends: what they say, and that they have gone."""
+
+    reactor: Reactor
+    hear: Callable[[Place, Request], None]
+    gone: Callable[[Place, str], None]
 
 
 class Place:
     """A cluster on this machine; its front-end is started together with others, by a nursery."""
 
-    def __init__(self, cluster: DeployedCluster, launcher: Launcher) -> None:
+    def __init__(
+        self, cluster: DeployedCluster, launcher: Launcher, relay: Relay | None = None
+    ) -> None:
         self.cluster = cluster
         self.launcher = launcher
+        self.relay = relay
         self.folder = ""
         self.is_up = False
         self.is_gone = False
@@ -55,7 +66,8 @@ class Place:
     ) -> Channel:
         """Speak over a stream from now on; `hear` serves what the front-end says."""
         name = f"the front-end of {self.cluster.path}"
-        self.channel = Channel(reactor, stream, name, hear).open(received)
+        self.channel = Channel(reactor, stream, name, hear, relay=self.relay)
+        self.channel.open(received)
         return self.channel
 
     def tell(self, operation: str, *args: Any) -> None:
@@ -63,6 +75,12 @@ class Place:
         if self.channel is not None:
             with suppress(ChannelClosed):
                 self.channel.note(Invocation(FRONT_END, CONTROL, operation, args))
+
+    def post(self, path: str, operation: str, *args: Any) -> None:
+        """Send something to a rank behind the front-end; nothing happens once that has gone."""
+        if self.channel is not None:
+            with suppress(ChannelClosed):
+                self.channel.note(Invocation(path, COUPLING, operation, args))
 
     def fetch(self, moves: Iterable[FileMove]) -> None:
         """Bring files home; raises FetchFailed, OSError."""
@@ -90,14 +108,14 @@ class Place:
 class RemotePlace(Place):
     """A cluster behind one or several ssh hops. `open`, `abort` and `close` wait."""
 
-    def __init__(self, cluster: DeployedCluster, local: LocalLauncher) -> None:
-        super().__init__(cluster, local)
+    def __init__(
+        self, cluster: DeployedCluster, local: LocalLauncher, relay: Relay | None = None
+    ) -> None:
+        super().__init__(cluster, local, relay)
         self._local = local
         self._given_up = threading.Event()
 
-    def open(
-        self, plan: DeploymentPlan, secret: bytes, reactor: Reactor, hear: Handler, gone: Gone
-    ) -> None:
+    def open(self, plan: DeploymentPlan, secret: bytes, ears: Ears) -> None:
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
         python = self.cluster.front_end.python
         self.launcher = SshLauncher(
@@ -116,8 +134,8 @@ class RemotePlace(Place):
         command = Command(given.argv, given.environment, given.folder, first)
         process = self.process = self.launcher.start(command, _Sink(stream))
         stream.connect(process, self.cluster.path)
-        self.connect(reactor, stream, hear)
-        process.when_done(lambda: gone(self, last_words(process)))
+        self.connect(ears.reactor, stream, partial(ears.hear, self))
+        process.when_done(lambda: ears.gone(self, last_words(process)))
 
     def abort(self) -> None:
         """Give up: `open` raises, or the front-end is ended."""

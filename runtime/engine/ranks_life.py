@@ -58,6 +58,11 @@ class RanksLife:
         self.is_over = False
 
     @property
+    def facts(self) -> dict[str, Facts]:
+        """What the ranks that are ready have told about themselves."""
+        return dict(self._ready)
+
+    @property
     def is_released(self) -> bool:
         """Whether the program runs."""
         return self._gate is not None and self._gate.released
@@ -87,8 +92,8 @@ class RanksLife:
         ).start()
 
     def go(self, answers: dict[str, Any]) -> None:
-        """Let the program run."""
-        if self._gate is not None:
+        """Let the program run; nothing happens if the ranks were not asked for."""
+        if self.has_begun and self._gate is not None:
             self._gate.release(answers)
 
     def find(self, rank: str) -> Channel | None:

@@ -64,10 +64,16 @@ class IllegalEvent(Exception):
 
 @dataclass(slots=True)
 class RunState:
-    """One run. `handle` is the only way in; what it returns has to be done in that order."""
+    """One run. `handle` is the only way in; what it returns has to be done in that order.
+
+    A `steered` run goes on, whatever becomes of its codes, until it is told to halt: the program
+    that steers it starts and ends them. When it is `idle`, none is running at first.
+    """
 
     outline: Outline
     patience: Patience = field(default_factory=Patience)
+    steered: bool = False
+    idle: bool = False
     state: State = State.PLANNED
     deadline: float | None = None
     errors: list[str] = field(default_factory=list)
@@ -86,6 +92,7 @@ class RunState:
     _outcome: int | None = None
     _killed: bool = False
     _stopping: bool = False
+    _halted: bool = False
     _now: float = 0.0
 
     def handle(self, event: Event, now: float) -> list[Effect]:
@@ -141,10 +148,10 @@ class RunState:
         self.state = State.RUNNING
         self.deadline = None
         self._up.add(self.outline.start)
-        self._jobs = set(self.outline.ranks)
+        self._jobs = set() if self.idle else set(self.outline.ranks)
         self._assembly_runs = self.outline.has_assembly
         yield Go()
-        for path in self.outline.rank_paths.values():
+        for path in () if self.idle else self.outline.rank_paths.values():
             yield Show(path, "running")
         yield from self._end_if_all_ended()
 
@@ -185,9 +192,19 @@ class RunState:
 
     # --- while the application runs -----------------------------------------------------------
 
+    def _rank_again(self, event: RankReady) -> Iterable[Effect]:
+        """A code was started, or started again."""
+        self._jobs.add(event.rank.rpartition(":")[0])
+        self.codes.pop(event.rank, None)
+        yield Show(self.outline.rank_paths[event.rank], "running")
+
+    def _not_again(self, event: StepFailed) -> Iterable[Effect]:
+        """A code could not be started; whoever wanted that is told why."""
+        yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
+
     def _rank_ended(self, event: RankEnded) -> Iterable[Effect]:
         self.codes.setdefault(event.rank, event.code)
-        if event.why:
+        if event.why and not self.steered:
             self.errors.append(event.why)
         self._note_code(event.code, event.rank)
         word = "done" if event.code == 0 else "failed"
@@ -195,7 +212,7 @@ class RunState:
 
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
         self._jobs.discard(event.cluster)
-        if event.code and event.why:
+        if event.code and event.why and not self.steered:
             self.errors.append(event.why)
         self._note_code(event.code, event.cluster)
         word = "done" if event.code == 0 else "failed"
@@ -204,7 +221,7 @@ class RunState:
 
     def _note_code(self, code: int, who: str) -> None:
         """Keep the first bad code, and give all others a while to end by themselves."""
-        if code and not self._first_code:
+        if code and not self._first_code and not self.steered:
             self._first_code, self._blamed = code, who
             self.deadline = self._now + self.patience.settle
 
@@ -214,7 +231,7 @@ class RunState:
         yield from self._end_if_all_ended()
 
     def _end_if_all_ended(self) -> Iterable[Effect]:
-        if self._jobs or self._assembly_runs:
+        if self._jobs or self._assembly_runs or (self.steered and not self._halted):
             return
         self.state = State.ENDING
         self.deadline = None
@@ -248,7 +265,12 @@ class RunState:
         yield from self._stop()
 
     def _halt(self, _: Halt) -> Iterable[Effect]:
-        if not self._stopping:
+        if self._stopping:
+            return
+        self._halted = True
+        if self.state is State.RUNNING and self.steered and not self._jobs:
+            yield from self._end_if_all_ended()
+        else:
             self._outcome = self._first_code
             yield from self._stop()
 
@@ -328,6 +350,10 @@ _TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
     (_BEFORE, RankEnded, _R._too_early),
     (_BEFORE, JobEnded, _R._too_early),
     (_BEFORE, Tick, _R._late_start),
+    ((_S.RUNNING,), StepUp, _R._nothing),
+    ((_S.RUNNING,), StepFailed, _R._not_again),
+    ((_S.RUNNING,), RankHere, _R._nothing),
+    ((_S.RUNNING,), RankReady, _R._rank_again),
     ((_S.RUNNING,), RankEnded, _R._rank_ended),
     ((_S.RUNNING,), JobEnded, _R._job_ended),
     ((_S.RUNNING,), AssemblyEnded, _R._assembly_ended),
