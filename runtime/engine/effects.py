@@ -84,7 +84,7 @@ class Executor:
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
             cluster.identifier: (RemotePlace if cluster.hops else Place)(
-                cluster, local, self._way_to
+                cluster, local, self._way_to, idle=codes.idle
             )
             for cluster in plan.deployment.clusters()
         }

@@ -36,7 +36,7 @@ class Nursery:
         address = address_in(local.make_folder(), LAUNCHER)
         door = Door(self._ears.reactor, address, Credentials(secret, LAUNCHER), self._admit)
         given = [
-            supply(plan, place.cluster, local, secret, door.address)
+            supply(plan, place.cluster, local, secret, door.address, idle=place.idle)
             for place in self._places.values()
         ]
         for place, found in zip(self._places.values(), given, strict=True):

@@ -44,11 +44,17 @@ class Place:
     """A cluster on this machine; its front-end is started together with others, by a nursery."""
 
     def __init__(
-        self, cluster: DeployedCluster, launcher: Launcher, relay: Relay | None = None
+        self,
+        cluster: DeployedCluster,
+        launcher: Launcher,
+        relay: Relay | None = None,
+        *,
+        idle: bool = False,
     ) -> None:
         self.cluster = cluster
         self.launcher = launcher
         self.relay = relay
+        self.idle = idle
         self.folder = ""
         self.is_up = False
         self.is_gone = False
@@ -109,9 +115,14 @@ class RemotePlace(Place):
     """A cluster behind one or several ssh hops. `open`, `abort` and `close` wait."""
 
     def __init__(
-        self, cluster: DeployedCluster, local: LocalLauncher, relay: Relay | None = None
+        self,
+        cluster: DeployedCluster,
+        local: LocalLauncher,
+        relay: Relay | None = None,
+        *,
+        idle: bool = False,
     ) -> None:
-        super().__init__(cluster, local, relay)
+        super().__init__(cluster, local, relay, idle=idle)
         self._local = local
         self._given_up = threading.Event()
 
@@ -126,7 +137,7 @@ class RemotePlace(Place):
             ssh=self.cluster.hops[-1].command_path,
         )
         self._check_wanted()
-        given = supply(plan, self.cluster, self.launcher, secret)
+        given = supply(plan, self.cluster, self.launcher, secret, idle=self.idle)
         self.folder = given.folder
         first = as_first_input([given.configuration])
         self._check_wanted()

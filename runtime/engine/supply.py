@@ -38,10 +38,13 @@ def supply(
     launcher: Launcher,
     secret: bytes,
     address: str = "",
+    *,
+    idle: bool = False,
 ) -> Supplied:
     """Bring all that the front-end of a cluster needs; raises LaunchError.
 
-    `address` is where it finds the launcher, empty for its standard input and output.
+    `address` is where it finds the launcher, empty for its standard input and output. `idle` ranks
+    are not started before somebody asks for them.
     """
     there = launcher.ready().python
     asked = cluster.front_end.folder
@@ -61,7 +64,7 @@ def supply(
     job, at_once = None, False
     if cluster.ranks:
         ranks = plan.step(f"ranks:{cluster.identifier}")
-        at_once = ranks.depends_on == (step.name,)
+        at_once = ranks.depends_on == (step.name,) and not idle
         job = _job(cluster, ranks, room, python, library)
     told = Configuration(
         cluster=cluster.identifier,

@@ -1,0 +1,43 @@
+"""Drives the two codes from Python: watches the ocean, stops and starts codes, reads their output.
+
+Needs the package's `mpi` extra. Run it from the folder of the project:
+
+    python examples/11_coupled_codes/steer.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from gcm.documents import Diagnostics
+from runtime.deployment import make_plan, read_descriptor
+from runtime.deployment.checker import surroundings_of
+from runtime.engine.launch import Machine
+
+DESCRIPTOR = Path(__file__).parents[2] / "descriptors" / "coupled-codes.xml"
+
+
+def main() -> int:
+    """Run the codes, then the same ones again; return the exit code."""
+    faults = Diagnostics()
+    around = surroundings_of(str(DESCRIPTOR), settings={}, python=sys.executable)
+    deployment = read_descriptor(str(DESCRIPTOR), surroundings=around, diagnostics=faults)
+    if deployment is None:
+        print(*faults, sep="\n", file=sys.stderr)
+        return 1
+    with Machine(make_plan(deployment), steered=True, idle=True) as machine:
+        ocean, atmosphere = machine.code("ocean"), machine.code("atmosphere")
+        for life in (1, 2):
+            atmosphere.control.start()
+            ocean.control.start()
+            means = [ocean.messages.recv(rank=0) for _ in range(10)]
+            codes = ocean.control.wait(), atmosphere.control.wait()
+            print(f"life {life}: mean {means[0]:.3f} to {means[-1]:.3f}, exit codes {codes}")
+        for line in ocean.control.output():
+            print(line.text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

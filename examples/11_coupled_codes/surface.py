@@ -1,0 +1,62 @@
+"""What both coupled codes know: the surface, how it is divided, and what happens at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+CELLS = 30
+STEPS = 10
+AIR = 280.0
+SURFACE, FLUX = 1, 2
+"""The tags of the two kinds of messages."""
+
+
+def warm_spot() -> NDArray[np.float64]:
+    """Return the temperature of the whole surface at the beginning."""
+    return 285.0 + 10.0 * np.exp(-(((np.arange(CELLS) - 12.0) / 4.0) ** 2))
+
+
+def stretch(rank: int, size: int) -> tuple[int, int]:
+    """Return the first cell of a rank and the one behind its last; no two differ by more than one.
+
+    >>> [stretch(rank, 4) for rank in range(4)]
+    [(0, 7), (7, 15), (15, 22), (22, 30)]
+    """
+    return CELLS * rank // size, CELLS * (rank + 1) // size
+
+
+def overlaps(own: tuple[int, int], others: int) -> Iterator[tuple[int, int, int]]:
+    """Yield which rank of the other code shares which cells, counted from the own first one.
+
+    >>> list(overlaps((0, 15), 4))
+    [(0, 0, 7), (1, 7, 15)]
+    """
+    for rank in range(others):
+        begin, end = stretch(rank, others)
+        first, last = max(begin, own[0]), min(end, own[1])
+        if first < last:
+            yield rank, first - own[0], last - own[0]
+
+
+def conduct(own: NDArray[np.float64], left: float, right: float) -> NDArray[np.float64]:
+    """Return the temperatures after one step of conduction."""
+    padded = np.concatenate([[left], own, [right]])
+    return own + 0.2 * (padded[:-2] - 2.0 * own + padded[2:])
+
+
+def exchange(air: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how much heat goes down into the surface in one step."""
+    return 0.1 * (air - below)
+
+
+def in_one_process(steps: int = STEPS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return surface and air as one process computes them: what the coupled codes have to match."""
+    surface, air = warm_spot(), np.full(CELLS, AIR)
+    for _ in range(steps):
+        flux = exchange(air, surface)
+        surface = conduct(surface, surface[0], surface[-1]) + flux
+        air = air - flux
+    return surface, air
