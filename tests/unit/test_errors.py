@@ -79,6 +79,7 @@ def test_an_adl_error_shows_each_finding_on_its_own_line() -> None:
     error = AdlError("2 faults", ["first", "second"], cure="Mend them")
     assert str(error) == "2 faults. Mend them\n  first\n  second"
     assert error.diagnostics == ("first", "second")
+    assert error.args == ("2 faults",)
     assert str(AdlError("a fault")) == "a fault"
 
 

@@ -134,6 +134,13 @@ def test_what_is_asynchronous_is_seen_through_composites(ended: Callable[[Any], 
     assert is_asynchronous(client.content.next.say)
 
 
+def test_of_a_stopped_component_counts_who_will_work_once_it_runs() -> None:
+    passive = primitive(Speaker)
+    assert not is_asynchronous(passive.stub("echo", Echo).say)
+    elsewhere = wrapper("w", ComponentType((InterfaceType("echo", Echo),)), Elsewhere())
+    assert is_asynchronous(elsewhere.stub("echo", Echo).say)
+
+
 def test_a_remote_port_carries_its_call_to_the_transport_and_waits() -> None:
     elsewhere = Elsewhere()
     port = RemotePort(elsewhere, "/a", "echo", "say")

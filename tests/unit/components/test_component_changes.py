@@ -1,0 +1,186 @@
+"""Components that change: parts come, go and are renamed, ways lead elsewhere."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Protocol
+
+import pytest
+
+from gcm import (
+    PRIMITIVE,
+    Cardinality,
+    Component,
+    ComponentType,
+    Composite,
+    Controller,
+    InterfaceType,
+    Role,
+    composite,
+    immediate,
+    primitive,
+    provides,
+    requires,
+    wrapper,
+)
+from gcm.errors import IllegalBindingError, IllegalTypeError
+from gcm.membranes.content import ContentController
+from gcm.membranes.membrane_controller import MembraneController
+from gcm.membranes.name import NameController
+
+
+class Echo(Protocol):
+    def say(self, text: str) -> str: ...
+
+
+class LoudEcho(Echo, Protocol):
+    def shout(self, text: str) -> str: ...
+
+
+class Other(Protocol):
+    def say(self, text: str) -> str: ...
+
+
+@provides("echo", Echo)
+class Speaker:
+    next: Annotated[Echo, requires(optional=True)]
+    crowd: Annotated[Echo, requires(optional=True, cardinality=Cardinality.COLLECTION)]
+    mark = ""
+
+    def say(self, text: str) -> str:
+        return f"{self.mark}{text}"
+
+    @immediate
+    def listen(self) -> str:
+        return "yes"
+
+
+class First(Speaker):
+    mark = "1"
+
+
+class Second(Speaker):
+    mark = "2"
+
+
+@provides("echo", LoudEcho)
+class Loud(Speaker):
+    def shout(self, text: str) -> str:
+        return text.upper()
+
+
+def box_of(name: str, *parts: Component, type: ComponentType | None = None) -> Composite:
+    box = composite(name, type)
+    for part in parts:
+        box.controller(ContentController).add(part)
+    return box
+
+
+def test_parts_come_and_go_in_order() -> None:
+    a, b, c = parts = [primitive(Speaker, name) for name in "abc"]
+    box = box_of("box", *parts)
+    box.controller(ContentController).remove(b)
+    assert (box.children, b.parents, box.child("b")) == ((a, c), (), None)
+    a.controller(NameController).set("z")
+    assert (box.children, box.child("z"), box.child("c"), box.child("a")) == ((a, c), a, c, None)
+
+
+def test_a_running_part_follows_the_bindings_of_the_stopped_composite_around_it() -> None:
+    first, second, part = primitive(First), primitive(Second), primitive(Speaker)
+    box = box_of("box", part, type=ComponentType((InterfaceType("out", Echo, Role.CLIENT),)))
+    part.bind("next", box.inner_server("out"))
+    for one in (first, second, part):
+        one.start()
+    box.bind("out", first.server("echo"))
+    assert part.content.next.say("x") == "1x"
+    box.unbind("out")
+    box.bind("out", second.server("echo"))
+    assert part.content.next.say("x") == "2x"
+
+
+def test_an_internal_interface_is_served_by_the_membrane_or_refused() -> None:
+    part = primitive(Speaker)
+    box = box_of(
+        "box", part, type=ComponentType((InterfaceType("help", Echo, Role.INTERNAL_SERVER),))
+    )
+    part.bind("next", box.inner_server("help"))
+    part.start()
+    with pytest.raises(IllegalBindingError, match="nothing in the membrane serves the interface"):
+        part.content.next.say("x")
+    membrane = box.controller(MembraneController)
+    membrane.add(primitive(First, "helper"))
+    membrane.export("help", "helper.echo")
+    membrane.start()
+    assert part.content.next.say("x") == "1x"
+
+
+def test_the_inner_face_of_a_member_is_made_once() -> None:
+    many = InterfaceType("many", Echo, cardinality=Cardinality.COLLECTION)
+    box = composite("box", ComponentType((many,)))
+    assert box.inner("many1") is box.inner("many1") is not box.inner("many2")
+
+
+def test_members_of_a_collection_appear_in_the_content_and_disappear() -> None:
+    caller, server = primitive(Speaker, "caller"), primitive(First)
+    server.start()
+    assert caller.content.crowd == {}
+    caller.bind("crowdA", server.server("echo"))
+    caller.bind("crowdB", server.server("echo"))
+    assert list(caller.content.crowd) == ["A", "B"]
+    assert caller.content.crowd["A"].say("x") == "1x"
+    caller.unbind("crowdA")
+    assert list(caller.content.crowd) == ["B"]
+
+
+def test_what_the_content_declares_immediate_is_told() -> None:
+    component = primitive(Speaker)
+    assert component.serves_at_once("listen") is True
+    assert component.serves_at_once("say") is False
+    assert composite("box").serves_at_once("say") is False
+    assert Speaker().listen() == "yes"
+
+
+def test_a_stub_is_typed_by_the_signature_or_a_base_of_it() -> None:
+    component = primitive(Loud)
+    component.start()
+    assert component.stub("echo", LoudEcho).shout("x") == "X"
+    assert component.stub("echo", Echo).say("x") == "x"
+    with pytest.raises(IllegalTypeError) as caught:
+        component.stub("echo", Other)
+    assert str(caught.value) == (
+        "the signature is LoudEcho, not Other [component /loud, interface 'echo']"
+    )
+
+
+def test_a_control_interface_is_named_after_its_controller() -> None:
+    component = primitive(Speaker)
+    control = component.interface("lifecycle-controller")
+    assert (control.name, control.owner) == ("lifecycle-controller", component)
+
+
+class Witness(Controller):
+    """Notes when its component is complete."""
+
+    name = "witness"
+    seen: list[str]
+
+    def attached(self) -> None:
+        self.seen = [self.component.path]
+
+
+class Nowhere:
+    def call(self, invocation: Any) -> Any:
+        raise AssertionError(invocation)
+
+    def on_start(self) -> None: ...
+
+    def on_stop(self) -> None: ...
+
+    def on_terminate(self) -> None: ...
+
+
+def test_controllers_are_told_when_their_component_is_complete() -> None:
+    description = PRIMITIVE.including(Witness)
+    made = primitive(Speaker, controllers=description)
+    assert made.controller(Witness).seen == ["/speaker"]
+    around = wrapper("w", ComponentType(), Nowhere(), controllers=description)
+    assert around.controller(Witness).seen == ["/w"]
