@@ -3,7 +3,8 @@
 from gcm.adl.assemble import assemble
 from gcm.adl.builder import Assembly
 from gcm.adl.describe import describe, export
-from gcm.adl.load import check_files, plan_document
+from gcm.adl.loading import check_files, plan_document
+from gcm.adl.opening import load
 from gcm.adl.picture import scene_of, scene_of_plan
 from gcm.adl.plan import AssemblyPlan, ComponentPlan
 
@@ -15,6 +16,7 @@ __all__ = [
     "check_files",
     "describe",
     "export",
+    "load",
     "plan_document",
     "scene_of",
     "scene_of_plan",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gcm.adl.classes import ClassFault
 from gcm.adl.grammar import GRAMMAR
-from gcm.adl.load import plan_document
+from gcm.adl.loading import plan_document
 from gcm.adl.parse import parse_document
 from gcm.documents import Diagnostics, read_document
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol
 import pytest
 
 from gcm.adl.classes import ClassFault
-from gcm.adl.load import plan_document
+from gcm.adl.loading import plan_document
 from gcm.adl.plan import AssemblyPlan
 from gcm.components.declarations import attribute, provides, requires
 from gcm.documents import Diagnostic, Diagnostics
