@@ -1,0 +1,149 @@
+"""Two sites over real ssh, one behind a jump host; MPICH in one and Open MPI, if any, in the other.
+
+Neither Python has this package, so it is brought along.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from gcm.documents import Diagnostics
+from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.engine.launch import deploy
+
+pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
+
+RING = Path(__file__).parents[3] / "examples" / "10_ring" / "ring.py"
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+
+
+@dataclass
+class Recorder:
+    lines: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def state(self, path: str, state: str, detail: str = "") -> None:
+        """Take no interest."""
+
+    def line(self, identifier: str, stream: str, text: str) -> None:
+        self.lines.append((identifier, stream, text))
+
+
+@dataclass(frozen=True)
+class Server:
+    folder: Path
+    ports: tuple[int, int]
+
+    def hop(self, number: int) -> str:
+        return (
+            f'<ssh host="127.0.0.1" port="{self.ports[number]}" key="{self.folder}/key"'
+            f' known-hosts="{self.folder}/known"/>'
+        )
+
+
+def free_ports() -> tuple[int, int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        first, second = (one.getsockname()[1] for one in sockets)
+    return first, second
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder, ports = tmp_path_factory.mktemp("sshd"), free_ports()
+    for name in ("key", "host"):
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True
+        )
+    public = (folder / "host.pub").read_text()
+    (folder / "known").write_text("".join(f"[127.0.0.1]:{port} {public}" for port in ports))
+    lines = [f"Port {port}" for port in ports]
+    lines += ["ListenAddress 127.0.0.1", f"HostKey {folder}/host", "PidFile none", "StrictModes no"]
+    lines += [f"AuthorizedKeysFile {folder}/key.pub", "PermitRootLogin yes", "UsePAM no"]
+    (folder / "config").write_text("\n".join(lines) + "\n")
+    if os.getuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    process = subprocess.Popen(
+        [str(SSHD), "-D", "-e", "-f", str(folder / "config")], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if f"port {ports[1]}" in line:
+            break
+    with process:
+        yield Server(folder, ports)
+        process.terminate()
+
+
+def cluster(name: str, way: str, python: Path) -> str:
+    return (
+        f'<cluster name="{name}">{way}<front-end python="{python}"/>'
+        f'<mpi ranks="2" command-path="{python.parent / "mpiexec"}"/></cluster>'
+    )
+
+
+def plan_of(folder: Path, text: str) -> DeploymentPlan:
+    path = folder / "test.xml"
+    path.write_text(text)
+    found = Diagnostics()
+    deployment = read_descriptor(path, surroundings=Surroundings(str(folder)), diagnostics=found)
+    assert deployment is not None, [str(one) for one in found]
+    return make_plan(deployment)
+
+
+def pythons() -> tuple[Path, Path]:
+    """Return the Pythons of two clusters: this one, and that of an Open MPI where there is one."""
+    version = f"openmpi-{sys.version_info[0]}.{sys.version_info[1]}"
+    home = Path(tempfile.gettempdir(), f"gcm-test-mpi-{os.getuid()}", version)
+    own = Path(sys.executable)
+    other = home / "bin" / "python"
+    if not (own.parent / "mpiexec").exists():
+        pytest.skip("needs an mpiexec beside this Python: pip install mpich")
+    return own, other if (home / "complete").exists() else own
+
+
+def test_two_sites_over_ssh_run_and_their_files_come_home(server: Server, tmp_path: Path) -> None:
+    first, second = pythons()
+    near = cluster("rhone", server.hop(0), first)
+    far = cluster("douro", server.hop(1), second)
+    plan = plan_of(
+        tmp_path,
+        f'<deployment name="t"><application script="{RING}"/>'
+        '<file-transfer direction="out" source="ring.py" destination="home"/><grid>'
+        f'<site name="lyon">{near}</site><site name="porto">{server.hop(0)}{far}</site>'
+        "</grid></deployment>",
+    )
+    recorder = Recorder()
+    outcome = deploy(plan, recorder)
+    assert (outcome.exit_code, outcome.errors) == (0, ())
+    assert sorted(outcome.exits) == ["0:0:0", "0:0:1", "1:0:0", "1:0:1"]
+    for rank in ("0:0:0", "1:0:0"):
+        assert (rank, "stdout", "the token came back with 1: right") in recorder.lines
+    for path in ("lyon/rhone", "porto/douro"):
+        assert (tmp_path / "home" / path / "ring.py").read_bytes() == RING.read_bytes()
+
+
+def test_an_unknown_host_and_a_refused_key_end_the_run(server: Server, tmp_path: Path) -> None:
+    python = Path(sys.executable)
+    unknown = '<ssh host="no-such-host.invalid"/>'
+    refused = server.hop(0).replace("/key", "/host")
+    for way, expected in ((unknown, "no address was found"), (refused, "refused to let this user")):
+        plan = plan_of(
+            tmp_path,
+            f'<deployment name="t"><application script="{RING}"/><grid>'
+            f'<site name="s">{cluster("a", way, python)}</site></grid></deployment>',
+        )
+        outcome = deploy(plan, Recorder())
+        assert outcome.exit_code == 3
+        assert expected in outcome.errors[0]
+        assert "s/a" in outcome.errors[0]
