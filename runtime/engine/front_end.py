@@ -85,7 +85,8 @@ class FrontEnd:
             case "shake_hands":
                 self._shake_hands()
             case "go":
-                self._may_go = True
+                # Ranks that nobody has asked for yet will be told when they have come.
+                self._may_go = ranks is not None and ranks.has_begun
                 self._release()
             case "stop" if ranks is None:
                 self._over.set()
@@ -155,6 +156,7 @@ class FrontEnd:
             ranks.start()
         elif ranks.is_over:
             ranks.shut()
+            self._may_go = False
             fresh = self._ranks = self._new_life()
             # Later, because the door of the life before has to be shut first.
             self._reactor.soon(lambda: self._begin_again(fresh, ranks))

@@ -112,7 +112,7 @@ class Components:
         waiting = {}
         for rank, one in self.wrappers.items():
             parent: Any = one.client(UP).reference
-            waiting[rank] = submit(parent.ready, [_report(rank, facts[rank])])
+            waiting[rank] = submit(parent.ready, [_report(rank, facts.get(rank))])
         answered(
             {
                 rank: {"identifier": rank, "everybody": future.result()}
@@ -148,5 +148,8 @@ class Components:
         return made
 
 
-def _report(rank: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _report(rank: str, facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what others know of a rank: its name alone if it is started later."""
+    if facts is None:
+        return {"rank": rank, "host": "", "pid": 0, "mpi": ""}
     return {"rank": rank, "host": facts["host"], "pid": facts["pid"], "mpi": facts["mpi"]}

@@ -92,8 +92,8 @@ class RanksLife:
         ).start()
 
     def go(self, answers: dict[str, Any]) -> None:
-        """Let the program run; nothing happens if the ranks were not asked for."""
-        if self.has_begun and self._gate is not None:
+        """Let the program run."""
+        if self._gate is not None:
             self._gate.release(answers)
 
     def find(self, rank: str) -> Channel | None:
