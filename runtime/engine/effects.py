@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
+from gcm.interfaces.future import Future
+from gcm.invocation import Invocation
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.words import cluster_of
 from runtime.deployment.plan import DeploymentPlan
@@ -19,13 +21,9 @@ from runtime.engine.events import (
     Effect,
     Event,
     Go,
-    JobEnded,
     Kill,
     PlaceClosed,
     PlaceLost,
-    RankEnded,
-    RankHere,
-    RankReady,
     Start,
     StepFailed,
     StepUp,
@@ -38,12 +36,14 @@ from runtime.engine.nursery import Nursery
 from runtime.engine.outcome import RankReport, Traffic
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_link import COUPLING
+from runtime.engine.reports import event_of
 from runtime.engine.run_state import RunState
 from runtime.errors import GridError
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.transport.channel import Channel, Request
+from runtime.transport.errors import ChannelClosed
 from runtime.transport.reactor import Reactor
 
 SECRET_BYTES = 32
@@ -73,6 +73,7 @@ class Executor:
         reactor: Reactor,
         listener: Listener,
         post: Post,
+        *,
         codes: Codes,
     ) -> None:
         self._plan = plan
@@ -281,6 +282,15 @@ class Executor:
         place = self._places.get(cluster or "")
         return place.channel if place is not None else None
 
+    def call(self, invocation: Invocation) -> Future[Any]:
+        """Call a component of the machine from any thread."""
+        way = self._way_to(invocation.component)
+        if way is not None:
+            return way.call(invocation)
+        future: Future[Any] = Future(invocation)
+        future.set_exception(ChannelClosed("nothing leads there", place=invocation.component))
+        return future
+
     def _send_on(self, path: str, operation: str, *args: Any) -> None:
         self._places[cluster_of(path)].post(path, operation, *args)
 
@@ -311,31 +321,24 @@ class Executor:
                 self._room.release()
                 self._say(cluster, *args)
             case "up":
-                place.is_up = True
-                if self._stopping:
-                    place.tell("stop")
-                self._post(StepUp(f"front-end:{cluster}"))
-                if all(one.is_up for one in self._places.values()):
-                    for one in self._places.values():
-                        one.tell("bind")
+                self._is_up(place)
             case "bound":
                 self._bound.add(cluster)
                 self._shake_hands()
-            case "gathered":
-                self._post(StepUp(f"handshake:{args[0] or 'grid'}"))
-            case "rank_here":
-                self._post(RankHere(*args))
             case "rank_ready":
                 self._facts[args[0]] = args[1]
-                self._post(RankReady(args[0]))
-            case "ranks_up":
-                self._post(StepUp(f"ranks:{cluster}"))
-            case "rank_ended":
-                self._post(RankEnded(*args))
-            case "job_ended":
-                self._post(JobEnded(cluster, *args))
-            case "failed":
-                self._post(StepFailed(*args))
+        event = event_of(cluster, request.target.operation, args)
+        if event is not None:
+            self._post(event)
+
+    def _is_up(self, place: Place) -> None:
+        """Once all front-ends are there, let them bind their components to each other."""
+        place.is_up = True
+        if self._stopping:
+            place.tell("stop")
+        if all(one.is_up for one in self._places.values()):
+            for one in self._places.values():
+                one.tell("bind")
 
     def _say(self, cluster: str, batch: Iterable[tuple[int | None, str, str]]) -> None:
         for rank, stream, text in batch:

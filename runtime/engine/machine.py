@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.plan import DeploymentPlan
@@ -24,6 +24,8 @@ from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
     from gcm.components.composite import Composite
+    from gcm.interfaces.future import Future
+    from gcm.invocation import Invocation
     from runtime.coupling.component import CodeComponent
 
 _log = logging.getLogger(__name__)
@@ -35,8 +37,8 @@ class Machine:
     >>> with Machine(plan) as machine:          # doctest: +SKIP
     ...     outcome = machine.wait()
 
-    With `steered`, the program that holds the machine controls its codes: the run goes on when they
-    have ended, until `stop` or the end of the block. With `idle` too, none of them starts by itself.
+    With `steered`, the program that holds the machine controls its codes: the run goes on when
+    they have ended, until `stop` or the end of the block. With `idle` too, none starts by itself.
 
     >>> with Machine(plan, steered=True) as machine:          # doctest: +SKIP
     ...     machine.code("ocean").control.wait()
@@ -59,6 +61,8 @@ class Machine:
         self._workers = Workers("codes")
         self._component: Composite | None = None
         self._making = threading.Lock()
+        self._tree: Composite | None = None
+        self._executor: Executor | None = None
         self._listener = listener or Silent()
         self._state = RunState(
             outline_of(plan), patience or Patience(), steered=steered, idle=idle
@@ -87,6 +91,25 @@ class Machine:
     def state(self) -> State:
         """Where the run is."""
         return self._state.state
+
+    @property
+    def assembly(self) -> Composite:
+        """The whole machine as one assembly, to look at, to search and to export.
+
+        >>> machine.assembly.find("site0/cluster1/wrapper2")      # doctest: +SKIP
+        <wrapper /grid/site0/cluster1/wrapper2>
+        """
+        from runtime.engine.tree import machine_tree
+
+        with self._making:
+            if self._tree is None:
+                self._tree = machine_tree(self.plan.components(), self._call)
+            return self._tree
+
+    def _call(self, invocation: Invocation) -> Future[Any]:
+        if self._executor is None:
+            raise GridError(f"the machine does not run, so nothing serves {invocation}")
+        return self._executor.call(invocation)
 
     @property
     def codes(self) -> Composite:
@@ -140,9 +163,11 @@ class Machine:
             with LocalLauncher() as local, Reactor("engine") as reactor:
                 post = self._queue.put
                 with Executor(
-                    self.plan, local, reactor, self._listener, post, self._codes
+                    self.plan, local, reactor, self._listener, post, codes=self._codes
                 ) as executor:
+                    self._executor = executor
                     code = self._loop(executor)
+                    self._executor = None
                     report = executor.report(self._state)
             self._outcome = Outcome(
                 exit_code=code,
