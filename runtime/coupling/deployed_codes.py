@@ -188,7 +188,8 @@ class Codes:
         run = self._run(name)
         with self._changed:
             ranks = sum(run.clusters.values())
-            return CodeStatus(name, run.state, ranks, run.life, dict(run.exit_codes), run.why)
+            codes = dict(sorted(run.exit_codes.items()))
+            return CodeStatus(name, run.state, ranks, run.life, codes, run.why)
 
     def output(self, name: str) -> list[OutputLine]:
         """Return the last lines of a code."""
@@ -205,7 +206,7 @@ class Codes:
             life = run.life
             if not self._changed.wait_for(lambda: run.life != life or not run.is_alive, timeout):
                 raise TimeoutError(f"{name} was still {run.state} after {timeout:g} s")
-            return dict(run.exit_codes)
+            return dict(sorted(run.exit_codes.items()))
 
     def check(self, name: str) -> None:
         """Refuse a name that no code has; raises UnknownCode."""

@@ -70,6 +70,7 @@ class Gate:
         self._watcher = watcher
         self._guests: dict[str, _Guest] = {}
         self.released = False
+        self._is_closed = False
         self._door = Door(reactor, address_in(room, "front-end", port), credentials, self._admit)
         self.address = _as_others_see(self._door.address)
 
@@ -86,7 +87,10 @@ class Gate:
             guest.stop()
 
     def close(self) -> None:
-        """Let nobody in any more, and remove the key."""
+        """Let nobody in any more, and remove the key; twice is once."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._door.close()
         remove_key(self._room)
 
