@@ -68,13 +68,18 @@ class Codes:
                     run.begin()
 
     def go(self) -> None:
-        """Know that the application is about to run."""
+        """Know that the application is about to run: whoever joins is to find that it does."""
         with self._changed:
-            self._is_open = True
             begun = [run for run in self._runs.values() if run.go()]
             self._changed.notify_all()
         for run in begun:
             self.hub.began(run.name, run.life)
+
+    def open(self) -> None:
+        """Know that the application was told to run: from now on codes are started one by one."""
+        with self._changed:
+            self._is_open = True
+            self._changed.notify_all()
 
     def heard(self, cluster: str, operation: str, args: tuple[Any, ...]) -> None:
         """Take what a front-end says about its ranks."""

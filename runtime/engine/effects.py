@@ -189,6 +189,7 @@ class Executor:
         self._codes.go()
         for place in self._places.values():
             place.tell("go", {})
+        self._codes.open()
 
     def _stop(self) -> None:
         self._stopping = True
