@@ -1,4 +1,4 @@
-"""Components that change: parts come, go and are renamed, ways lead elsewhere."""
+"""Components that change, and what classes and members promise about them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from gcm import (
     Controller,
     InterfaceType,
     Role,
+    active,
+    attribute,
     composite,
     immediate,
     primitive,
@@ -22,7 +24,13 @@ from gcm import (
     requires,
     wrapper,
 )
-from gcm.errors import IllegalBindingError, IllegalTypeError
+from gcm.components.declarations import declared_attributes
+from gcm.errors import (
+    IllegalBindingError,
+    IllegalTypeError,
+    InstantiationError,
+    NoSuchInterfaceError,
+)
 from gcm.membranes.content import ContentController
 from gcm.membranes.membrane_controller import MembraneController
 from gcm.membranes.name import NameController
@@ -117,6 +125,18 @@ def test_the_inner_face_of_a_member_is_made_once() -> None:
     many = InterfaceType("many", Echo, cardinality=Cardinality.COLLECTION)
     box = composite("box", ComponentType((many,)))
     assert box.inner("many1") is box.inner("many1") is not box.inner("many2")
+    outer = box.interface("many3")
+    assert box.interfaces["many3"] is outer
+
+
+def test_an_internal_interface_has_an_inner_face_only() -> None:
+    single = InterfaceType("help", Echo, Role.INTERNAL_SERVER)
+    many = InterfaceType("aid", Echo, Role.INTERNAL_SERVER, cardinality=Cardinality.COLLECTION)
+    box = composite("box", ComponentType((single, many)))
+    assert box.interface("help") is box.inner("help")
+    member = box.interface("aid1")
+    assert box.inner("aid1") is member
+    assert box.interfaces == {}
 
 
 def test_members_of_a_collection_appear_in_the_content_and_disappear() -> None:
@@ -137,6 +157,8 @@ def test_what_the_content_declares_immediate_is_told() -> None:
     assert component.serves_at_once("say") is False
     assert composite("box").serves_at_once("say") is False
     assert Speaker().listen() == "yes"
+    with pytest.raises(IllegalTypeError, match="^@immediate marks an operation"):
+        immediate(5)  # type: ignore[type-var]  # what the test is about
 
 
 def test_a_stub_is_typed_by_the_signature_or_a_base_of_it() -> None:
@@ -155,6 +177,35 @@ def test_a_control_interface_is_named_after_its_controller() -> None:
     component = primitive(Speaker)
     control = component.interface("lifecycle-controller")
     assert (control.name, control.owner) == ("lifecycle-controller", component)
+    with pytest.raises(NoSuchInterfaceError, match="there is no interface 'lifecycle'"):
+        component.interface("lifecycle")
+
+
+def test_an_attribute_is_declared_with_its_type() -> None:
+    class Sized:
+        size: Annotated[int, attribute()] = 5
+        other: int = 6
+
+    assert declared_attributes(Sized) == {"size": int}
+
+
+def test_an_active_object_is_named_after_its_class() -> None:
+    made = active(Speaker)
+    assert made.name == "speaker"
+    made.terminate()
+
+
+def test_every_interface_that_a_content_does_not_implement_is_told() -> None:
+    class Mute:
+        def say(self) -> str:
+            return ""
+
+    kind = ComponentType((InterfaceType("a", LoudEcho),))
+    with pytest.raises(InstantiationError) as caught:
+        primitive(Mute, "mute", type=kind)
+    assert caught.value.what.count("; ") == 1
+    assert caught.value.what.count("interface 'a': ") == 2
+    assert "; interface 'a': " in caught.value.what
 
 
 class Witness(Controller):
