@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from gcm.cli.common_options import ShowVersion, setting
+
 _DESCRIPTION = "Check, show, draw and run assemblies of components."
 
 _EXAMPLES = {
@@ -37,25 +39,11 @@ _EXAMPLES = {
 }
 
 
-class _ShowVersion(argparse.Action):
-    """Looks the version up when it is asked for, because that takes longer than all the rest."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            known = version("gcm-grid")
-        except PackageNotFoundError:
-            known = "of a source tree that is not installed"
-        print(f"gcm {known}")
-        parser.exit()
-
-
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = _described(argparse.ArgumentParser, "", _DESCRIPTION, prog="gcm")
     parser.add_argument(
-        "--version", action=_ShowVersion, nargs=0, help="show the version and leave"
+        "--version", action=ShowVersion, nargs=0, help="show the version and leave"
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_check(commands)
@@ -149,7 +137,7 @@ def _add_file(command: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        type=_setting,
+        type=setting,
         help="the value of an argument of the definition; may be repeated",
     )
     _add_path(command)
@@ -169,10 +157,3 @@ def _add_format(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--format", choices=("text", "json"), default="text", help="for people or for programs"
     )
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
-    return name.strip(), value

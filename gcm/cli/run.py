@@ -12,7 +12,7 @@ from typing import Any
 from gcm.adl import AssemblyPlan, assemble
 from gcm.cli.load import Settings, load_plan
 from gcm.cli.output import write_findings
-from gcm.cli.runnable import RUN, run_operation
+from gcm.cli.runnable import RUN, result_of, run_operation
 from gcm.components.model import Component
 from gcm.documents import Diagnostics
 from gcm.errors import GcmError
@@ -25,7 +25,6 @@ GRACE_SECONDS = 2 * STOP_SECONDS
 """How long it may take in all; then the process ends, whatever still runs in it."""
 
 INTERRUPTED = 130
-_HIGHEST_EXIT_CODE = 255
 
 
 def run(file: str, settings: Settings, roots: Sequence[str]) -> int:
@@ -71,17 +70,13 @@ def _called(root: Component, operation: str) -> int:
 
 
 def _exit_code(operation: Callable[[], Any]) -> int:
-    """Call the operation: an int is the exit code, anything else but None is printed."""
-    result = operation()
-    if result is None:
-        return 0
-    if not isinstance(result, int) or isinstance(result, bool):
-        print(result)
-        return 0
-    if 0 <= result <= _HIGHEST_EXIT_CODE:
-        return result
-    _say(f"`run` returned {result}, which is no exit code (0 to {_HIGHEST_EXIT_CODE})")
-    return 1
+    """Call the operation, and print what is to be said about its result."""
+    result = result_of(operation())
+    if result.text is not None:
+        print(result.text)
+    if result.complaint:
+        _say(result.complaint)
+    return result.code
 
 
 def _end(root: Component) -> int:

@@ -1,7 +1,8 @@
-"""Finds what `gcm run` calls: the one operation of the root's interface `run`."""
+"""What running an assembly means: the one operation of its interface `run`, and its result."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from inspect import Parameter
 
 from gcm.adl.plan import ComponentPlan
@@ -10,13 +11,45 @@ from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.types import InterfaceType, Role
 
 RUN = "run"
+HIGHEST_EXIT_CODE = 255
 _OPEN = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an operation returned: an exit code, and a text to print or a complaint about it."""
+
+    code: int = 0
+    text: str | None = None
+    complaint: str = ""
+
+
+def result_of(returned: object) -> Result:
+    """Return what a returned value means: an int is the exit code, anything but None is printed.
+
+    >>> result_of(3), result_of("done").text
+    (Result(code=3, text=None, complaint=''), 'done')
+    """
+    if returned is None:
+        return Result()
+    if not isinstance(returned, int) or isinstance(returned, bool):
+        return Result(text=str(returned))
+    if 0 <= returned <= HIGHEST_EXIT_CODE:
+        return Result(code=returned)
+    complaint = f"`run` returned {returned}, which is no exit code (0 to {HIGHEST_EXIT_CODE})"
+    return Result(code=1, complaint=complaint)
+
+
+def has_run(root: ComponentPlan) -> bool:
+    """Tell whether there is a server interface `run`, be it one that can be called or not."""
+    found = root.component_type.find(RUN)
+    return found is not None and found.role is Role.SERVER
 
 
 def run_operation(root: ComponentPlan, diagnostics: Diagnostics) -> str:
     """Return the name of the operation, or nothing after it was reported why there is none."""
     found = root.component_type.find(RUN)
-    if found is None or found.role is not Role.SERVER:
+    if found is None or not has_run(root):
         _report_missing(root, diagnostics)
         return ""
     operations = signature_of(found.signature).operations

@@ -7,7 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+
+from gcm.cli.common_options import ShowVersion, setting
 
 _DESCRIPTION = """\
 Start what a descriptor describes, on the machines it names, and bring it to its end.
@@ -62,20 +63,6 @@ class Options:
     quiet: bool
 
 
-class _ShowVersion(argparse.Action):
-    """Looks the version up when it is asked for, because that takes longer than all the rest."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            known = version("gcm-grid")
-        except PackageNotFoundError:
-            known = "of a source tree that is not installed"
-        print(f"gcm-deploy {known}")
-        parser.exit()
-
-
 def read_options(words: Sequence[str]) -> Options:
     """Return what the words of a command line mean; raises `SystemExit` for wrong ones."""
     # Cut by hand: what argparse makes of `--` changes from one Python to the next.
@@ -107,10 +94,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("descriptor", metavar="DESCRIPTOR", help="what to deploy: an XML file")
     parser.add_argument(
-        "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], type=_setting,
+        "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], type=setting,
         help="the value of a variable of the descriptor; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version")
+    parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the version")
     _add_instead(parser)
     _add_watching(parser)
     return parser
@@ -154,13 +141,6 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--quiet", action="store_true", help="show neither progress nor summary, only faults"
     )
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
-    return name.strip(), value
 
 
 def _seconds(text: str) -> float:
