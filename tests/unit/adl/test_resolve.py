@@ -277,6 +277,30 @@ def test_a_path_that_cannot_be_shared_gives_one_diagnostic(
     assert (done.only.code, done.only.hint, done.only.path) == (code, hint, "/app/b/s")
 
 
+def test_a_component_may_be_shared_before_it_is_described(check: Check) -> None:
+    done = check(
+        using(
+            '<component name="a"><component name="s" definition="./b/s"/></component>',
+            '<component name="b"><component name="s"><content class="lib.Server"/></component>',
+            "</component>",
+        )
+    )
+    assert done.codes == []
+    assert [(one.name, one.target) for one in done.root.components[0].shared] == [("s", "/app/b/s")]
+
+
+def test_why_a_component_cannot_be_shared_is_told(check: Check) -> None:
+    text = SHARING.replace('server="s.greeter"', 'server="pyro:x"')
+    reasons = {
+        "/app": "the component would contain itself",
+        "b/s": "it only leads back to itself",
+        "a/t": "/app/a has no sub-component 't'",
+        "/other/a/s": "'other' is not the root",
+    }
+    for path, reason in reasons.items():
+        assert check(text.format(path)).only.message == f"'s' cannot share {path}: {reason}"
+
+
 def test_a_shared_component_is_changed_only_where_it_is_made(check: Check) -> None:
     text = SHARING.format("a/s").replace(
         'definition="a/s"/>', 'definition="a/s"><logger name="x"/></component>'
