@@ -34,12 +34,18 @@ class Hub:
     Everybody who joined is told when a code begins and ends. The end of a single rank is told to
     those only who asked for it, since they exchange messages with it. What is told travels behind
     the messages that the rank had sent.
+
+    A code that had ended before another one was started counts for that one as not started yet, so
+    that several codes can be started again one after the other.
     """
 
     def __init__(self, directory: Directory) -> None:
         self.directory = directory
         self._lock = threading.Lock()
         self._states: dict[str, tuple[int, str | None]] = dict.fromkeys(directory.codes, (0, None))
+        self._events = 0
+        self._began_at: dict[str, int] = {}
+        self._ended_at: dict[str, int] = {}
         self._joined: set[str] = {DRIVER_PATH} if directory.has_driver else set()
         self._watchers: dict[Peer, set[str]] = {}
         self._ended_ranks: dict[Peer, str] = {}
@@ -81,8 +87,14 @@ class Hub:
         path = rank_path(identifier)
         with self._lock:
             self._joined.add(path)
-            states = dict(self._states)
-        self._tell_one(path, WELCOME, code, rank, states[code][0], self.directory, states)
+            life, _ = self._states[code]
+            states = {name: self._state_for(code, name) for name in self._states}
+        self._tell_one(path, WELCOME, code, rank, life, self.directory, states)
+
+    def _state_for(self, code: str, other: str) -> tuple[int, str | None]:
+        ended_before = self._ended_at.get(other, 0) < self._began_at.get(code, 0)
+        life, why = self._states[other]
+        return (0, None) if why is not None and ended_before else (life, why)
 
     def _watch(self, path: str, code: str, rank: int) -> None:
         with self._lock:
@@ -98,9 +110,8 @@ class Hub:
         """Tell that a code runs."""
         with self._lock:
             self._states[code] = (life, None)
-            self._ended_ranks = {
-                peer: why for peer, why in self._ended_ranks.items() if peer[0] != code
-            }
+            self._events += 1
+            self._began_at[code] = self._events
             joined = set(self._joined)
         self._tell_all(joined, BEGAN, code, life)
 
@@ -116,6 +127,11 @@ class Hub:
         with self._lock:
             life, _ = self._states[code]
             self._states[code] = (life, why)
+            self._events += 1
+            self._ended_at[code] = self._events
+            self._ended_ranks = {
+                peer: said for peer, said in self._ended_ranks.items() if peer[0] != code
+            }
             gone = {path for path in self._joined if self._is_of(path, code)}
             self._joined -= gone
             for watchers in self._watchers.values():
