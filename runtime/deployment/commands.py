@@ -77,12 +77,24 @@ def program_on(cluster: DeployedCluster, application: Application) -> str:
     return f"./{name}" if application.kind is ProgramKind.EXECUTABLE else name
 
 
-def node_command(cluster: DeployedCluster, node: Node) -> tuple[str, ...]:
-    """Return the command with which the front-end starts the process of a node's components."""
+def node_command(cluster: DeployedCluster, node: Node, *, library: str = "") -> tuple[str, ...]:
+    """Return the command with which the front-end starts the process of a node's components.
+
+    `library` is where a node on another host finds this package, if it is not installed there.
+    What else the process has to know follows on its standard input.
+    """
     command = (
         cluster.front_end.python, "-m", NODE_MODULE, "--node", f"{cluster.path}/{node.name}",
     )  # fmt: skip
-    return command if _is_front_end(cluster, node.host) else over_ssh((SshHop(node.host),), command)
+    if is_at_front_end(cluster, node):
+        return command
+    found = ("env", f"PYTHONPATH={library}") if library else ()
+    return over_ssh((SshHop(node.host),), (*found, *command))
+
+
+def is_at_front_end(cluster: DeployedCluster, node: Node) -> bool:
+    """Tell whether a node is on the host of its cluster's front-end."""
+    return _is_front_end(cluster, node.host)
 
 
 def helper_command(process: Process, host: str = "") -> tuple[str, ...]:

@@ -172,16 +172,8 @@ class _Opening:
             step = self._node(address, before)
             names.append(step.name)
             yield step
-        leader, file = self.deployment.leader, self.deployment.assembly.file
-        leading = self.deployment.cluster((leader, self.deployment.sites[leader].leader))
-        yield Step(
-            _ASSEMBLE,
-            StepKind.ASSEMBLE,
-            leading.path,
-            depends_on=(_front_end_name(leading), *before, *names),
-            by=_front_end_name(leading),
-            files=(FileMove(file, posixpath.basename(file)),),
-        )
+        # The launcher reads the assembly and keeps its tree; only primitives live on nodes.
+        yield Step(_ASSEMBLE, StepKind.ASSEMBLE, HERE, depends_on=(*before, *names))
 
     def _node(self, address: NodeAddress, before: tuple[str, ...]) -> Step:
         cluster = self.deployment.cluster(address.cluster)

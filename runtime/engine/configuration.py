@@ -1,10 +1,11 @@
-"""What a front-end is told when it starts, over its standard input and nowhere else."""
+"""What a front-end or a node is told when it starts, over standard input and nowhere else."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 _LENGTH = 4
 
@@ -20,6 +21,33 @@ class Job:
     hosts: tuple[tuple[str, int], ...]
     options: tuple[str, ...]
     environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeJob:
+    """A process for the components of a node: how it is started, and what it is told.
+
+    `home` is the path it has for other processes, `listen` the address where they may dial it,
+    empty for none. `search` are the folders where it looks for Python modules. `is_elsewhere` says
+    that it runs on another host than the front-end.
+    """
+
+    name: str
+    home: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    search: tuple[str, ...]
+    listen: str
+    is_elsewhere: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStart:
+    """What a node process reads first: who it is, where its front-end is, and the secret."""
+
+    job: NodeJob
+    front_end: str
+    secret: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +69,17 @@ class Configuration:
     at_once: bool
     launcher: str
     secret: bytes = field(repr=False)
+    nodes: tuple[NodeJob, ...] = ()
 
 
-def as_first_input(configurations: Sequence[Configuration]) -> bytes:
-    """Return the bytes that are read first: a length, and a configuration for each front-end."""
-    data = pickle.dumps(tuple(configurations), protocol=5)
+def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:
+    """Return the bytes that are read first: a length, and what each process is told."""
+    data = pickle.dumps(tuple(told), protocol=5)
     return len(data).to_bytes(_LENGTH, "big") + data
 
 
-def read_first_input(read: Callable[[int], bytes]) -> tuple[Configuration, ...]:
-    """Read the configurations from the launcher; raises EOFError when it ended before."""
+def read_first_input(read: Callable[[int], bytes]) -> tuple[Any, ...]:
+    """Read what `as_first_input` made; raises EOFError when whoever writes ended before."""
     data = _exactly(read, int.from_bytes(_exactly(read, _LENGTH), "big"))
     found = pickle.loads(data)
     assert isinstance(found, tuple)

@@ -24,7 +24,7 @@ class ControlHost(Host):
         self._control = control
 
     def serve(self, request: Request) -> Future[Any]:
-        """Serve one request: what a channel calls."""
+        """Serve a call that came in over a channel."""
         if request.target.interface == CONTROL:
             return finished(self._control, (request,), {})
-        return self._serve(request)
+        return super().serve(request)

@@ -6,7 +6,7 @@ import gc
 import os
 import signal
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
 from runtime.coupling.words import DRIVER_PATH, HUB_PATH, cluster_of, identifier_of
@@ -23,6 +23,9 @@ from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import PipeStream, SocketStream, Stream
+
+if TYPE_CHECKING:
+    from runtime.engine.node_keeper import NodeKeeper
 
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
@@ -50,6 +53,7 @@ class FrontEnd:
         self._may_go = False
         self._launcher.when_closed(lambda _: self._over.set())
         self._ranks = self._new_life() if configuration.job is not None else None
+        self._nodes = self._new_keeper() if configuration.nodes else None
 
     def end(self, *_: object) -> None:
         """End as soon as possible; fit to be a signal handler."""
@@ -63,6 +67,8 @@ class FrontEnd:
                 self._ranks.start()
             self._tell("up")
         self._over.wait()
+        if self._nodes is not None:
+            self._nodes.close()
         if self._ranks is not None:
             self._ranks.close()
         self._host.close()
@@ -88,10 +94,12 @@ class FrontEnd:
                 # Ranks that nobody has asked for yet will be told when they have come.
                 self._may_go = ranks is not None and ranks.has_begun
                 self._release()
-            case "stop" if ranks is None:
-                self._over.set()
-            case "stop" if ranks is not None:
-                self._stop(ranks)
+            case "stop":
+                self._stop()
+            case "start_node" if self._nodes is not None:
+                self._nodes.start(*args)
+            case "lead" if self._nodes is not None:
+                self._nodes.lead(*args)
             case "start_ranks" if ranks is not None:
                 self._start_ranks(ranks)
             case "stop_ranks" if ranks is not None:
@@ -132,22 +140,38 @@ class FrontEnd:
         if self._may_go and self._answers is not None and self._ranks is not None:
             self._ranks.go(self._answers)
 
-    def _stop(self, ranks: RanksLife) -> None:
-        """End the ranks in order, then this process."""
+    def _stop(self) -> None:
+        """End the ranks and the nodes in order, then this process."""
         if self._stopping:
             return
         self._stopping = True
-        if ranks.is_released and not ranks.is_over:
-            ranks.ask_to_end()
-            self._reactor.later(GRACE, self._over.set)
-        else:
+        if self._ranks is not None and self._ranks.is_released:
+            self._ranks.ask_to_end()
+        if self._nodes is not None:
+            self._nodes.ask_to_end()
+        self._reactor.later(GRACE, self._over.set)
+        self._end_if_all_ended()
+
+    def _end_if_all_ended(self) -> None:
+        """End once it was asked for and nothing runs that would have to end before."""
+        ranks, nodes = self._ranks, self._nodes
+        ranks_run = ranks is not None and ranks.is_released and not ranks.is_over
+        if self._stopping and not ranks_run and (nodes is None or nodes.are_over):
             self._over.set()
+
+    # --- the nodes --------------------------------------------------------------------------------
+
+    def _new_keeper(self) -> NodeKeeper:
+        # Only where there are nodes: an idle front-end stays small.
+        from runtime.engine.node_keeper import NodeKeeper
+
+        return NodeKeeper(self._configuration, self._host, self._tell, self._end_if_all_ended)
 
     # --- the ranks --------------------------------------------------------------------------------
 
     def _new_life(self) -> RanksLife:
         return RanksLife(
-            self._configuration, self._reactor, self._tell, self._outward, self._ranks_over
+            self._configuration, self._reactor, self._tell, self._outward, self._end_if_all_ended
         )
 
     def _start_ranks(self, ranks: RanksLife) -> None:
@@ -166,10 +190,6 @@ class FrontEnd:
         if fresh.open():
             fresh.start(before)
 
-    def _ranks_over(self) -> None:
-        if self._stopping:
-            self._over.set()
-
     def _outward(self, path: str) -> Channel | None:
         """Return the way for what a rank sends to another one, or to the launcher."""
         cluster = cluster_of(path)
@@ -178,9 +198,12 @@ class FrontEnd:
         return self._launcher if cluster or path in (HUB_PATH, DRIVER_PATH) else None
 
     def _inward(self, path: str) -> Channel | None:
-        """Return the way to a rank of this cluster."""
+        """Return the way to a rank or a node of this cluster."""
         rank = identifier_of(path)
-        return self._ranks.find(rank) if rank and self._ranks is not None else None
+        if rank:
+            return self._ranks.find(rank) if self._ranks is not None else None
+        way = self._host.routes.find(path)
+        return way if isinstance(way, Channel) and way is not self._launcher else None
 
 
 def main() -> int:

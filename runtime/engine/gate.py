@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.engine.rank_link import CONTROL
-from runtime.engine.room import address_in, remove_key
+from runtime.engine.room import address_in, as_others_see, remove_key
 from runtime.transport.channel import Channel, Relay, Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
@@ -72,7 +72,7 @@ class Gate:
         self.released = False
         self._is_closed = False
         self._door = Door(reactor, address_in(room, "front-end", port), credentials, self._admit)
-        self.address = _as_others_see(self._door.address)
+        self.address = as_others_see(self._door.address)
 
     def release(self, answers: dict[str, Any]) -> None:
         """Let every rank run, with what it is to know; nobody else is let in from now on."""
@@ -169,8 +169,3 @@ class _Guest:
     def _gone(self, _: ChannelClosed) -> None:
         if not self._ended:
             self._watcher.rank_left(self.name)
-
-
-def _as_others_see(address: str) -> str:
-    host, _, port = address.rpartition(":")
-    return f"{socket.gethostname()}:{port}" if host == "0.0.0.0" else address

@@ -21,6 +21,16 @@ def address_in(room: str, name: str, port: int | None = None) -> str:
     return UNIX + path if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH else "127.0.0.1:0"
 
 
+def as_others_see(address: str) -> str:
+    """Return how other hosts reach an address at which this one listens."""
+    host, _, port = address.rpartition(":")
+    if host != "0.0.0.0":
+        return address
+    import socket  # only where there are other hosts: ranks import this module
+
+    return f"{socket.gethostname()}:{port}"
+
+
 def write_key(room: str, address: str, secret: bytes) -> None:
     """Leave address and secret for the ranks; raises OSError."""
     descriptor = os.open(os.path.join(room, KEY), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runtime.deployment.commands import RANK_MODULE, front_end_command
+from runtime.deployment.commands import (
+    RANK_MODULE,
+    front_end_command,
+    is_at_front_end,
+    node_command,
+)
 from runtime.deployment.model import DeployedCluster
 from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
-from runtime.deployment.steps import Step
+from runtime.deployment.steps import Step, StepKind
 from runtime.engine import package
-from runtime.engine.configuration import Configuration, Job
+from runtime.engine.configuration import Configuration, Job, NodeJob
 from runtime.engine.folders import make_path
+from runtime.engine.hierarchy import node_path
+from runtime.engine.room import address_in
 from runtime.launchers.base import Launcher
+from runtime.topology import Reachability
 
 PYTHON = "python3"
 """What a descriptor says that does not name a Python."""
@@ -61,6 +69,7 @@ def supply(
     library = _library(cluster, launcher, python, room)
     levels = levels_at(plan.deployment, cluster.position)
     plain = replace(cluster, hops=(), front_end=replace(cluster.front_end, python=python))
+    with_python = replace(cluster, front_end=plain.front_end)
     job, at_once = None, False
     if cluster.ranks:
         ranks = plan.step(f"ranks:{cluster.identifier}")
@@ -77,6 +86,7 @@ def supply(
         at_once=at_once,
         launcher=address,
         secret=secret,
+        nodes=tuple(_nodes(plan, with_python, room, folder, library)),
     )
     return Supplied(front_end_command(plain, levels), _paths(cluster, library), folder, told)
 
@@ -118,6 +128,38 @@ def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: 
         options=cluster.mpi.options,
         environment={**_paths(cluster, library), **_own(step, library)},
     )
+
+
+def _nodes(
+    plan: DeploymentPlan, cluster: DeployedCluster, room: str, folder: str, library: str
+) -> Iterator[NodeJob]:
+    """Yield the processes of the cluster's nodes that get components."""
+    assembly = plan.deployment.assembly
+    if assembly is None:
+        return
+    names = {step.name for step in plan.steps if step.kind is StepKind.NODE}
+    modules = (str(Path(assembly.file).expanduser().parent),) if cluster.is_local else ()
+    for number, node in enumerate(cluster.nodes):
+        name = f"{cluster.path}/{node.name}"
+        if f"node:{name}" not in names:
+            continue
+        is_elsewhere = not is_at_front_end(cluster, node)
+        yield NodeJob(
+            name=name,
+            home=node_path(cluster.identifier, node.name),
+            argv=node_command(cluster, node, library=library),
+            environment=_paths(cluster, library),
+            search=(*modules, folder),
+            listen=_where_to_listen(plan, cluster, address_in(room, f"node{number}")),
+            is_elsewhere=is_elsewhere,
+        )
+
+
+def _where_to_listen(plan: DeploymentPlan, cluster: DeployedCluster, here: str) -> str:
+    """Return where other nodes may dial a node; nothing where they had better not try."""
+    if all(one.is_local for one in plan.deployment.clusters()):
+        return here
+    return "0.0.0.0:0" if cluster.reachability is Reachability.DIRECT else ""
 
 
 def _own(step: Step, library: str) -> dict[str, str]:

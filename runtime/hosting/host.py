@@ -94,7 +94,7 @@ class Host:
             self.reactor,
             stream,
             peer,
-            self._serve,
+            self.serve,
             relay=lambda path: self._onward(path, made),
             codec=self._codec,
         )
@@ -190,7 +190,8 @@ class Host:
         way = self.routes.find(path)
         return way if isinstance(way, Channel) and way is not source else None
 
-    def _serve(self, request: Request) -> Future[Any]:
+    def serve(self, request: Request) -> Future[Any]:
+        """Serve a call that came in over a channel: what channels are given as their handler."""
         path = request.target.component
         if self.routes.find(path) is not HERE and self.routes.why_lost(path):
             raise self._unreachable(request.target)

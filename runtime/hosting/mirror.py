@@ -41,6 +41,16 @@ class NodeProcess:
 NodeOf = Callable[[ComponentPlan], NodeProcess | None]
 """Tells in which node process a component is to live; None: in this one."""
 
+Announce = Callable[[str, NodeProcess], None]
+"""Is called with the path of each component before it is made in a node process.
+
+Whoever stands between this process and that one has to know the way to it by then.
+"""
+
+
+def _to_nobody(_path: str, _node: NodeProcess) -> None:
+    """Announce nothing: there is nobody in between."""
+
 
 class MirroredContent:
     """What a mirror wraps: everything it is asked goes to the component in the node process.
@@ -209,10 +219,12 @@ class NodeFactory:
     >>> host.publish(root.path, root)                      # doctest: +SKIP
     """
 
-    def __init__(self, host: Host, node_of: NodeOf) -> None:
+    def __init__(self, host: Host, node_of: NodeOf, announce: Announce = _to_nobody) -> None:
         self._host = host
         self._node_of = node_of
+        self._announce = announce
         self._placed: dict[str, NodeProcess] = {}
+        self._loaded: set[tuple[str, str]] = set()
 
     def make(self, plan: ComponentPlan) -> Component:
         """Make one component; what `assemble` calls.
@@ -247,6 +259,11 @@ class NodeFactory:
             plan.component_type,
             describe_membrane(plan.membrane),
         )
+        if (node.home, remote.content) not in self._loaded:
+            load = Invocation(node.home, NODE, "load", (remote.content, plan.path))
+            self._host.call(load).result()
+            self._loaded.add((node.home, remote.content))
+        self._announce(plan.path, node)
         self._host.call(Invocation(node.home, NODE, "make", (remote,))).result()
         self._host.routes.add(plan.path, node.channel)
         self._placed[plan.path] = node

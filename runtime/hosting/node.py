@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -39,12 +41,35 @@ class PrimitivePlan:
     attributes: tuple[tuple[str, object], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What a node process tells about itself.
+
+    `address` is where other processes of the run may dial it; empty if they cannot.
+    """
+
+    address: str
+    host: str
+    pid: int
+
+
 class NodeControl(Protocol):
     """What a launcher asks of a node process.
 
     The rest is done through the control interfaces of the components themselves: to bind, start,
     stop and terminate one, call its `binding-controller` and its `lifecycle-controller`.
     """
+
+    def facts(self) -> NodeFacts:
+        """Tell who this is."""
+        ...
+
+    def load(self, content: str, component: str) -> None:
+        """Import a content class for a component; raises InstantiationError.
+
+        What is sent to the node afterwards may mention whatever its module defines.
+        """
+        ...
 
     def make(self, plan: PrimitivePlan) -> None:
         """Make a primitive and let others reach it; raises InstantiationError."""
@@ -77,10 +102,21 @@ class _Placed(Primitive):
 class NodeAgent:
     """The content of the agent."""
 
-    def __init__(self, host: Host, credentials: Credentials | None = None) -> None:
+    def __init__(
+        self, host: Host, credentials: Credentials | None = None, address: str = ""
+    ) -> None:
         self._host = host
+        self._address = address
         self._credentials = credentials
         self._direct: dict[str, Channel] = {}
+
+    def facts(self) -> NodeFacts:
+        """Tell who this is."""
+        return NodeFacts(self._address, socket.gethostname(), os.getpid())
+
+    def load(self, content: str, component: str) -> None:
+        """Import a content class."""
+        load_content(content, component)
 
     def make(self, plan: PrimitivePlan) -> None:
         """Make a primitive and let others reach it."""
@@ -110,13 +146,15 @@ class NodeAgent:
         return True
 
 
-def node_agent(host: Host, credentials: Credentials | None = None) -> Primitive:
-    """Make, publish and start the agent of this process.
+def node_agent(
+    host: Host, credentials: Credentials | None = None, address: str = ""
+) -> Primitive:
+    """Make, publish and start the agent of this process, which others may dial at `address`.
 
     >>> agent = node_agent(Host("/node1", reactor))    # doctest: +SKIP
     """
     agent = primitive(
-        lambda: NodeAgent(host, credentials),
+        lambda: NodeAgent(host, credentials, address),
         host.home.rpartition("/")[2],
         type=ComponentType((InterfaceType(NODE, NodeControl),)),
     )
@@ -145,11 +183,12 @@ def load_content(name: str, component: str) -> Any:
     module_name, _, qualified = name.partition(":")
     try:
         found: Any = importlib.import_module(module_name)
-    except ImportError as error:
+    except Exception as error:  # a module may raise anything while it is imported
         raise InstantiationError(
-            f"the module of the content '{name}' cannot be imported there: {error}",
+            f"the module of the content '{name}' cannot be imported there: "
+            f"{type(error).__name__}: {error}",
             component=component,
-            cure="Install it on the node, or list its folder among the files to bring there",
+            cure="Install it on the node, or list its file among those to bring there",
         ) from error
     for part in qualified.split("."):
         if not hasattr(found, part):

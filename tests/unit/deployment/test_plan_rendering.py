@@ -59,9 +59,8 @@ wave 3, all at once:
     after ranks:0:0
   handshake:1 at near
     after handshake:1:0
-  assemble at far/big by front-end:0:0
-    after front-end:0:0, node:near/cluster0/x
-    copy /home/me/grid/f.fractal to f.fractal
+  assemble
+    after node:near/cluster0/x
 wave 4, all at once:
   handshake:0 at far
     after handshake:0:0

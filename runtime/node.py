@@ -1,0 +1,8 @@
+"""Lets `python -m runtime.node` be the process of a node's components."""
+
+import sys
+
+from runtime.engine.node_main import main
+
+if __name__ == "__main__":
+    sys.exit(main())
