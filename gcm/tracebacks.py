@@ -8,29 +8,42 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import gcm
+from gcm.errors import GcmError
 from gcm.interfaces.stub import STUB_FILE
 
 _OURS = str(Path(gcm.__file__).parent) + "/"
 _STANDARD = sysconfig.get_path("stdlib") + "/"
 
 
-def users_traceback(error: BaseException) -> str:
-    """Return the traceback of `error` and of all behind it, without the frames of `gcm`."""
+def told_to_user(error: BaseException, *, also_ours: tuple[str, ...] = ()) -> str:
+    """Return the traceback where code of the user's is at fault, else the message alone."""
+    trace = users_traceback(error, also_ours=also_ours)
+    own_fault = isinstance(error, GcmError) and "  File " not in trace
+    return str(error) if own_fault else trace
+
+
+def users_traceback(error: BaseException, *, also_ours: tuple[str, ...] = ()) -> str:
+    """Return the traceback of `error` and of all behind it, without the frames of `gcm`.
+
+    `also_ours` are the beginnings of further files whose frames are left out.
+    """
     told = traceback.TracebackException.from_exception(error)
     pending: list[traceback.TracebackException | None] = [told]
     while pending:
         one = pending.pop()
         if one is not None:
-            one.stack[:] = list(_users(one.stack))
+            one.stack[:] = list(_users(one.stack, (_OURS, STUB_FILE, "<frozen ", *also_ours)))
             pending += [one.__cause__, one.__context__, *(one.exceptions or ())]
     return "".join(told.format()).rstrip()
 
 
-def _users(frames: Iterable[traceback.FrameSummary]) -> Iterator[traceback.FrameSummary]:
+def _users(
+    frames: Iterable[traceback.FrameSummary], ours: tuple[str, ...]
+) -> Iterator[traceback.FrameSummary]:
     """Leave out our frames, and what the standard library did on our behalf."""
     on_our_behalf = False
     for frame in frames:
-        if frame.filename.startswith((_OURS, STUB_FILE, "<frozen ")):
+        if frame.filename.startswith(ours):
             on_our_behalf = True
         elif not (on_our_behalf and frame.filename.startswith(_STANDARD)):
             on_our_behalf = False

@@ -15,8 +15,7 @@ from gcm.cli.output import write_findings
 from gcm.cli.runnable import RUN, result_of, run_operation
 from gcm.components.model import Component
 from gcm.documents import Diagnostics
-from gcm.errors import GcmError
-from gcm.tracebacks import users_traceback
+from gcm.tracebacks import told_to_user
 
 STOP_SECONDS = 5.0
 """How long an interrupted assembly may take for the calls inside it to end."""
@@ -116,12 +115,11 @@ def _give_up(why: str) -> None:
 
 def _told(error: Exception) -> int:
     """Write what went wrong: the user's traceback where their code is at fault."""
-    trace = users_traceback(error)
-    own_fault = isinstance(error, GcmError) and "  File " not in trace
-    if own_fault:
-        _say(str(error))
+    words = told_to_user(error)
+    if words == str(error):
+        _say(words)
     else:
-        print(trace, file=sys.stderr)
+        print(words, file=sys.stderr)
     return 1
 
 
