@@ -93,12 +93,12 @@ class CodeRun:
         if rank in self.exit_codes:
             return None
         self.exit_codes[rank] = code
-        return RankEnd(rank, code, why or f"exit code {code}")
+        return RankEnd(rank, code, why or _how(code))
 
     def job_ended(self, cluster: str, code: int, why: str) -> list[RankEnd]:
         """Know that a cluster has ended; return the ranks of which nothing had been heard."""
         first = self.first_rank(cluster)
-        words = why or _how(code)
+        words = "\n".join(filter(None, (_how(code), why)))
         silent = [
             rank
             for rank in range(first, first + self.clusters[cluster])

@@ -43,6 +43,8 @@ class Codes:
         self.idle = idle
         self._steered = steered
         self._runs = {name: CodeRun(name, dict(parts)) for name, parts in clusters.items()}
+        for run in () if idle else self._runs.values():
+            run.begin()
         self._by_cluster = {cluster: run for run in self._runs.values() for cluster in run.clusters}
         self._lines: dict[str, deque[OutputLine]] = {
             name: deque(maxlen=KEPT_LINES) for name in self._runs
@@ -60,12 +62,8 @@ class Codes:
     # -- from the engine's thread ------------------------------------------------------------------
 
     def connect(self, tell: Tell) -> None:
-        """Reach the front-ends. The codes that start by themselves have begun."""
+        """Reach the front-ends."""
         self._tell = tell
-        with self._changed:
-            if not self.idle:
-                for run in self._runs.values():
-                    run.begin()
 
     def go(self) -> None:
         """Know that the application is about to run: whoever joins is to find that it does."""

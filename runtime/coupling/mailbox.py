@@ -75,13 +75,15 @@ class Mailbox:
         heavy = weight(sum(len(part) for part in parts))
         doing = f"{self._me} sends a message with tag {tag} to rank {rank} of {code}"
         self._watch(code, rank)
+
+        def fault() -> CodeEnded | None:
+            return self.peers.fault_of(code, rank, doing)
+
+        def has_room() -> bool:
+            return self.peers.has_begun(code) and self.peers.window(peer).is_open
+
         with self._changed:
-            self._wait(
-                lambda: self.peers.has_begun(code) and self.peers.window(peer).is_open,
-                lambda: self.peers.fault_of(code, rank, doing),
-                doing,
-                timeout,
-            )
+            self._wait(lambda: has_room() and fault() is None, fault, doing, timeout)
             self.peers.window(peer).sent(heavy)
         me, number = self.peers.me
         # Large parts are not copied; what receives them need not open anything but plain bytes.

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from runtime.coupling import CodeBusy, CodeNotRunning, CodeNotStarted
+from runtime.coupling.code_run import CodeState
+from runtime.engine.launch import Machine
+
+pytestmark = pytest.mark.mpi
+
+Steer = Callable[..., Machine]
+
+NATIVE = ("/bin/sh", "-c", "echo rank $PMI_RANK says $0; exit $((PMI_RANK + 3))", "hello")
+SLEEP = ("/bin/sleep", "600")
+
+
+def test_a_native_program_is_a_component(steer: Steer) -> None:
+    native = steer(2, native=NATIVE).code("native")
+    assert native.path == "/codes/native"
+    assert sorted(native.interfaces) == ["control", "messages"]
+    assert native.control.wait(20) == {0: 3, 1: 4}
+    assert native.control.exit_codes() == {0: 3, 1: 4}
+    said = {(one.rank, one.stream, one.text) for one in native.control.output()}
+    assert {(0, "stdout", "rank 0 says hello"), (1, "stdout", "rank 1 says hello")} <= said
+    status = native.control.status()
+    assert (status.name, status.state, status.ranks, status.life) == (
+        "native",
+        CodeState.ENDED,
+        2,
+        1,
+    )
+
+
+def test_codes_are_started_stopped_and_killed_one_by_one(steer: Steer) -> None:
+    machine = steer(2, idle=True, one=SLEEP, two=SLEEP)
+    one, two = machine.code("one").control, machine.code("two").control
+    assert (one.status().state, one.status().life) == (CodeState.IDLE, 0)
+    with pytest.raises(CodeNotRunning, match="one does not run, it is idle"):
+        one.stop()
+    with pytest.raises(CodeNotRunning, match="one was never started"):
+        one.wait()
+    one.start()
+    two.start()
+    with pytest.raises(CodeBusy, match="one cannot be started, it is running. Stop it first"):
+        one.start()
+    with pytest.raises(TimeoutError, match="one was still running after 0.1 s"):
+        one.wait(0.1)
+    one.stop()
+    assert (one.exit_codes(), two.status().state) == ({0: 143, 1: 143}, CodeState.RUNNING)
+    one.start()
+    assert (one.status().state, one.status().life) == (CodeState.RUNNING, 2)
+    assert one.exit_codes() == {}
+    one.kill()
+    assert set(one.exit_codes()) == {0, 1}
+    two.kill()
+
+
+def test_a_program_that_does_not_care_to_stop_is_killed(steer: Steer) -> None:
+    deaf = ("/bin/sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done")
+    code = steer(deaf=deaf).code("deaf")
+    while not any(one.text == "ready" for one in code.control.output()):
+        with pytest.raises(TimeoutError):
+            code.control.wait(0.1)
+    code.control.stop(grace=0.3)
+    assert code.control.status().state is CodeState.ENDED
+    assert code.control.exit_codes() == {0: 137}
+
+
+def test_a_code_that_cannot_start_says_why_and_can_be_started_later(
+    steer: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = "import os, sys; from runtime import coupling; coupling.recv(code='(driver)')"
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    control = steer(idle=True, lost=wrong).code("lost").control
+    with pytest.raises(CodeNotStarted, match="lost could not be started") as caught:
+        control.start()
+    assert "there is no 'mpiexec'" in str(caught.value)
+    assert control.status().state is CodeState.ENDED
+    monkeypatch.setenv("PATH", path)
+    with pytest.raises(CodeNotStarted, match="there is no 'mpiexec'"):
+        control.start()
+
+
+def test_the_end_of_the_machine_ends_whoever_waits(steer: Steer) -> None:
+    machine = steer(sleep=SLEEP)
+    control = machine.code("sleep").control
+    while control.status().state is not CodeState.RUNNING:
+        with pytest.raises(TimeoutError):
+            control.wait(0.05)
+    machine.interrupt()
+    control.wait(20)
+    assert machine.wait(20).exit_code == 128 + signal.SIGINT

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runtime.coupling import CodeEnded
+from runtime.deployment import DeploymentPlan
+from runtime.engine.launch import Machine, deploy
+from runtime.engine.listener import Silent
+
+pytestmark = pytest.mark.mpi
+
+Steer = Callable[..., Machine]
+ROOT = Path(__file__).parents[3]
+
+VICTIM = """
+import os, time
+from runtime import coupling
+coupling.send(os.getpid(), code="waiter", rank=coupling.rank)
+coupling.recv(code="waiter", tag=99)
+"""
+WAITER = """
+import time
+from runtime import coupling
+coupling.send(coupling.recv(code="victim", rank=coupling.rank), code=coupling.DRIVER)
+begun = time.monotonic()
+try:
+    coupling.recv(code="victim", rank=0, tag=7)
+except coupling.CodeEnded as fault:
+    coupling.send((str(fault), fault.code, time.monotonic() - begun), code=coupling.DRIVER)
+try:
+    coupling.send(1, code="victim")
+except coupling.CodeEnded as fault:
+    coupling.send(str(fault), code=coupling.DRIVER)
+coupling.recv(code=coupling.DRIVER)
+"""
+
+
+def test_who_waits_for_a_killed_code_is_told_at_once(steer: Steer) -> None:
+    machine = steer(2, victim=VICTIM, waiter=WAITER)
+    waiter = machine.code("waiter").messages
+    os.kill(waiter.recv(rank=0, timeout=30), signal.SIGKILL)
+    killed = time.monotonic()
+    waiter.recv(rank=1, timeout=30)
+    for rank in (0, 1):  # native MPI ends the whole code with one of its ranks
+        words, code, _ = waiter.recv(rank=rank, timeout=30)
+        assert time.monotonic() - killed < 5
+        assert code == "victim"
+        waits = f"victim has ended while rank {rank} of waiter waits for a message with tag 7"
+        assert f"{waits} from rank 0 of victim" in words
+        assert "exit code " in words
+        again = waiter.recv(rank=rank, timeout=30)
+        assert f"victim has ended while rank {rank} of waiter sends a message with tag 0" in again
+    # MPICH does not always tell that it was a signal
+    assert set(machine.code("victim").control.wait(10).values()) <= {1, 137}
+    with pytest.raises(CodeEnded, match="victim has ended"):
+        machine.code("victim").messages.recv()
+
+
+def test_a_killed_code_that_is_started_again_is_reached_again(steer: Steer) -> None:
+    machine = steer(
+        server="""
+from runtime import coupling
+while True:
+    coupling.send(coupling.recv(code="client") + 1, code="client")
+""",
+        client="""
+from runtime import coupling
+for step in ("first", "second"):
+    coupling.send(41, code="server")
+    coupling.send((step, coupling.recv(code="server")), code=coupling.DRIVER)
+    coupling.recv(code=coupling.DRIVER)
+""",
+    )
+    server, client = machine.code("server"), machine.code("client")
+    assert client.messages.recv(timeout=30) == ("first", 42)
+    server.control.kill()
+    server.control.start()
+    client.messages.send("go on")
+    assert client.messages.recv(timeout=30) == ("second", 42)
+
+
+def test_one_code_that_ends_badly_ends_the_other_and_the_run(
+    plan: Callable[..., DeploymentPlan],
+) -> None:
+    outcome = deploy(
+        plan(
+            bad="raise SystemExit(7)",
+            good="from runtime import coupling; coupling.recv(code='bad')",
+        ),
+        Silent(),
+    )
+    assert outcome.exit_code == 7
+    assert any("bad has ended while good waits for a message" in one for one in outcome.errors)
+
+
+def test_a_run_that_nobody_drives_has_no_driver(plan: Callable[..., DeploymentPlan]) -> None:
+    alone = "from runtime import coupling; coupling.send(1, code=coupling.DRIVER)"
+    outcome = deploy(plan(alone=alone), Silent())
+    assert outcome.exit_code == 1
+    assert "no Python program drives this run. Deploy it with Machine" in outcome.errors[0]
+
+
+def test_a_program_that_nobody_deployed_is_told_so() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from runtime import coupling; coupling.recv(code='ocean')"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "NotCoupled: this program is not a rank of a deployment. Start it with" in done.stderr
