@@ -15,8 +15,11 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.words import cluster_of
+from runtime.deployment.model import ASSEMBLY
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
+from runtime.engine.control import CONTROL, LAUNCHER
+from runtime.engine.deployed_assembly import DeployedAssembly
 from runtime.engine.events import (
     Effect,
     Event,
@@ -39,6 +42,7 @@ from runtime.engine.rank_link import COUPLING
 from runtime.engine.reports import event_of
 from runtime.engine.run_state import RunState
 from runtime.errors import GridError
+from runtime.hosting.host import Host
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
@@ -75,6 +79,7 @@ class Executor:
         post: Post,
         *,
         codes: Codes,
+        assembly: DeployedAssembly | None = None,
     ) -> None:
         self._plan = plan
         self._secret = secrets.token_bytes(SECRET_BYTES)
@@ -82,10 +87,11 @@ class Executor:
         self._local = local
         self._listener = listener
         self._post = post
+        self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
             cluster.identifier: (RemotePlace if cluster.hops else Place)(
-                cluster, local, self._way_to, idle=codes.idle
+                cluster, local, self._way_to, idle=codes.idle, codec=self._host.codec
             )
             for cluster in plan.deployment.clusters()
         }
@@ -98,6 +104,9 @@ class Executor:
         self._room = threading.BoundedSemaphore(MOST_BATCHES)
         self._stopping = False
         self._started: float | None = None
+        self._assembly = assembly
+        if assembly is not None:
+            assembly.connect(self._host, self._places, post)
         self._codes = codes
         codes.hub.connect(lambda *what: reactor.soon(partial(self._send_on, *what)), self._send_on)
         codes.connect(
@@ -117,6 +126,9 @@ class Executor:
             self._work("closing", partial(self._close, place))
         for worker in self._workers:
             worker.join()
+        self._host.close()
+        if self._assembly is not None and self._assembly.result is not None:
+            self._say_lines(ASSEMBLY, [("stdout", self._assembly.result)])
 
     def _close(self, place: Place) -> None:
         """Let go of a place, and remove what killed ranks left if its front-end could not."""
@@ -181,8 +193,10 @@ class Executor:
                 self._work(step.name, lambda: self._help(step))
             case StepKind.FETCH:
                 self._work(step.name, lambda: self._fetch(step))
+            case StepKind.NODE | StepKind.ASSEMBLE if self._assembly is not None:
+                self._assembly.start(step)
             case _:
-                self._post(StepFailed(step.name, f"{step.name}: this cannot be deployed yet"))
+                self._post(StepFailed(step.name, f"{step.name}: this cannot be started"))
 
     def _go(self) -> None:
         self._started = time.monotonic()
@@ -190,10 +204,23 @@ class Executor:
         for place in self._places.values():
             place.tell("go", {})
         self._codes.open()
+        if self._assembly is not None:
+            self._assembly.go()
 
     def _stop(self) -> None:
         self._stopping = True
         kill_all(self._helpers)
+        if self._assembly is None:
+            self._stop_places()
+        else:
+            self._work("ending the assembly", partial(self._end_assembly, self._assembly))
+
+    def _end_assembly(self, assembly: DeployedAssembly) -> None:
+        """End the components before the processes in which they live."""
+        assembly.end()
+        self._post(self._stop_places)
+
+    def _stop_places(self) -> None:
         for place in self._places.values():
             if place.is_up:
                 place.tell("stop")
@@ -281,7 +308,10 @@ class Executor:
         leaders = [site.leader for site in deployment.sites]
         cluster = cluster_of(path) or host_of(path, leaders, deployment.leader)
         place = self._places.get(cluster or "")
-        return place.channel if place is not None else None
+        if place is not None:
+            return place.channel
+        way = self._host.routes.find(path)
+        return way if isinstance(way, Channel) else None
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Call a component of the machine from any thread."""
@@ -304,23 +334,31 @@ class Executor:
 
     # --- what front-ends say ----------------------------------------------------------------------
 
-    def _hear(self, place: Place, request: Request) -> None:
+    def _hear(self, place: Place, request: Request) -> Future[Any] | None:
         """Pass a word of a front-end on to the engine's thread, in order."""
         if request.target.interface == COUPLING:
             target = request.target
             self._codes.hub.hear(target.component, target.operation, request.invocation().args)
-            return
-        if request.target.operation == "said":
+            return None
+        if request.target.interface != CONTROL:
+            return self._host.serve(request)
+        if request.target.operation in ("said", "node_said"):
             self._room.acquire()
         self._post(lambda: self._understand(place, request))
+        return None
 
     def _understand(self, place: Place, request: Request) -> None:
         args, cluster = request.invocation().args, place.identifier
         self._codes.heard(cluster, request.target.operation, args)
+        if self._assembly is not None:
+            self._assembly.heard(cluster, request.target.operation, args)
         match request.target.operation:
             case "said":
                 self._room.release()
                 self._say(cluster, *args)
+            case "node_said":
+                self._room.release()
+                self._say_lines(*args)
             case "up":
                 self._is_up(place)
             case "bound":
@@ -344,6 +382,10 @@ class Executor:
     def _say(self, cluster: str, batch: Iterable[tuple[int | None, str, str]]) -> None:
         for rank, stream, text in batch:
             name = cluster if rank is None else f"{cluster}:{rank}"
+            self._listener.line(name, stream, text)
+
+    def _say_lines(self, name: str, batch: Iterable[tuple[str, str]]) -> None:
+        for stream, text in batch:
             self._listener.line(name, stream, text)
 
     def _say_line(self, name: str, stream: str, text: str) -> None:

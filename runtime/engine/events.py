@@ -61,9 +61,18 @@ class JobEnded:
 
 @dataclass(frozen=True, slots=True)
 class AssemblyEnded:
-    """The user's assembly has nothing more to do."""
+    """The user's assembly has nothing more to do; `why` says more where the code does not."""
 
     code: int
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLost:
+    """A process that holds components has gone without being asked."""
+
+    step: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +114,7 @@ Event = (
     | RankEnded
     | JobEnded
     | AssemblyEnded
+    | NodeLost
     | PlaceLost
     | PlaceClosed
     | Interrupt

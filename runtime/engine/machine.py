@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.plan import DeploymentPlan
+from runtime.engine.deployed_assembly import DeployedAssembly
 from runtime.engine.effects import Executor
 from runtime.engine.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
 from runtime.engine.listener import Listener, Silent
@@ -24,6 +25,7 @@ from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
     from gcm.components.composite import Composite
+    from gcm.components.model import Component
     from gcm.interfaces.future import Future
     from gcm.invocation import Invocation
     from runtime.coupling.component import CodeComponent
@@ -58,6 +60,9 @@ class Machine:
     ) -> None:
         self.plan = plan
         self._codes = Codes(plan, steered=steered, idle=idle)
+        self._deployed = (
+            DeployedAssembly(plan, steered=steered) if plan.deployment.assembly else None
+        )
         self._workers = Workers("codes")
         self._component: Composite | None = None
         self._making = threading.Lock()
@@ -135,6 +140,26 @@ class Machine:
         self._codes.check(name)
         return code_of(self.codes, name)
 
+    def deployed(self, timeout: float | None = None) -> Component:
+        """Return the root of the deployed assembly, once all of it is started.
+
+        Its components can be found, rebound, stopped and started, wherever they live. Unless the
+        machine is `steered`, its interface `run` is being called, if it has one.
+
+        Raises:
+            TimeoutError: it takes longer than that.
+            GridError: there is no assembly, or the machine has ended.
+
+        >>> machine.deployed().find("worker1").stop()      # doctest: +SKIP
+        """
+        if self._deployed is None:
+            raise GridError(
+                "no assembly is deployed",
+                place=self.plan.deployment.name,
+                cure="Name one in the descriptor: <assembly file='app.fractal'/>",
+            )
+        return self._deployed.started(timeout)
+
     def wait(self, timeout: float | None = None) -> Outcome:
         """Return how the run ended, once everything is gone; raises TimeoutError."""
         if not self._ended.wait(timeout):
@@ -163,8 +188,9 @@ class Machine:
             with LocalLauncher() as local, Reactor("engine") as reactor:
                 post = self._queue.put
                 with Executor(
-                    self.plan, local, reactor, self._listener, post, codes=self._codes
-                ) as executor:
+                    self.plan, local, reactor, self._listener, post,
+                    codes=self._codes, assembly=self._deployed, warm=self._warm,
+                ) as executor:  # fmt: skip
                     self._executor = executor
                     code = self._loop(executor)
                     self._executor = None
@@ -183,6 +209,8 @@ class Machine:
             _log.exception("the engine failed")
         finally:
             self._codes.end("the machine has ended")
+            if self._deployed is not None:
+                self._deployed.over("the machine has ended")
             self._workers.close()
             self._ended.set()
 

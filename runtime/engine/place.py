@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.deployment.model import DeployedCluster, SshHop
 from runtime.deployment.plan import DeploymentPlan
@@ -26,6 +27,7 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
 from runtime.transport.channel import Channel, Handler, Relay, Request
 from runtime.transport.errors import ChannelClosed
+from runtime.transport.messages import PLAIN, Codec
 from runtime.transport.queued import ProcessStream
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import Stream
@@ -36,7 +38,7 @@ class Ears:
     """Who listens to front-ends: what they say, and that they have gone."""
 
     reactor: Reactor
-    hear: Callable[[Place, Request], None]
+    hear: Callable[[Place, Request], Future[Any] | None]
     gone: Callable[[Place, str], None]
 
 
@@ -50,11 +52,13 @@ class Place:
         relay: Relay | None = None,
         *,
         idle: bool = False,
+        codec: Codec = PLAIN,
     ) -> None:
         self.cluster = cluster
         self.launcher = launcher
         self.relay = relay
         self.idle = idle
+        self.codec = codec
         self.folder = ""
         self.is_up = False
         self.is_gone = False
@@ -72,7 +76,9 @@ class Place:
     ) -> Channel:
         """Speak over a stream from now on; `hear` serves what the front-end says."""
         name = f"the front-end of {self.cluster.path}"
-        self.channel = Channel(reactor, stream, name, hear, relay=self.relay)
+        self.channel = Channel(
+            reactor, stream, name, hear, relay=self.relay, codec=self.codec
+        )
         self.channel.open(received)
         return self.channel
 
@@ -121,8 +127,9 @@ class RemotePlace(Place):
         relay: Relay | None = None,
         *,
         idle: bool = False,
+        codec: Codec = PLAIN,
     ) -> None:
-        super().__init__(cluster, local, relay, idle=idle)
+        super().__init__(cluster, local, relay, idle=idle, codec=codec)
         self._local = local
         self._given_up = threading.Event()
 

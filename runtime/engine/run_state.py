@@ -17,6 +17,7 @@ from runtime.engine.events import (
     Interrupt,
     JobEnded,
     Kill,
+    NodeLost,
     PlaceClosed,
     PlaceLost,
     RankEnded,
@@ -227,6 +228,8 @@ class RunState:
 
     def _assembly_ended(self, event: AssemblyEnded) -> Iterable[Effect]:
         self._assembly_runs = False
+        if event.why:
+            self.errors.append(event.why)
         self._note_code(event.code, "the assembly")
         yield from self._end_if_all_ended()
 
@@ -254,6 +257,11 @@ class RunState:
         self._open.discard(event.cluster)
         self._jobs.discard(event.cluster)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "lost")
+        before = self.state in (State.STARTING, State.HANDSHAKING)
+        yield from self._fail(event.why, NEVER_STARTED if before else self._first_code or LOST)
+
+    def _node_lost(self, event: NodeLost) -> Iterable[Effect]:
+        yield Show(self.outline.paths[event.step], "lost")
         before = self.state in (State.STARTING, State.HANDSHAKING)
         yield from self._fail(event.why, NEVER_STARTED if before else self._first_code or LOST)
 
@@ -316,6 +324,13 @@ class RunState:
         self.codes.setdefault(event.rank, event.code)
         yield Show(self.outline.rank_paths[event.rank], "done", f"exit code {event.code}")
 
+    def _late_assembly(self, event: AssemblyEnded) -> Iterable[Effect]:
+        """It failed while it was ended; whatever ended the run comes first."""
+        if event.why and not self.errors and self._outcome != INTERRUPTED:
+            self.errors.append(event.why)
+            self._first_code = self._first_code or event.code
+        return ()
+
     def _place_closed(self, event: PlaceClosed | PlaceLost) -> Iterable[Effect]:
         self._open.discard(event.cluster)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "ended")
@@ -359,6 +374,7 @@ _TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
     ((_S.RUNNING,), AssemblyEnded, _R._assembly_ended),
     ((_S.RUNNING,), Tick, _R._settled),
     ((*_BEFORE, _S.RUNNING), PlaceLost, _R._place_lost),
+    ((*_BEFORE, _S.RUNNING), NodeLost, _R._node_lost),
     ((*_BEFORE, _S.RUNNING, _S.ENDING), Interrupt, _R._interrupt),
     ((*_BEFORE, _S.RUNNING, _S.ENDING), Halt, _R._halt),
     ((_S.ENDING,), StepUp, _R._closing_step_done),
@@ -367,7 +383,8 @@ _TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
     ((_S.ENDING,), RankReady, _R._nothing),
     ((_S.ENDING,), RankEnded, _R._late_rank),
     ((_S.ENDING,), JobEnded, _R._nothing),
-    ((_S.ENDING,), AssemblyEnded, _R._nothing),
+    ((_S.ENDING,), AssemblyEnded, _R._late_assembly),
+    ((_S.ENDING,), NodeLost, _R._nothing),
     ((_S.ENDING,), Tick, _R._overdue),
     ((_S.ENDING,), PlaceLost, _R._place_closed),
     ((_S.ENDING,), PlaceClosed, _R._place_closed),

@@ -55,7 +55,7 @@ class Host:
         self.exports = Exports(home)
         self.routes: Routes[Channel | Here] = Routes()
         self.routes.add(home, HERE)
-        self._codec = ReferenceCodec(self)
+        self.codec = ReferenceCodec(self)
         self._serving = Serving(self.exports, home)
         self._remotes: weakref.WeakValueDictionary[str, RemoteInterface] = (
             weakref.WeakValueDictionary()
@@ -96,7 +96,7 @@ class Host:
             peer,
             self.serve,
             relay=lambda path: self._onward(path, made),
-            codec=self._codec,
+            codec=self.codec,
         )
         for prefix in prefixes:
             self.routes.add(prefix, made)
