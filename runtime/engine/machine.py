@@ -189,7 +189,7 @@ class Machine:
                 post = self._queue.put
                 with Executor(
                     self.plan, local, reactor, self._listener, post,
-                    codes=self._codes, assembly=self._deployed, warm=self._warm,
+                    codes=self._codes, assembly=self._deployed,
                 ) as executor:  # fmt: skip
                     self._executor = executor
                     code = self._loop(executor)
