@@ -41,6 +41,7 @@ from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_link import COUPLING
 from runtime.engine.reports import event_of
 from runtime.engine.run_state import RunState
+from runtime.engine.warm_start import WarmStart
 from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
@@ -80,11 +81,13 @@ class Executor:
         *,
         codes: Codes,
         assembly: DeployedAssembly | None = None,
+        warm: WarmStart | None = None,
     ) -> None:
         self._plan = plan
         self._secret = secrets.token_bytes(SECRET_BYTES)
         self._ears = Ears(reactor, self._hear, self._gone)
         self._local = local
+        self._warm = warm
         self._listener = listener
         self._post = post
         self._host = Host(LAUNCHER, reactor)
@@ -257,7 +260,7 @@ class Executor:
         ]
         nursery = Nursery(places, self._ears)
         try:
-            nursery.open(self._plan, self._secret, self._local)
+            nursery.open(self._plan, self._secret, self._local, self._warm)
         except GridError as fault:
             self._cannot_open(places, fault)
 

@@ -7,6 +7,7 @@ from runtime.engine.listener import Listener
 from runtime.engine.machine import Machine
 from runtime.engine.outcome import Outcome
 from runtime.engine.run_state import Patience
+from runtime.engine.warm_start import WarmStart
 
 
 class Interrupts:
@@ -36,6 +37,7 @@ def deploy(
     *,
     interrupts: Interrupts | None = None,
     patience: Patience | None = None,
+    warm: WarmStart | None = None,
 ) -> Outcome:
     """Execute a plan and return how it ended; what goes wrong is in the outcome, not raised.
 
@@ -46,7 +48,7 @@ def deploy(
     >>> deploy(plan, listener, interrupts=interrupts).exit_code           # doctest: +SKIP
     0
     """
-    machine = Machine(plan, listener, patience=patience)
+    machine = Machine(plan, listener, patience=patience, warm=warm)
     if interrupts is not None:
         interrupts.reach(machine)
     with machine:

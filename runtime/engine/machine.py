@@ -18,6 +18,7 @@ from runtime.engine.listener import Listener, Silent
 from runtime.engine.outcome import Outcome
 from runtime.engine.outline import outline_of
 from runtime.engine.run_state import IllegalEvent, Patience, RunState, State
+from runtime.engine.warm_start import WarmStart
 from runtime.errors import GridError
 from runtime.hosting.workers import Workers
 from runtime.launchers.local import LocalLauncher
@@ -57,8 +58,10 @@ class Machine:
         patience: Patience | None = None,
         steered: bool = False,
         idle: bool = False,
+        warm: WarmStart | None = None,
     ) -> None:
         self.plan = plan
+        self._warm = warm
         self._codes = Codes(plan, steered=steered, idle=idle)
         self._deployed = (
             DeployedAssembly(plan, steered=steered) if plan.deployment.assembly else None
@@ -185,11 +188,11 @@ class Machine:
     def _run(self) -> None:
         begun = time.monotonic()
         try:
-            with LocalLauncher() as local, Reactor("engine") as reactor:
+            with self._local_launcher() as local, Reactor("engine") as reactor:
                 post = self._queue.put
                 with Executor(
                     self.plan, local, reactor, self._listener, post,
-                    codes=self._codes, assembly=self._deployed,
+                    codes=self._codes, assembly=self._deployed, warm=self._warm,
                 ) as executor:  # fmt: skip
                     self._executor = executor
                     code = self._loop(executor)
@@ -213,6 +216,9 @@ class Machine:
                 self._deployed.over("the machine has ended")
             self._workers.close()
             self._ended.set()
+
+    def _local_launcher(self) -> LocalLauncher:
+        return LocalLauncher() if self._warm is None else self._warm.launcher
 
     def _loop(self, executor: Executor) -> int:
         code = self._happen(Begin(), executor)

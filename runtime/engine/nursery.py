@@ -15,7 +15,8 @@ from runtime.engine.configuration import as_first_input
 from runtime.engine.place import Ears, Place, last_words
 from runtime.engine.room import address_in
 from runtime.engine.supply import supply
-from runtime.launchers.base import Command
+from runtime.engine.warm_start import WarmStart
+from runtime.launchers.base import Command, Process
 from runtime.launchers.local import LocalLauncher
 from runtime.transport.credentials import Credentials
 from runtime.transport.listening import Door
@@ -31,8 +32,14 @@ class Nursery:
         self._places = {place.identifier: place for place in places}
         self._ears = ears
 
-    def open(self, plan: DeploymentPlan, secret: bytes, local: LocalLauncher) -> None:
-        """Start the front-ends; raises LaunchError, Unreachable."""
+    def open(
+        self,
+        plan: DeploymentPlan,
+        secret: bytes,
+        local: LocalLauncher,
+        warm: WarmStart | None = None,
+    ) -> None:
+        """Start the front-ends, from a warm start if it fits; raises LaunchError, Unreachable."""
         address = address_in(local.make_folder(), LAUNCHER)
         door = Door(self._ears.reactor, address, Credentials(secret, LAUNCHER), self._admit)
         given = [
@@ -41,13 +48,14 @@ class Nursery:
         ]
         for place, found in zip(self._places.values(), given, strict=True):
             place.folder = found.folder
-        command = Command(
-            given[0].argv,
-            given[0].environment,
-            given[0].folder,
-            as_first_input([found.configuration for found in given]),
-        )
-        process = local.start(command)
+        first = as_first_input([found.configuration for found in given])
+        process = warm.take(given[0].argv[0], first) if warm is not None else None
+        if process is None:
+            told = given[0]
+            process = local.start(Command(told.argv, told.environment, told.folder, first))
+        self._watch(process)
+
+    def _watch(self, process: Process) -> None:
         for place in self._places.values():
             place.process = process
         process.when_done(lambda: self._ended(last_words(process)))

@@ -6,6 +6,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
+from runtime.engine.home import HOME
 from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import CommandNotFound, LaunchError, PythonMissing
 from runtime.launchers.lines import Collected
@@ -15,7 +16,7 @@ PACKAGES = ("gcm", "runtime")
 ARCHIVE = "packages.zip"
 """How the package is called in a run's room."""
 
-HOME = Path(__file__).resolve().parents[2]
+_HOME = Path(HOME)
 PATIENCE = 60.0
 
 # Run by the Python in question: tells its version, and the digest of the package it would import.
@@ -44,18 +45,9 @@ def digest() -> str:
     total = hashlib.sha256()
     for name in PACKAGES:
         for path in sorted(str(path) for path in _files(name)):
-            total.update(str(Path(path).relative_to(HOME)).encode())
+            total.update(str(Path(path).relative_to(_HOME)).encode())
             total.update(Path(path).read_bytes())
     return total.hexdigest()
-
-
-def is_checkout() -> bool:
-    """Tell whether the package's folder holds nothing but this project.
-
-    Then another Python may use it from there; a folder of installed packages would bring all of
-    its neighbours along.
-    """
-    return HOME.name not in ("site-packages", "dist-packages")
 
 
 def has_package(launcher: Launcher, python: str) -> bool:
@@ -92,4 +84,4 @@ def bring(launcher: Launcher, room: str) -> str:
 
 
 def _files(name: str) -> list[Path]:
-    return [path for path in (HOME / name).rglob("*") if path.suffix in (".py", ".xsd")]
+    return [path for path in (_HOME / name).rglob("*") if path.suffix in (".py", ".xsd")]

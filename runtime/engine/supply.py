@@ -22,6 +22,7 @@ from runtime.engine import package
 from runtime.engine.configuration import Configuration, Job, NodeJob
 from runtime.engine.folders import make_path
 from runtime.engine.hierarchy import node_path
+from runtime.engine.home import HOME, is_checkout
 from runtime.engine.room import address_in
 from runtime.launchers.base import Launcher
 from runtime.topology import Reachability
@@ -93,8 +94,8 @@ def supply(
 
 def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: str) -> str:
     """Return the folder or archive that has to be on the Python path, or nothing."""
-    if not cluster.hops and package.is_checkout():
-        return str(package.HOME)
+    if not cluster.hops and is_checkout():
+        return HOME
     if not cluster.hops and python == sys.executable:
         return ""
     if package.has_package(launcher, python):

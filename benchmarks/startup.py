@@ -1,0 +1,135 @@
+"""How long a machine takes to start, against plain `mpiexec`; and what an idle front-end takes.
+
+    python benchmarks/startup.py [rounds]
+
+The machine has 2 sites of 2 clusters of 2 ranks on this host; the time is from the start of
+`gcm-deploy` to the first line of the application. The yardstick is four plain
+`mpiexec -n 2 python` in parallel, to their end. Both run the same program, in turns. The package is
+compiled before, as an installed one is.
+"""
+
+from __future__ import annotations
+
+import compileall
+import contextlib
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+GOAL_RATIO = 1.5
+GOAL_MEGABYTES = 40
+GOAL_CPU = 0.5
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAM = "from mpi4py import MPI\nprint('rank', MPI.COMM_WORLD.rank, flush=True)\n"
+SLEEPER = PROGRAM + "import time\ntime.sleep(1000)\n"
+DESCRIPTOR = """<deployment name="startup"><application script="program.py"/><grid>
+  <mpi ranks="2" command-path="{mpiexec}"/>
+  <site name="a"><cluster name="a"/><cluster name="b"/></site>
+  <site name="b"><cluster name="a"/><cluster name="b"/></site>
+</grid></deployment>
+"""
+
+
+def main() -> None:
+    """Print the medians, their ratio, and the figures of an idle front-end."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    beside = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
+    mpiexec = shutil.which("mpiexec", path=beside) or sys.exit("no mpiexec")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "program.py").write_text(PROGRAM)
+        (folder / "startup.xml").write_text(DESCRIPTOR.format(mpiexec=mpiexec))
+        for package in ("gcm", "runtime"):
+            compileall.compile_dir(ROOT / package, quiet=1)
+        deployed(folder)  # once without counting, so that files are in the cache of the system
+        pairs = [(plain(mpiexec, folder), deployed(folder)) for _ in range(rounds)]
+        alone, machine = (statistics.median(column) for column in zip(*pairs, strict=True))
+        ratio = statistics.median(second / first for first, second in pairs)
+        print(f"four plain mpiexec -n 2          {alone:6.3f} s")
+        print(f"machine of 2 x 2 x 2, first line {machine:6.3f} s")
+        print(f"ratio                            {ratio:6.2f}   (goal: at most {GOAL_RATIO})")
+        (folder / "program.py").write_text(SLEEPER)
+        largest, busiest = idle(folder)
+        print(f"idle front-end, memory        {largest:6.1f} MB  (goal: at most {GOAL_MEGABYTES})")
+        print(f"idle front-end, CPU           {busiest:6.2f} %   (goal: at most {GOAL_CPU})")
+
+
+def plain(mpiexec: str, folder: Path) -> float:
+    """Return how long four plain jobs take in parallel."""
+    command = [mpiexec, "-n", "2", sys.executable, str(folder / "program.py")]
+    begun = time.perf_counter()
+    jobs = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(4)]
+    for job in jobs:
+        job.wait()
+    return time.perf_counter() - begun
+
+
+@contextlib.contextmanager
+def deploying(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Run `gcm-deploy` until the end of the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runtime.cli", str(folder / "startup.xml")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+    )
+    with process:
+        yield process
+        process.terminate()
+
+
+def deployed(folder: Path) -> float:
+    """Return how long it takes to the first line of the application."""
+    begun = time.perf_counter()
+    with deploying(folder) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        first = time.perf_counter() - begun
+        process.communicate()
+    return first
+
+
+def idle(folder: Path, seconds: float = 5.0) -> tuple[float, float]:
+    """Return megabytes and percent of a core of the greediest front-end of an idle machine."""
+    with deploying(folder) as process:
+        assert process.stdout is not None
+        for _ in range(8):
+            process.stdout.readline()
+        front_ends = {pid for pid, line in commands(process.pid) if "runtime.frontend" in line}
+        before = {pid: cpu_seconds(pid) for pid in front_ends}
+        time.sleep(seconds)
+        used = max(cpu_seconds(pid) - before[pid] for pid in front_ends)
+        memory = max(resident_megabytes(pid) for pid in front_ends)
+    return memory, 100 * used / seconds
+
+
+def commands(root: int) -> Iterator[tuple[int, str]]:
+    """Yield process and command line of all that descends from a process."""
+    for task in Path(f"/proc/{root}/task").iterdir():
+        for child in map(int, (task / "children").read_text().split()):
+            yield child, Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
+            yield from commands(child)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_megabytes(pid: int) -> float:
+    """Return the memory a process holds."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+if __name__ == "__main__":
+    main()
