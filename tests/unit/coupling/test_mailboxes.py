@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcm.interfaces.future import Future
+from runtime.coupling.directory import Directory
+from runtime.coupling.errors import CodeEnded, NotCoupled
+from runtime.coupling.hub import Hub
+from runtime.coupling.mailbox import Mailbox
+from runtime.coupling.peers import Peers
+from runtime.coupling.words import ATTACH, HUB_PATH, WELCOME
+from runtime.matching import ANY
+from runtime.transport.errors import NotSendable
+
+NAMES = {"a": [("0:0", 1)], "b": [("0:1", 1), ("1:0", 1)]}
+IDENTIFIERS = ["0:0:0", "0:1:0", "1:0:0"]
+
+
+class Exchange:
+    """A hub and the mailboxes of all ranks, joined without any connection between."""
+
+    def __init__(self, driver: bool = False, running: tuple[str, ...] = ("a", "b")) -> None:
+        self.hub = Hub(Directory(NAMES, has_driver=driver))
+        self.hub.connect(self.post, self.post)
+        self.boxes: dict[str, Mailbox] = {}
+        self.log: list[tuple[str, str]] = []
+        for code in running:
+            self.hub.began(code, 1)
+        for identifier in IDENTIFIERS:
+            self.join(identifier)
+
+    def join(self, identifier: str) -> Mailbox:
+        self.hub.hear(HUB_PATH, ATTACH, (identifier,))
+        return self.boxes[f"/ranks/{identifier}"]
+
+    def post(self, path: str, operation: str, *args: Any) -> None:
+        self.log.append((path, operation))
+        # The views that a connection would have sent away have to be bytes of their own here.
+        args = tuple(bytes(one) if type(one).__name__ == "PickleBuffer" else one for one in args)
+        if operation == WELCOME:
+            code, rank, life, directory, states = args
+            self.boxes[path] = Mailbox(Peers((code, rank), life, directory, states), self.post)
+        elif path in self.boxes:
+            self.boxes[path].hear(operation, args)
+        else:
+            self.hub.hear(path, operation, args)
+
+    def __getitem__(self, identifier: str) -> Mailbox:
+        return self.boxes[f"/ranks/{identifier}"]
+
+
+def later(work: Callable[[], Any]) -> Future[Any]:
+    future: Future[Any] = Future("a wait")
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except Exception as error:  # the test looks at it
+            future.set_exception(error)
+
+    threading.Thread(target=run).start()
+    return future
+
+
+def test_a_message_comes_with_its_code_rank_and_tag() -> None:
+    ranks = Exchange()
+    ranks["1:0:0"].send({"x": np.arange(4)}, "a", 0, 7)
+    assert ranks["0:0:0"].has("b", 1, 7)
+    assert not ranks["0:0:0"].has("b", 0)
+    message = ranks["0:0:0"].receive(ANY)
+    assert (message.code, message.rank, message.tag) == ("b", 1, 7)
+    assert message.value["x"].tolist() == [0, 1, 2, 3]
+    assert repr(message).endswith("code='b', rank=1, tag=7)")
+
+
+def test_a_wait_ends_when_the_message_comes() -> None:
+    ranks = Exchange()
+    waiting = later(lambda: ranks["0:0:0"].receive("b", 1, 3).value)
+    ranks["0:1:0"].send("not this one", "a", 0, 3)
+    ranks["1:0:0"].send("this one", "a", 0, 3)
+    assert waiting.result(5) == "this one"
+
+
+def test_a_sender_waits_until_the_receiver_has_taken_enough() -> None:
+    ranks = Exchange()
+    piece = bytes(3 << 20)
+    for _ in range(3):
+        ranks["0:0:0"].send(piece, "b", 0, 0)
+    with pytest.raises(TimeoutError, match="a sends a message with tag 1 to rank 0 of b: in vain"):
+        ranks["0:0:0"].send(piece, "b", 0, 1, timeout=0)
+    ranks["0:0:0"].send(piece, "b", 1, 1, timeout=0)  # to another rank there is room
+    waiting = later(lambda: ranks["0:0:0"].send("late", "b", 0, 2))
+    assert ranks["0:1:0"].receive("a").value == piece
+    assert waiting.result(5) is None
+    assert [ranks["0:1:0"].receive("a").tag for _ in range(3)] == [0, 0, 2]
+
+
+def test_who_waits_for_a_code_that_ends_is_told_which_and_why() -> None:
+    ranks = Exchange()
+    ranks["0:1:0"].send("last words", "a", 0, 0)
+    waiting = later(lambda: [ranks["0:0:0"].receive("b").value for _ in range(2)])
+    ranks.hub.rank_ended("b", 0, "exit code 1")
+    ranks.hub.ended("b", "exit code 1")
+    with pytest.raises(CodeEnded, match="b has ended while a waits for a message") as caught:
+        waiting.result(5)
+    assert (caught.value.code, caught.value.rank, caught.value.cause) == ("b", None, "exit code 1")
+    with pytest.raises(CodeEnded, match="b has ended while a sends a message with tag 4"):
+        ranks["0:0:0"].send(1, "b", 0, 4)
+    with pytest.raises(CodeEnded, match=r"all other codes \(b\) have ended while a waits"):
+        ranks["0:0:0"].receive(ANY)
+
+
+def test_the_end_of_one_rank_is_told_to_those_who_deal_with_it() -> None:
+    ranks = Exchange()
+    waiting = later(lambda: ranks["0:0:0"].receive("b", 1))
+    while (HUB_PATH, "watch") not in ranks.log:
+        assert not waiting.done()
+    ranks.hub.rank_ended("b", 1, "killed")
+    with pytest.raises(CodeEnded, match="rank 1 of b has ended while a waits") as caught:
+        waiting.result(5)
+    assert caught.value.rank == 1
+    ranks["0:1:0"].send("the other one lives", "a", 0, 0)
+    assert ranks["0:0:0"].receive("b", 0).value == "the other one lives"
+
+
+def test_who_asks_after_the_end_of_a_rank_is_told_too() -> None:
+    ranks = Exchange()
+    ranks.hub.rank_ended("b", 1, "killed")
+    with pytest.raises(CodeEnded, match="rank 1 of b has ended"):
+        ranks["0:0:0"].receive("b", 1, timeout=5)
+
+
+def test_a_code_that_is_started_again_is_reached_again() -> None:
+    ranks = Exchange()
+    ranks["0:0:0"].send(bytes(9 << 20), "b", 0, 0)
+    ranks.hub.ended("b", "killed")
+    with pytest.raises(CodeEnded):
+        ranks["0:0:0"].receive("b")
+    ranks.hub.began("b", 2)
+    fresh = ranks.join("0:1:0")
+    ranks["0:0:0"].send("there is room again", "b", 0, 0, timeout=0)
+    assert fresh.receive("a").value == "there is room again"
+
+
+def test_a_code_that_ended_before_counts_as_not_started_yet() -> None:
+    ranks = Exchange(running=("b",))
+    ranks.hub.ended("b", "done")
+    ranks.hub.began("a", 1)
+    first = ranks.join("0:0:0")
+    with pytest.raises(TimeoutError, match="a waits for a message with any tag from any rank of b"):
+        first.receive("b", timeout=0)
+    with pytest.raises(TimeoutError, match="a sends a message"):
+        first.send(1, "b", 0, 0, timeout=0)
+    waiting = later(lambda: first.send("now", "b", 0, 0))
+    ranks.hub.began("b", 2)
+    assert waiting.result(5) is None
+    ranks.hub.ended("b", "done again")
+    with pytest.raises(CodeEnded):
+        first.receive("b")
+
+
+def test_the_driver_takes_part_like_a_code_of_one_rank() -> None:
+    ranks = Exchange(driver=True)
+    ranks["0:1:0"].send("hello", "(driver)", 0, 5)
+    assert ranks.hub.driver.receive("b").value == "hello"
+    ranks.hub.driver.send("and back", "b", 0, 6)
+    assert ranks["0:1:0"].receive("(driver)").value == "and back"
+    ranks.hub.ended("b", "done")
+    with pytest.raises(CodeEnded, match=r"b has ended while \(driver\) waits"):
+        ranks.hub.driver.receive("b")
+    with pytest.raises(NotCoupled, match="no Python program drives this run"):
+        _ = Exchange().hub.driver
+
+
+def test_nobody_waits_when_the_connection_is_lost() -> None:
+    ranks = Exchange()
+    waiting = later(lambda: ranks["0:0:0"].receive("b"))
+    ranks["0:0:0"].lose("the front-end has gone")
+    with pytest.raises(NotCoupled, match="the connection was lost while a waits for a message"):
+        waiting.result(5)
+
+
+def test_a_value_that_cannot_travel_is_refused_before_anything_is_sent() -> None:
+    ranks = Exchange()
+    with pytest.raises(NotSendable, match="cannot be sent to another process"):
+        ranks["0:0:0"].send(threading.Lock(), "b", 0, 0)
+    assert not ranks["0:1:0"].has(ANY)
+
+
+class Fragile:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _explode, ()
+
+
+def _explode() -> None:
+    raise ImportError("no such module here")
+
+
+def test_a_value_that_cannot_be_rebuilt_says_where_it_came_from() -> None:
+    ranks = Exchange()
+    ranks["0:0:0"].send(Fragile(), "b", 0, 3)
+    with pytest.raises(NotSendable, match="a message with tag 3 from rank 0 of a: cannot be rebu"):
+        ranks["0:1:0"].receive("a")
+
+
+def test_a_long_wait_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
+    peers = Peers(("a", 0), 1, Directory(NAMES), {"a": (1, None), "b": (1, None)})
+    impatient = Mailbox(peers, lambda *_: None, patience=0)
+    with pytest.raises(TimeoutError):
+        impatient.receive("b", 1, 3, timeout=0.01)
+    assert caplog.messages == ["for 0 s now, a waits for a message with tag 3 from rank 1 of b"]
