@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+
+from runtime.engine.events import (
+    Begin,
+    Effect,
+    Event,
+    Finish,
+    Go,
+    Halt,
+    JobEnded,
+    PlaceClosed,
+    RankEnded,
+    RankReady,
+    Show,
+    Start,
+    StepFailed,
+    StepUp,
+    Stop,
+)
+from runtime.engine.outline import Outline
+from runtime.engine.run_state import RunState, State
+
+OUTLINE = Outline(
+    steps={
+        "front-end:0:0": frozenset(),
+        "ranks:0:0": frozenset({"front-end:0:0"}),
+        "start": frozenset({"ranks:0:0"}),
+    },
+    start="start",
+    places={"front-end:0:0": "0:0"},
+    ranks={"0:0": ("0:0:0",)},
+    paths={"front-end:0:0": "/c", "ranks:0:0": "/c", "start": "/grid", "fetch:0:0": "/c"},
+    rank_paths={"0:0:0": "/c/wrapper0"},
+    closing=("fetch:0:0",),
+)
+UP = (Begin(), StepUp("front-end:0:0"), StepUp("ranks:0:0"))
+
+
+def run(state: RunState, *events: Event) -> list[Effect]:
+    """Let all of it happen; return what the last event led to."""
+    found: list[Effect] = []
+    for event in events:
+        found = state.handle(event, 0.0)
+    return found
+
+
+def test_a_steered_run_goes_on_when_its_codes_have_ended() -> None:
+    state = RunState(OUTLINE, steered=True)
+    assert Show("/c/wrapper0", "running") in run(state, *UP)
+    ended = run(state, RankEnded("0:0:0", 3, "it failed"), JobEnded("0:0", 3, "it failed"))
+    assert ended == [Show("/c", "failed", "exit code 3")]
+    assert (state.state, state.deadline, state.errors) == (State.RUNNING, None, [])
+    assert state.codes == {"0:0:0": 3}
+
+
+def test_an_idle_run_begins_without_ranks() -> None:
+    state = RunState(OUTLINE, steered=True, idle=True)
+    assert run(state, *UP) == [Show("/c", "up", "ranks"), Go()]
+    assert run(state, Halt()) == [Start("fetch:0:0")]
+
+
+def test_files_come_home_before_a_steered_run_ends() -> None:
+    state = RunState(OUTLINE, steered=True)
+    run(state, *UP, JobEnded("0:0", 0))
+    assert run(state, Halt()) == [Start("fetch:0:0")]
+    assert run(state, StepUp("fetch:0:0")) == [Stop()]
+    assert run(state, PlaceClosed("0:0"))[-1] == Finish(0)
+
+
+def test_a_steered_run_that_is_halted_stops_what_still_runs() -> None:
+    state = RunState(OUTLINE, steered=True)
+    run(state, *UP)
+    assert run(state, Halt()) == [Stop()]
+    assert run(state, Halt()) == []
+
+
+def test_a_code_that_is_started_again_has_to_end_again() -> None:
+    state = RunState(OUTLINE, steered=True)
+    run(state, *UP, RankEnded("0:0:0", 1), JobEnded("0:0", 1))
+    assert run(state, RankReady("0:0:0")) == [Show("/c/wrapper0", "running")]
+    assert state.codes == {}
+    assert run(state, StepUp("ranks:0:0")) == []
+    assert run(state, Halt()) == [Stop()]
+
+
+def test_a_code_that_cannot_be_started_again_does_not_end_the_run() -> None:
+    state = RunState(OUTLINE, steered=True)
+    run(state, *UP, JobEnded("0:0", 0))
+    failed = run(state, StepFailed("ranks:0:0", "there is no mpiexec"))
+    assert failed == [Show("/c", "failed", "ranks")]
+    assert state.state is State.RUNNING
+
+
+@pytest.mark.parametrize("code", [0, 4])
+def test_a_run_that_is_not_steered_ends_with_its_codes(code: int) -> None:
+    state = RunState(OUTLINE)
+    run(state, *UP, RankEnded("0:0:0", code))
+    assert run(state, JobEnded("0:0", code))[-1] == Start("fetch:0:0")
+    run(state, StepUp("fetch:0:0"))
+    assert run(state, PlaceClosed("0:0"))[-1] == Finish(code)
