@@ -118,8 +118,12 @@ class Future(concurrent.futures.Future[T], Generic[T]):
             gate.release()
 
         self.add_done_callback(open_gate)
-        if not gate.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
+        if not self._passed(gate, timeout):
             raise TimeoutError(f"no result from {self.about} within {timeout} s")
+
+    def _passed(self, gate: threading.Lock, timeout: float | None) -> bool:
+        """Wait at `gate`; tell whether it was opened in time."""
+        return gate.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
 
     def __repr__(self) -> str:
         """Return what is awaited, and whether it has come."""

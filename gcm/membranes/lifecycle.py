@@ -9,17 +9,19 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from gcm.errors import GcmError, IllegalLifeCycleError
+from gcm.errors import IllegalLifeCycleError
 from gcm.interfaces.stacks import outside
 from gcm.membranes.controller import Controller, Port
+from gcm.membranes.draining import queue_of, wait_until_quiet
 from gcm.membranes.gate import HeldPort
 from gcm.membranes.hooks import hooked, raise_failures, tell
-from gcm.membranes.quiescence import comes_from_inside, is_inside, visits
-from gcm.membranes.request_queue import RequestQueueController
+from gcm.membranes.quiescence import comes_from_inside, is_inside
+from gcm.membranes.starting import Start, await_other_starts
+from gcm.membranes.tree import ending_with, inside_out, servers_first
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
@@ -31,6 +33,7 @@ class State(StrEnum):
     """The states of a component's life."""
 
     STOPPED = "stopped"
+    STARTING = "starting"
     STARTED = "started"
     STOPPING = "stopping"
     TERMINATED = "terminated"
@@ -38,36 +41,57 @@ class State(StrEnum):
 
 TRANSITIONS: dict[tuple[State, str], State] = {
     (State.STOPPED, "start"): State.STARTED,
+    (State.STARTING, "start"): State.STARTED,
     (State.STARTED, "start"): State.STARTED,
     (State.STARTED, "stop"): State.STOPPED,
     (State.STOPPED, "stop"): State.STOPPED,
     (State.STOPPED, "terminate"): State.TERMINATED,
     (State.TERMINATED, "terminate"): State.TERMINATED,
 }
-"""What each action leads to; every pair that is not listed is refused and changes nothing."""
+"""What each action leads to; every pair that is not listed is refused and changes nothing.
+
+A start of what another thread is starting waits for that one; one of what the same thread is
+starting, in a `started` hook, leaves it to the start that is going on.
+"""
 
 _CURES = {
+    State.STARTING: "Wait until its start is over",
     State.STARTED: "Stop it first",
     State.STOPPING: "Another thread is stopping it: wait until it is stopped",
     State.TERMINATED: "A terminated component never comes back: make a new one",
 }
-
-_FIRST_PAUSE = 0.00005
-_LONGEST_PAUSE = 0.005
 
 
 class LifeCycleController(Controller):
     """Owns the state of one component.
 
     `stop_timeout` bounds how long a stop waits for calls inside; `hold_timeout` bounds how long a
-    call from outside waits for a stopped component to run again.
+    call from outside waits for a stopped component to run again; `start_timeout` bounds how long a
+    start waits for one that another thread has begun.
     """
 
-    __slots__ = ("_changed", "_draining", "_state", "_stopped_by", "hold_timeout", "stop_timeout")
+    __slots__ = (
+        "_changed",
+        "_draining",
+        "_state",
+        "_stopped_by",
+        "closed_since",
+        "hold_timeout",
+        "rise",
+        "start_timeout",
+        "stop_timeout",
+    )
     name = "lifecycle"
     __not_operations__ = Controller.__not_operations__ | {
+        "arrive",
+        "bring_up",
+        "close",
+        "drain",
         "holding_port",
+        "not_started_again",
+        "open",
         "refuse_if_hopeless",
+        "settle",
         "wait_until_open",
     }
 
@@ -77,6 +101,9 @@ class LifeCycleController(Controller):
         self._stopped_by: threading.Thread | None = None
         self._changed: threading.Condition | None = None
         self._draining: frozenset[Component] = frozenset()
+        self.rise: Start | None = None
+        self.closed_since = 0.0
+        self.start_timeout = 30.0
         self.stop_timeout = 30.0
         self.hold_timeout = 60.0
 
@@ -95,21 +122,32 @@ class LifeCycleController(Controller):
     def start(self) -> None:
         """Start the component and everything inside it; starting a started one does nothing.
 
+        Servers are told before their clients, and everybody before calls come in.
+
         Raises:
             IllegalLifeCycleError: something is missing, with every fault of the whole tree listed,
-                or a `started` hook failed. Nothing is left half started.
+                or a `started` hook failed. Nothing is left half started. Or another thread is
+                starting it and does not finish within `start_timeout`.
         """
-        self._require("start")
-        rising = [part for part in _tree(self.component) if not _life(part).is_started()]
-        faults = [f"{part.path}: {fault}" for part in rising for fault in _faults(part)]
-        if faults:
-            raise IllegalLifeCycleError(
-                f"cannot start, {len(faults)} reason(s): " + "; ".join(faults),
-                component=self.component.path,
-                state=self._state,
-                cure="Nothing was started; mend this and start again",
-            )
-        _raise_all(rising)
+        deadline = time.monotonic() + self.start_timeout
+        while True:
+            await_other_starts(self.component, deadline)
+            self._require("start")
+            rising = [part for part in inside_out(self.component) if not _life(part)._is_rising()]
+            if not rising:
+                return
+            faults = [f"{part.path}: {fault}" for part in rising for fault in _faults(part)]
+            if faults:
+                raise IllegalLifeCycleError(
+                    f"cannot start, {len(faults)} reason(s): " + "; ".join(faults),
+                    component=self.component.path,
+                    state=self._state,
+                    cure="Nothing was started; mend this and start again",
+                )
+            start = Start(rising)
+            if _claim(rising, State.STOPPED, State.STARTING, start):
+                start.run()
+                return
 
     def stop(self) -> None:
         """Let what is in flight finish, then stop; stopping a stopped component does nothing.
@@ -119,7 +157,8 @@ class LifeCycleController(Controller):
                 the component then runs on. Or the caller is itself inside the component.
         """
         self._require("stop")
-        falling = frozenset(part for part in _tree(self.component) if _life(part).is_started())
+        await_other_starts(self.component, time.monotonic() + self.start_timeout)
+        falling = frozenset(part for part in inside_out(self.component) if _life(part).is_started())
         if not falling:
             return
         if is_inside(falling, sys._getframe()):  # a walk down this thread's own stack
@@ -129,19 +168,24 @@ class LifeCycleController(Controller):
                 state=self._state,
                 cure="Stop it from outside, or from a thread of your own",
             )
+        if not _claim(falling, State.STARTED, State.STOPPING):
+            self.stop()  # somebody else was faster: look again
+            return
         for part in falling:
             _life(part)._stopped_by = threading.current_thread()
-            _life(part)._close(falling)
+            _life(part).close(falling)
         try:
-            self._drain(falling)
+            self.drain(falling)
         except BaseException:
             for part in falling:
-                _life(part)._open()
+                _life(part).open()
+                _life(part).arrive()
             raise
         for part in falling:
-            _life(part)._settle(State.STOPPED)
-        fallen = [part for part in reversed(_tree(self.component)) if part in falling]
-        raise_failures(tell(hooked(fallen, "stopped"), "stopped"), "stopped")
+            _life(part).settle()
+        fallen = reversed(servers_first(inside_out(self.component)))
+        hooks = hooked((part for part in fallen if part in falling), "stopped")
+        raise_failures(tell(hooks, "stopped"), "stopped")
 
     def terminate(self) -> None:
         """End the component and everything inside it for good; calls that wait are refused.
@@ -152,9 +196,7 @@ class LifeCycleController(Controller):
             IllegalLifeCycleError: the component, or a part of it, is not stopped.
         """
         self._require("terminate")
-        if self._state is State.TERMINATED:
-            return
-        ending = [part for part in _ending(self.component) if not _life(part).has_ended()]
+        ending = [part for part in ending_with(self.component) if not _life(part).has_ended()]
         running = [part.path for part in ending if _life(part)._state is not State.STOPPED]
         if running:
             raise IllegalLifeCycleError(
@@ -163,8 +205,11 @@ class LifeCycleController(Controller):
                 state=self._state,
                 cure="Stop the component: that stops everything inside",
             )
+        if not _claim(ending, State.STOPPED, State.TERMINATED):
+            self.terminate()  # somebody else was faster: look again
+            return
         for part in ending:
-            _life(part)._settle(State.TERMINATED)
+            _life(part).settle(State.TERMINATED)
             for server in part.servers:
                 server.abandon("the component has ended")
         raise_failures(tell(hooked(ending, "terminated"), "terminated"), "ended")
@@ -199,21 +244,44 @@ class LifeCycleController(Controller):
             IllegalLifeCycleError: nobody can start it any more, or nobody did in `hold_timeout`.
         """
         deadline = time.monotonic() + self.hold_timeout
-        while not self.is_started():
+        while not self.component.membrane.admits_calls:
             if self._state is State.STOPPING and comes_from_inside(self._draining, sys._getframe()):
+                return
+            if self.bring_up():
                 return
             self.refuse_if_hopeless(interface, operation)
             with self._condition:
                 rest = deadline - time.monotonic()
                 if rest <= 0:
-                    raise self._refusal(
-                        interface,
-                        f"'{operation}' waited {self.hold_timeout} s for the component to be "
-                        "started again",
-                        "Start it, or raise `hold_timeout` of its lifecycle controller",
-                    )
-                if not self.is_started():
+                    raise self.not_started_again(interface, operation)
+                if not self.component.membrane.admits_calls:
                     outside(self._condition.wait, rest)
+
+    def not_started_again(self, interface: str, operation: str) -> IllegalLifeCycleError:
+        """Return what a call is refused with that has waited for `hold_timeout`."""
+        return self._refusal(
+            interface,
+            f"'{operation}' waited {self.hold_timeout} s for the component to be started again",
+            "Start it, or raise `hold_timeout` of its lifecycle controller",
+        )
+
+    def bring_up(self) -> bool:
+        """Let the component be told of its start now if the calling thread is starting it.
+
+        So a hook can call what is to start later, where bindings go round in a circle. Tells
+        whether that thread is starting it: then nobody else can be inside.
+        """
+        start = self.rise
+        if self._state is not State.STARTING or start is None or not start.is_mine():
+            return False
+        if not self.component.children:
+            start.bring_up(self.component)
+        return True
+
+    def _is_rising(self) -> bool:
+        """Tell whether the component runs, or is just being started by the calling thread."""
+        mine = self.rise is not None and self.rise.is_mine()
+        return self._state is State.STARTED or (self._state is State.STARTING and mine)
 
     def _refusal(self, interface: str, what: str, cure: str = "") -> IllegalLifeCycleError:
         return IllegalLifeCycleError(
@@ -241,26 +309,31 @@ class LifeCycleController(Controller):
                 self._changed = threading.Condition()
             return self._changed
 
-    def _open(self) -> None:
+    def open(self) -> None:
         """Let calls in."""
         self._draining = frozenset()
-        for client in self.component.bindables:
-            client.settle()
-        self._set(State.STARTED, admits=True)
-        if queue := _queue(self.component):
+        self._set(self._state, admits=True)
+        if queue := queue_of(self.component):
             queue.resume()
 
-    def _close(self, falling: frozenset[Component]) -> None:
+    def arrive(self) -> None:
+        """Be started, now that everything that rises with the component is open."""
+        self.rise = None
+        self._set(State.STARTED, admits=True)
+
+    def close(self, falling: frozenset[Component]) -> None:
         """Hold calls from outside `falling`."""
         self._draining = falling
-        if queue := _queue(self.component):
+        self.closed_since = time.monotonic()
+        if queue := queue_of(self.component):
             queue.allow(False)
         self._set(State.STOPPING, admits=False)
 
-    def _settle(self, state: State) -> None:
+    def settle(self, state: State = State.STOPPED) -> None:
         """Be stopped or terminated; whoever waits at the gate looks again."""
         self._draining = frozenset()
-        if queue := _queue(self.component):
+        self.rise = None
+        if queue := queue_of(self.component):
             queue.allow(False)
         self._set(state, admits=False)
 
@@ -273,66 +346,29 @@ class LifeCycleController(Controller):
             with self._changed:
                 self._changed.notify_all()
 
-    def _drain(self, falling: frozenset[Component]) -> None:
-        """Wait until nothing runs inside `falling`; queues serve on while others may need them."""
-        deadline = time.monotonic() + self.stop_timeout
-        queues = [queue for part in falling if (queue := _queue(part))]
-        pause = _FIRST_PAUSE
-        while True:
-            busy = self._busy(falling, queues)
-            for queue in queues:
-                queue.allow(any(owner is not queue.component for owner, _ in busy))
-            if not busy and not self._busy(falling, queues):
-                return
-            if time.monotonic() > deadline:
-                raise IllegalLifeCycleError(
-                    f"cannot stop within {self.stop_timeout} s: "
-                    + "; ".join(text for _, text in busy),
-                    component=self.component.path,
-                    state=self._state,
-                    cure="It runs on. Let these calls end, or raise `stop_timeout` of its "
-                    "lifecycle controller",
-                )
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+    def drain(self, falling: frozenset[Component]) -> None:
+        """Wait until nothing runs inside `falling`.
 
-    def _busy(
-        self, falling: frozenset[Component], queues: Iterable[RequestQueueController]
-    ) -> list[tuple[Component, str]]:
-        found = [(visit.component, str(visit)) for visit in visits(falling)]
-        seen = {component for component, _ in found}
-        return found + [  # a request that is just being taken out of the queue or finished
-            (queue.component, f"{queue.component.path} serves '{queue.serving}'")
-            for queue in queues
-            if queue.serving and queue.component not in seen
-        ]
+        Raises:
+            IllegalLifeCycleError: that takes longer than `stop_timeout`.
+        """
+        busy = wait_until_quiet(falling, self.stop_timeout)
+        if busy:
+            raise IllegalLifeCycleError(
+                f"cannot stop within {self.stop_timeout} s: " + "; ".join(busy),
+                component=self.component.path,
+                state=self._state,
+                cure="It runs on. Let these calls end, or raise `stop_timeout` of its "
+                "lifecycle controller",
+            )
 
 
 _CONDITIONS = threading.Lock()
+_CLAIMS = threading.Lock()
 
 
 def _life(component: Component) -> LifeCycleController:
     return component.membrane.lifecycle
-
-
-def _queue(component: Component) -> RequestQueueController | None:
-    if RequestQueueController.name not in component.membrane:
-        return None
-    return component.membrane.get(RequestQueueController)
-
-
-def _tree(component: Component) -> list[Component]:
-    """Return everything inside `component` and then itself; a shared component once."""
-    found: dict[Component, None] = {}
-    pending: list[tuple[Component, bool]] = [(component, False)]
-    while pending:
-        part, children_done = pending.pop()
-        if children_done:
-            found[part] = None
-        elif part not in found:
-            pending.append((part, True))
-            pending += [(child, False) for child in reversed(part.children)]
-    return list(found)
 
 
 def _faults(part: Component) -> list[str]:
@@ -347,51 +383,14 @@ def _faults(part: Component) -> list[str]:
     ]
 
 
-def _ending(component: Component) -> list[Component]:
-    """Return what ends with `component`: not what a composite that lives on shares with it."""
-    ending = {component}
-    for part in reversed(_tree(component)):  # from outside to inside
-        if all(parent in ending or _life(parent).has_ended() for parent in part.parents):
-            ending.add(part)
-    return [part for part in _tree(component) if part in ending]
-
-
-def _raise_all(rising: Sequence[Component]) -> None:
-    """Open everything inside, run the `started` hooks, and open the outermost component last."""
-    for part in rising[:-1]:
-        _life(part)._open()
-    begun: list[Controller] = []
-    try:
-        for controller in hooked(rising, "started"):
-            begun.append(controller)
-            controller.started()
-    except BaseException as error:
-        failures = _fall_back(rising[:-1], begun[:-1])
-        for failure in failures:
-            error.add_note(f"While the others were stopped again: {failure}")
-        if isinstance(error, GcmError) or not isinstance(error, Exception):
-            raise
-        raise IllegalLifeCycleError(
-            f"the start failed: {type(error).__name__}: {error}",
-            component=begun[-1].component.path,
-            state=State.STOPPED,
-            cure="Nothing was left running; mend the cause above and start again",
-        ) from error
-    if rising:
-        _life(rising[-1])._open()
-
-
-def _fall_back(opened: Sequence[Component], begun: Sequence[Controller]) -> list[Exception]:
-    """Stop after a failed start what was open already, and tell those that had begun."""
-    falling = frozenset(opened)
-    failures: list[Exception] = []
-    for part in opened:
-        _life(part)._close(falling)
-    try:
-        if opened:
-            _life(opened[-1])._drain(falling)
-    except IllegalLifeCycleError as error:
-        failures.append(error)
-    for part in opened:
-        _life(part)._settle(State.STOPPED)
-    return failures + tell([one for one in reversed(begun) if "stopped" in one.hooks], "stopped")
+def _claim(
+    parts: Collection[Component], state: State, claimed: State, start: Start | None = None
+) -> bool:
+    """Let all of `parts` pass from `state` to `claimed`, or none if one is in another state."""
+    with _CLAIMS:
+        if any(_life(part)._state is not state for part in parts):
+            return False
+        for part in parts:
+            _life(part)._state = claimed
+            _life(part).rise = start
+    return True

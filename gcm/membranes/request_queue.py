@@ -7,73 +7,29 @@ results cross by value, as they would between processes.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from gcm.errors import GcmError, IllegalLifeCycleError
-from gcm.interfaces.future import Future
-from gcm.interfaces.stacks import inside, outside
+from gcm.interfaces.stacks import inside
 from gcm.interfaces.value import by_value
 from gcm.membranes.controller import Controller, Port
+from gcm.membranes.queue_port import ControlPort, QueuePort
+from gcm.membranes.request import Priority, Request, insert
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
     from gcm.interfaces.interface import Interface
 
 
-class Priority(IntEnum):
-    """Which request passes which: NF3 all, NF2 functional ones, the others wait their turn."""
-
-    FUNCTIONAL = 0
-    NF1 = 1
-    NF2 = 2
-    NF3 = 3
-
+__all__ = ["Policy", "Priority", "Request", "RequestQueueController", "insert"]
 
 _FUNCTIONAL = Priority.FUNCTIONAL  # found faster than through the enumeration
 
-
-@dataclass(slots=True, eq=False)
-class Request:
-    """One call on its way through the queue of an active object."""
-
-    interface: str
-    operation: str
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    priority: Priority = _FUNCTIONAL
-    future: Future[Any] = field(init=False)
-    refusal: GcmError | None = None
-
-    def __post_init__(self) -> None:
-        """Make the future that the caller gets."""
-        self.future = Future(self)
-
-    def __str__(self) -> str:
-        """Return the interface and the operation."""
-        return f"{self.interface}.{self.operation}"
-
-
 Policy = Callable[[Sequence[Request]], int | None]
 """Chooses from the waiting functional requests the index of the next one; None: serve none now."""
-
-
-def insert(waiting: deque[Request], request: Request) -> None:
-    """Queue `request` where its priority puts it.
-
-    NF3 passes everything but earlier NF3; NF2 passes the functional requests at the end of the
-    queue; NF1 and functional requests go to the end.
-    """
-    place = len(waiting)
-    if request.priority is Priority.NF3:
-        place = sum(1 for other in waiting if other.priority is Priority.NF3)
-    elif request.priority is Priority.NF2:
-        while place and waiting[place - 1].priority is _FUNCTIONAL:
-            place -= 1
-    waiting.insert(place, request)
 
 
 class RequestQueueController(Controller):
@@ -81,7 +37,6 @@ class RequestQueueController(Controller):
 
     __slots__ = (
         "_ended",
-        "_functional_allowed",
         "_idle",
         "_lock",
         "_observer",
@@ -91,6 +46,7 @@ class RequestQueueController(Controller):
         "_thread",
         "_waiting",
         "_wake",
+        "is_serving",
         "serving",
     )
     name = "request-queue"
@@ -99,6 +55,7 @@ class RequestQueueController(Controller):
         "control_port",
         "enqueue",
         "is_own_thread",
+        "look_after",
         "observe",
         "port",
         "refuse",
@@ -114,7 +71,7 @@ class RequestQueueController(Controller):
         self._wake.acquire()
         self._idle = False
         self._ended = False
-        self._functional_allowed = False
+        self.is_serving = False
         self._policy: Policy | None = None
         self._ports: dict[tuple[str, str], Port] = {}
         self._thread: threading.Thread | None = None
@@ -181,14 +138,35 @@ class RequestQueueController(Controller):
 
     def allow(self, functional: bool) -> None:
         """Allow or forbid that functional requests are taken from the queue."""
-        if functional is not self._functional_allowed:
+        if functional is not self.is_serving:
             with self._lock:
-                self._functional_allowed = functional
+                self.is_serving = functional
                 self._rouse()
 
     def is_own_thread(self) -> bool:
         """Tell whether the caller runs on the thread that serves this queue."""
         return threading.get_ident() == self._serving_thread
+
+    def look_after(self, request: Request, begin: float) -> float:
+        """Refuse `request` if it has been held too long; return how long to wait for it yet.
+
+        Its caller waits since `begin`. What is refused will not be served later.
+        """
+        life = self.component.membrane.lifecycle
+        if self.is_serving or request.priority is not _FUNCTIONAL:
+            return life.hold_timeout
+        rest = max(begin, life.closed_since) + life.hold_timeout - time.monotonic()
+        if rest > 0:
+            return rest
+        with self._lock:
+            held = request in self._waiting and not self.is_serving
+            if held:
+                self._waiting.remove(request)
+        if held and request.future.set_running_or_notify_cancel():
+            request.future.set_exception(
+                life.not_started_again(request.interface, request.operation)
+            )
+        return life.hold_timeout
 
     def observe(self, observer: Callable[[Request, int], None] | None) -> None:
         """Tell `observer` of every request that comes in and how many wait before it."""
@@ -263,7 +241,7 @@ class RequestQueueController(Controller):
 
     def _next(self) -> Request | None:
         """Take the next request that may be served now out of the queue; the lock is held."""
-        if not self._functional_allowed:
+        if not self.is_serving:
             return self._first_control()
         if not self._waiting or self._policy is None:
             return self._waiting.popleft() if self._waiting else None
@@ -315,49 +293,3 @@ class RequestQueueController(Controller):
                         state=self.component.membrane.lifecycle.state(),
                     )
                 )
-
-
-class QueuePort:
-    """The port of one operation of an active object: a call becomes a request in its queue."""
-
-    __slots__ = ("_interface", "_operation", "_queue")
-
-    def __init__(self, queue: RequestQueueController, interface: str, operation: str) -> None:
-        self._queue = queue
-        self._interface = interface
-        self._operation = operation
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Queue the call and wait for its result; a call to oneself is served at once."""
-        if self._queue.is_own_thread():
-            return self._queue.serve_now(self._interface, self._operation, args, kwargs)
-        self._refuse_if_hopeless()
-        return outside(self.submit(*args, **kwargs).result)
-
-    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Queue the call and return at once with the future of its result."""
-        args, kwargs = by_value(args), by_value(kwargs) if kwargs else kwargs
-        request = Request(self._interface, self._operation, args, kwargs, self._priority())
-        self._queue.enqueue(request)
-        return request.future
-
-    def _priority(self) -> Priority:
-        return _FUNCTIONAL
-
-    def _refuse_if_hopeless(self) -> None:
-        lifecycle = self._queue.component.membrane.lifecycle
-        lifecycle.refuse_if_hopeless(self._interface, self._operation)
-
-
-class ControlPort(QueuePort):
-    """The port of one control operation: its priority is looked up, and no state refuses it."""
-
-    __slots__ = ()
-
-    def _priority(self) -> Priority:
-        priorities = self._queue.component.membrane["priority"]
-        chosen: Priority = priorities.get(self._interface, self._operation)  # type: ignore[attr-defined]  # the priority controller imports this module
-        return chosen
-
-    def _refuse_if_hopeless(self) -> None:
-        """Serve control calls in every state."""

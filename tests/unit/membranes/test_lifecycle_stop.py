@@ -98,12 +98,13 @@ def test_a_stop_waits_for_the_call_inside_and_the_call_finishes(
     component.start()
     answers: list[str] = []
     call = calls_of(component, wait=wait)
-    in_thread(lambda: answers.append(call()))
+    caller = in_thread(lambda: answers.append(call()))
     assert component.content.inside.wait(WAIT)
     thread, errors = stop_soon(component, in_thread)
     assert component.state == "stopping"
     component.content.let_go.set()
     thread.join(WAIT)
+    caller.join(WAIT)
     assert errors == []
     assert component.state == "stopped"
     component.start()

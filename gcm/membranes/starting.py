@@ -1,0 +1,130 @@
+"""One start of a component and everything inside it, by one thread.
+
+Every part is told of its start before it takes calls, and servers before the clients that may call
+them. Where bindings go round in a circle somebody is called before its turn: then its turn is now.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gcm.errors import GcmError, IllegalLifeCycleError
+from gcm.membranes.controller import Controller
+from gcm.membranes.hooks import tell
+from gcm.membranes.tree import inside_out, servers_first
+
+if TYPE_CHECKING:
+    from gcm.components.model import Component
+
+
+class Start:
+    """What rises together; `members` are its parts, inside out."""
+
+    __slots__ = ("_begun", "_failed", "_members", "_over", "_thread", "_told")
+
+    def __init__(self, members: Sequence[Component]) -> None:
+        self._members = members
+        self._thread = threading.get_ident()
+        self._told: set[Component] = set()
+        self._begun: list[Controller] = []
+        self._failed: tuple[Component, BaseException] | None = None
+        self._over = threading.Event()
+
+    def is_mine(self) -> bool:
+        """Tell whether it is the calling thread that starts."""
+        return threading.get_ident() == self._thread
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until this start has come to its end, whatever that is; False if it takes longer."""
+        return self._over.wait(timeout)
+
+    def run(self) -> None:
+        """Tell and open everything, the outermost component last.
+
+        Raises:
+            IllegalLifeCycleError: a `started` hook failed; everything is stopped again.
+        """
+        try:
+            for client in (client for part in self._members for client in part.bindables):
+                client.settle()
+            for part in self._members[:-1]:
+                if part.children:  # calls inside pass it; what they reach has a gate of its own
+                    part.membrane.lifecycle.open()
+            for part in servers_first(self._members):
+                self.bring_up(part)
+            if self._failed is not None:  # and the hook that had called it let it pass
+                raise self._failed[1]
+            for part in self._members:
+                part.membrane.lifecycle.arrive()
+        except BaseException as error:
+            self._take_back(error)
+            self._raise(error)
+        finally:
+            self._over.set()
+
+    def bring_up(self, part: Component) -> None:
+        """Tell `part` of its start and let calls in, unless that was begun already."""
+        if part in self._told:
+            return
+        self._told.add(part)
+        for controller in part.membrane.having("started"):
+            try:
+                controller.started()
+            except BaseException as error:
+                if self._failed is None:
+                    self._failed = part, error
+                raise
+            self._begun.append(controller)
+        part.membrane.lifecycle.open()
+
+    def _raise(self, error: BaseException) -> None:
+        if isinstance(error, GcmError) or not isinstance(error, Exception):
+            raise error
+        raise IllegalLifeCycleError(
+            f"the start failed: {type(error).__name__}: {error}",
+            component=(self._failed[0] if self._failed else self._members[-1]).path,
+            state="stopped",
+            cure="Nothing was left running; mend the cause above and start again",
+        ) from error
+
+    def _take_back(self, error: BaseException) -> None:
+        """Stop what is open already, and tell those that had begun."""
+        opened = frozenset(part for part in self._members if part.membrane.admits_calls)
+        failures: list[Exception] = []
+        for part in opened:
+            part.membrane.lifecycle.close(opened)
+        try:
+            self._members[-1].membrane.lifecycle.drain(opened)
+        except IllegalLifeCycleError as late:
+            failures.append(late)
+        for part in self._members:
+            part.membrane.lifecycle.settle()
+        told = [one for one in reversed(self._begun) if "stopped" in one.hooks]
+        failures += tell(told, "stopped")
+        for failure in failures:
+            error.add_note(f"While the others were stopped again: {failure}")
+
+
+def await_other_starts(component: Component, deadline: float) -> None:
+    """Wait until no other thread starts `component` or a part of it.
+
+    Raises:
+        IllegalLifeCycleError: the other start takes longer than until `deadline`.
+    """
+    for part in inside_out(component):
+        start = part.membrane.lifecycle.rise
+        if start is None or start.is_mine():
+            continue
+        if not start.wait(max(0.0, deadline - time.monotonic())):
+            life = component.membrane.lifecycle
+            raise IllegalLifeCycleError(
+                f"another thread is starting {part.path}, and not done after "
+                f"{life.start_timeout} s",
+                component=component.path,
+                state=life.state(),
+                cure="Look for what its `on_start` waits for, or raise `start_timeout` of the "
+                "lifecycle controller",
+            )
