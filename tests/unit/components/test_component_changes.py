@@ -25,6 +25,8 @@ from gcm import (
     wrapper,
 )
 from gcm.components.declarations import declared_attributes
+from gcm.components.model import is_component_name
+from gcm.components.notes import Notes, VirtualNodeNote
 from gcm.errors import (
     IllegalBindingError,
     IllegalTypeError,
@@ -235,3 +237,30 @@ def test_controllers_are_told_when_their_component_is_complete() -> None:
     assert made.controller(Witness).seen == ["/speaker"]
     around = wrapper("w", ComponentType(), Nowhere(), controllers=description)
     assert around.controller(Witness).seen == ["/w"]
+
+
+def test_a_document_says_nothing_of_a_component_made_in_python() -> None:
+    component = primitive(Speaker)
+    assert component.notes == Notes("", None, ())
+    assert VirtualNodeNote("cluster") == VirtualNodeNote("cluster", multiple=False)
+
+
+@pytest.mark.parametrize(("name", "fits"), [("a~b", True), ("a b", True), ("a.b", False)])
+def test_a_name_may_hold_all_but_the_marks_of_paths(name: str, fits: bool) -> None:
+    assert is_component_name(name) is fits
+
+
+def test_what_the_membrane_exports_is_an_interface_of_the_component() -> None:
+    component = primitive(Speaker)
+    membrane = component.controller(MembraneController)
+    membrane.add(primitive(First, "helper"))
+    membrane.export("help", "helper.echo")
+    membrane.start()
+    assert component.stub("help", Echo).say("x") == "1x"
+
+
+def test_a_shared_part_is_named_by_its_first_composite() -> None:
+    part = primitive(Speaker)
+    box_of("one", part)
+    box_of("two", part)
+    assert part.path == "/one/speaker"
