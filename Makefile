@@ -11,6 +11,9 @@ BUDGET ?= 900
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+# Many short processes import the packages: none of them should have to compile them first, not even
+# where Python is told to write no bytecode.
+COMPILE := $(BIN)/python -m compileall -q gcm runtime
 # What decides whether an installation is still the right one.
 CAUSES := setup.cfg pyproject.toml
 CODE := $(wildcard gcm runtime tests tools benchmarks)
@@ -80,9 +83,11 @@ $(BIN)/python:
 $(VENV)/.run: $(CAUSES) | $(BIN)/python
 	@echo "Installing gcm and an MPI into $(VENV) (once) ..."
 	@$(PIP) --editable ".[mpi]"
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.dev: $(CAUSES) | $(BIN)/python
 	@echo "Installing gcm, its extras and the developer's tools into $(VENV) (once) ..."
 	@$(PIP) --editable ".[mpi,dev]"
+	@$(COMPILE)
 	@touch $@ $(VENV)/.run
