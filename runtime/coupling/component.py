@@ -21,6 +21,7 @@ from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.mailbox import Message
 from runtime.hosting.workers import Workers
 
+CODES = "codes"
 CONTROL, MESSAGES = "control", "messages"
 CODE_TYPE = ComponentType(
     (InterfaceType(CONTROL, CodeControl), InterfaceType(MESSAGES, CodeMessages))
@@ -93,7 +94,7 @@ class CodeComponent(Wrapper):
 
 def codes_component(codes: Codes, workers: Workers) -> Composite:
     """Return the composite `codes`, started, with one component for each code."""
-    whole = composite("codes")
+    whole = composite(CODES)
     content = whole.controller(ContentController)
     for name in codes.names:
         part = CodeComponent(name, CODE_TYPE, PRIMITIVE, WrappedCode(codes, name, workers))
@@ -103,9 +104,9 @@ def codes_component(codes: Codes, workers: Workers) -> Composite:
     return whole
 
 
-def code_of(whole: Component, name: str) -> CodeComponent:
-    """Return the component of a code."""
-    found = next(child for child in whole.children if child.name == name)
+def code_of(machine: Component, name: str) -> CodeComponent:
+    """Return the component of a code in the assembly of a machine."""
+    found = machine.find(f"{CODES}/{name}")
     assert isinstance(found, CodeComponent)
     return found
 

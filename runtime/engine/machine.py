@@ -67,14 +67,11 @@ class Machine:
             DeployedAssembly(plan, steered=steered) if plan.deployment.assembly else None
         )
         self._workers = Workers("codes")
-        self._component: Composite | None = None
         self._making = threading.Lock()
         self._tree: Composite | None = None
         self._executor: Executor | None = None
         self._listener = listener or Silent()
-        self._state = RunState(
-            outline_of(plan), patience or Patience(), steered=steered, idle=idle
-        )
+        self._state = RunState(outline_of(plan), patience or Patience(), steered=steered, idle=idle)
         self._queue: SimpleQueue[Event | Callable[[], None]] = SimpleQueue()
         self._outcome: Outcome | None = None
         self._fault: BaseException | None = None
@@ -106,28 +103,25 @@ class Machine:
 
         >>> machine.assembly.find("site0/cluster1/wrapper2")      # doctest: +SKIP
         <wrapper /grid/site0/cluster1/wrapper2>
+        >>> machine.assembly.find("codes/ocean")                  # doctest: +SKIP
+        <codecomponent /grid/codes/ocean>
         """
+        from gcm.membranes.content import ContentController
+        from runtime.coupling.component import codes_component
         from runtime.engine.tree import machine_tree
 
         with self._making:
             if self._tree is None:
-                self._tree = machine_tree(self.plan.components(), self._call)
+                tree = machine_tree(self.plan.components(), self._call)
+                codes = codes_component(self._codes, self._workers)
+                tree.controller(ContentController).add(codes)
+                self._tree = tree
             return self._tree
 
     def _call(self, invocation: Invocation) -> Future[Any]:
         if self._executor is None:
             raise GridError(f"the machine does not run, so nothing serves {invocation}")
         return self._executor.call(invocation)
-
-    @property
-    def codes(self) -> Composite:
-        """The composite with a component for each code of the deployment."""
-        from runtime.coupling.component import codes_component
-
-        with self._making:
-            if self._component is None:
-                self._component = codes_component(self._codes, self._workers)
-            return self._component
 
     def code(self, name: str) -> CodeComponent:
         """Return a code as a component, with the interfaces `control` and `messages`.
@@ -141,7 +135,7 @@ class Machine:
         from runtime.coupling.component import code_of
 
         self._codes.check(name)
-        return code_of(self.codes, name)
+        return code_of(self.assembly, name)
 
     def deployed(self, timeout: float | None = None) -> Component:
         """Return the root of the deployed assembly, once all of it is started.

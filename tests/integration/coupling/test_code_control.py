@@ -19,8 +19,10 @@ SLEEP = ("/bin/sleep", "600")
 
 
 def test_a_native_program_is_a_component(steer: Steer) -> None:
-    native = steer(2, native=NATIVE).code("native")
-    assert native.path == "/codes/native"
+    machine = steer(2, native=NATIVE)
+    native = machine.code("native")
+    assert native.path == "/grid/codes/native"
+    assert native is machine.assembly.find("codes/native")
     assert sorted(native.interfaces) == ["control", "messages"]
     assert native.control.wait(20) == {0: 3, 1: 4}
     assert native.control.exit_codes() == {0: 3, 1: 4}
