@@ -6,6 +6,7 @@ import sysconfig
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import TracebackType
 
 import gcm
 from gcm.errors import GcmError
@@ -35,6 +36,21 @@ def users_traceback(error: BaseException, *, also_ours: tuple[str, ...] = ()) ->
             one.stack[:] = list(_users(one.stack, (_OURS, STUB_FILE, "<frozen ", *also_ours)))
             pending += [one.__cause__, one.__context__, *(one.exceptions or ())]
     return "".join(told.format()).rstrip()
+
+
+def users_part(
+    trace: TracebackType | None, *, also_ours: tuple[str, ...] = ()
+) -> TracebackType | None:
+    """Return a traceback from where it enters the user's code; all of it if it never does."""
+    found = trace
+    while found is not None and _is_ours(found, also_ours):
+        found = found.tb_next
+    return found or trace
+
+
+def _is_ours(trace: TracebackType, also_ours: tuple[str, ...]) -> bool:
+    file = trace.tb_frame.f_code.co_filename
+    return file.startswith((_OURS, STUB_FILE, "<frozen ", _STANDARD, *also_ours))
 
 
 def _users(

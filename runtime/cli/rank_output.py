@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from pathlib import Path
 from typing import BinaryIO
@@ -30,8 +31,8 @@ class RankFiles:
             raise _failed(folder, error) from error
 
     def path(self, rank: str, stream: Stream) -> Path:
-        """Return the file of a rank's stream, such as `0.1.2.stdout`."""
-        return self.folder / f"{rank.replace(':', '.')}.{stream}"
+        """Return the file of a rank's or a node's stream, such as `0.1.2.stdout`."""
+        return self.folder / f"{re.sub('[:/]', '.', rank)}.{stream}"
 
     def write(self, rank: str, stream: Stream, line: str) -> None:
         """Append a line; raises `OutputFailed`."""

@@ -41,13 +41,13 @@ def part_path(identifier: str) -> str:
     return "/".join([GRID, *(f"{name}{number}" for name, number in names)])
 
 
-def node_path(cluster: str, node: str) -> str:
+def node_path(node: str) -> str:
     """Return the path of the process that holds the components of a node.
 
-    >>> node_path("0:1", "blade07")
-    '/grid/site0/cluster1/nodes/blade07'
+    >>> node_path("lab/rack/blade07")
+    '/nodes/lab/rack/blade07'
     """
-    return f"{part_path(cluster)}/nodes/{node}"
+    return f"/nodes/{node}"
 
 
 def hosted_identifiers(cluster: str, levels: Sequence[str]) -> list[str]:

@@ -147,7 +147,7 @@ def _nodes(
         is_elsewhere = not is_at_front_end(cluster, node)
         yield NodeJob(
             name=name,
-            home=node_path(cluster.identifier, node.name),
+            home=node_path(name),
             argv=node_command(cluster, node, library=library),
             environment=_paths(cluster, library),
             search=(*modules, folder),
@@ -158,9 +158,9 @@ def _nodes(
 
 def _where_to_listen(plan: DeploymentPlan, cluster: DeployedCluster, here: str) -> str:
     """Return where other nodes may dial a node; nothing where they had better not try."""
-    if all(one.is_local for one in plan.deployment.clusters()):
-        return here
-    return "0.0.0.0:0" if cluster.reachability is Reachability.DIRECT else ""
+    if cluster.reachability is not Reachability.DIRECT:
+        return ""
+    return here if all(one.is_local for one in plan.deployment.clusters()) else "0.0.0.0:0"
 
 
 def _own(step: Step, library: str) -> dict[str, str]:

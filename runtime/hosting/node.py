@@ -146,9 +146,7 @@ class NodeAgent:
         return True
 
 
-def node_agent(
-    host: Host, credentials: Credentials | None = None, address: str = ""
-) -> Primitive:
+def node_agent(host: Host, credentials: Credentials | None = None, address: str = "") -> Primitive:
     """Make, publish and start the agent of this process, which others may dial at `address`.
 
     >>> agent = node_agent(Host("/node1", reactor))    # doctest: +SKIP

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from gcm.errors import NoSuchInterfaceError
@@ -12,6 +13,7 @@ from gcm.interfaces.interface import ServerInterface
 from gcm.interfaces.stub import Stub
 from gcm.invocation import Invocation, is_asynchronous, submit_to
 from gcm.suggestion import did_you_mean
+from gcm.tracebacks import users_part
 from runtime.hosting.exports import Exports
 from runtime.hosting.remote import ADMIT, BINDING, DISMISS, TYPE_OF
 from runtime.hosting.workers import Lane, Work, Workers
@@ -19,6 +21,8 @@ from runtime.transport.messages import Target
 
 Opened = Callable[[], Invocation]
 Run = Callable[[Work], None]
+
+_OURS = (str(Path(__file__).parents[1]) + "/",)
 
 
 class Serving:
@@ -31,6 +35,7 @@ class Serving:
 
     def __init__(self, exports: Exports, name: str) -> None:
         self._exports = exports
+        self._name = name
         self._workers = Workers(name)
         # A thread that has stopped a component may not wait for it to be started again, so the
         # threads of functional calls never stop anything.
@@ -102,29 +107,36 @@ class Serving:
                 lanes[key] = Lane(self._workers)
             return lanes[key]
 
-    @staticmethod
     def _carry_out(
-        run: Run, opened: Opened, target: Target, operation: Callable[..., Any]
+        self, run: Run, opened: Opened, target: Target, operation: Callable[..., Any]
     ) -> Future[Any]:
         future: Future[Any] = Future(target)
         future.set_running_or_notify_cancel()
+        here = f"raised in {target.component}, in the process {self._name}"
 
         def work() -> None:
             try:
                 call = opened()
                 done = submit_to(operation, call.args, call.kwargs)
             except BaseException as error:  # the caller gets it; the thread serves on
-                future.set_exception(error)
+                future.set_exception(_for_travel(error, here))
             else:
-                done.add_done_callback(lambda _: _pass_on(done, future))
+                done.add_done_callback(lambda _: _pass_on(done, future, here))
 
         run(work)
         return future
 
 
-def _pass_on(done: Future[Any], future: Future[Any]) -> None:
+def _pass_on(done: Future[Any], future: Future[Any], here: str) -> None:
     error = done.exception()
     if error is None:
         future.set_result(done.result())
     else:
-        future.set_exception(error)
+        future.set_exception(_for_travel(error, here))
+
+
+def _for_travel(error: BaseException, here: str) -> BaseException:
+    """Return an exception whose traceback begins in the user's code and that says where it was."""
+    if not getattr(error, "__notes__", ()):
+        error.add_note(here)  # only the place where it began: it may pass through many
+    return error.with_traceback(users_part(error.__traceback__, also_ours=_OURS))
