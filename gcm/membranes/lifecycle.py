@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Collection
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from gcm.errors import IllegalLifeCycleError
@@ -20,7 +19,8 @@ from gcm.membranes.draining import queue_of, wait_until_quiet
 from gcm.membranes.gate import HeldPort
 from gcm.membranes.hooks import hooked, raise_failures, tell
 from gcm.membranes.quiescence import comes_from_inside, is_inside
-from gcm.membranes.starting import Start, await_other_starts
+from gcm.membranes.starting import Start, Turn, await_turn
+from gcm.membranes.states import CURES, TRANSITIONS, State
 from gcm.membranes.tree import ending_with, inside_out, servers_first
 
 if TYPE_CHECKING:
@@ -29,37 +29,7 @@ if TYPE_CHECKING:
     from gcm.interfaces.stub import Stub
 
 
-class State(StrEnum):
-    """The states of a component's life."""
-
-    STOPPED = "stopped"
-    STARTING = "starting"
-    STARTED = "started"
-    STOPPING = "stopping"
-    TERMINATED = "terminated"
-
-
-TRANSITIONS: dict[tuple[State, str], State] = {
-    (State.STOPPED, "start"): State.STARTED,
-    (State.STARTING, "start"): State.STARTED,
-    (State.STARTED, "start"): State.STARTED,
-    (State.STARTED, "stop"): State.STOPPED,
-    (State.STOPPED, "stop"): State.STOPPED,
-    (State.STOPPED, "terminate"): State.TERMINATED,
-    (State.TERMINATED, "terminate"): State.TERMINATED,
-}
-"""What each action leads to; every pair that is not listed is refused and changes nothing.
-
-A start of what another thread is starting waits for that one; one of what the same thread is
-starting, in a `started` hook, leaves it to the start that is going on.
-"""
-
-_CURES = {
-    State.STARTING: "Wait until its start is over",
-    State.STARTED: "Stop it first",
-    State.STOPPING: "Another thread is stopping it: wait until it is stopped",
-    State.TERMINATED: "A terminated component never comes back: make a new one",
-}
+__all__ = ["TRANSITIONS", "LifeCycleController", "State"]
 
 
 class LifeCycleController(Controller):
@@ -77,9 +47,9 @@ class LifeCycleController(Controller):
         "_stopped_by",
         "closed_since",
         "hold_timeout",
-        "rise",
         "start_timeout",
         "stop_timeout",
+        "turn",
     )
     name = "lifecycle"
     __not_operations__ = Controller.__not_operations__ | {
@@ -88,6 +58,7 @@ class LifeCycleController(Controller):
         "close",
         "drain",
         "holding_port",
+        "leave",
         "not_started_again",
         "open",
         "refuse_if_hopeless",
@@ -101,7 +72,7 @@ class LifeCycleController(Controller):
         self._stopped_by: threading.Thread | None = None
         self._changed: threading.Condition | None = None
         self._draining: frozenset[Component] = frozenset()
-        self.rise: Start | None = None
+        self.turn: Turn | None = None
         self.closed_since = 0.0
         self.start_timeout = 30.0
         self.stop_timeout = 30.0
@@ -131,8 +102,8 @@ class LifeCycleController(Controller):
         """
         deadline = time.monotonic() + self.start_timeout
         while True:
-            await_other_starts(self.component, deadline)
             self._require("start")
+            await_turn(self.component, deadline)
             rising = [part for part in inside_out(self.component) if not _life(part)._is_rising()]
             if not rising:
                 return
@@ -157,7 +128,7 @@ class LifeCycleController(Controller):
                 the component then runs on. Or the caller is itself inside the component.
         """
         self._require("stop")
-        await_other_starts(self.component, time.monotonic() + self.start_timeout)
+        await_turn(self.component, time.monotonic() + self.start_timeout)
         falling = frozenset(part for part in inside_out(self.component) if _life(part).is_started())
         if not falling:
             return
@@ -168,9 +139,50 @@ class LifeCycleController(Controller):
                 state=self._state,
                 cure="Stop it from outside, or from a thread of your own",
             )
-        if not _claim(falling, State.STARTED, State.STOPPING):
+        turn = Turn()
+        if not _claim(falling, State.STARTED, State.STOPPING, turn):
             self.stop()  # somebody else was faster: look again
             return
+        try:
+            self._let_finish(falling)
+            fallen = reversed(servers_first(inside_out(self.component)))
+            hooks = hooked((part for part in fallen if part in falling), "stopped")
+            raise_failures(tell(hooks, "stopped"), "stopped")
+        finally:
+            turn.end(falling)
+
+    def terminate(self) -> None:
+        """End the component and everything inside it for good; calls that wait are refused.
+
+        What is shared with a composite that goes on is spared.
+
+        Raises:
+            IllegalLifeCycleError: the component, or a part of it, is not stopped.
+        """
+        self._require("terminate")
+        await_turn(self.component, time.monotonic() + self.start_timeout)
+        ending = [part for part in ending_with(self.component) if not _life(part).has_ended()]
+        running = [part.path for part in ending if _life(part)._state is not State.STOPPED]
+        if running:
+            raise IllegalLifeCycleError(
+                f"cannot terminate a component while parts of it run: {', '.join(running)}",
+                component=self.component.path,
+                state=self._state,
+                cure="Stop the component: that stops everything inside",
+            )
+        turn = Turn()
+        if not _claim(ending, State.STOPPED, State.TERMINATED, turn):
+            self.terminate()  # somebody else was faster: look again
+            return
+        for part in ending:
+            _life(part).settle(State.TERMINATED)
+            for server in part.servers:
+                server.abandon("the component has ended")
+        turn.end(ending)
+        raise_failures(tell(hooked(ending, "terminated"), "terminated"), "ended")
+
+    def _let_finish(self, falling: frozenset[Component]) -> None:
+        """Close `falling`, wait until nothing runs inside, and be stopped; else go on."""
         for part in falling:
             _life(part)._stopped_by = threading.current_thread()
             _life(part).close(falling)
@@ -183,36 +195,6 @@ class LifeCycleController(Controller):
             raise
         for part in falling:
             _life(part).settle()
-        fallen = reversed(servers_first(inside_out(self.component)))
-        hooks = hooked((part for part in fallen if part in falling), "stopped")
-        raise_failures(tell(hooks, "stopped"), "stopped")
-
-    def terminate(self) -> None:
-        """End the component and everything inside it for good; calls that wait are refused.
-
-        What is shared with a composite that goes on is spared.
-
-        Raises:
-            IllegalLifeCycleError: the component, or a part of it, is not stopped.
-        """
-        self._require("terminate")
-        ending = [part for part in ending_with(self.component) if not _life(part).has_ended()]
-        running = [part.path for part in ending if _life(part)._state is not State.STOPPED]
-        if running:
-            raise IllegalLifeCycleError(
-                f"cannot terminate a component while parts of it run: {', '.join(running)}",
-                component=self.component.path,
-                state=self._state,
-                cure="Stop the component: that stops everything inside",
-            )
-        if not _claim(ending, State.STOPPED, State.TERMINATED):
-            self.terminate()  # somebody else was faster: look again
-            return
-        for part in ending:
-            _life(part).settle(State.TERMINATED)
-            for server in part.servers:
-                server.abandon("the component has ended")
-        raise_failures(tell(hooked(ending, "terminated"), "terminated"), "ended")
 
     def holding_port(self, interface: ServerInterface, stub: Stub, operation: str) -> Port:
         """Return the port that keeps a call back until the component takes calls."""
@@ -271,17 +253,21 @@ class LifeCycleController(Controller):
         So a hook can call what is to start later, where bindings go round in a circle. Tells
         whether that thread is starting it: then nobody else can be inside.
         """
-        start = self.rise
-        if self._state is not State.STARTING or start is None or not start.is_mine():
+        start = self.turn
+        if not (isinstance(start, Start) and start.is_mine()):
             return False
         if not self.component.children:
             start.bring_up(self.component)
         return True
 
+    def _is_others(self) -> bool:
+        """Tell whether another thread has its turn with the component."""
+        return self.turn is not None and not self.turn.is_mine()
+
     def _is_rising(self) -> bool:
         """Tell whether the component runs, or is just being started by the calling thread."""
-        mine = self.rise is not None and self.rise.is_mine()
-        return self._state is State.STARTED or (self._state is State.STARTING and mine)
+        mine = self._state is State.STARTING and self.turn is not None and self.turn.is_mine()
+        return self._state is State.STARTED or mine
 
     def _refusal(self, interface: str, what: str, cure: str = "") -> IllegalLifeCycleError:
         return IllegalLifeCycleError(
@@ -289,7 +275,7 @@ class LifeCycleController(Controller):
             component=self.component.path,
             interface=interface,
             state=self._state,
-            cure=cure or _CURES.get(self._state, ""),
+            cure=cure or CURES.get(self._state, ""),
         )
 
     def _require(self, action: str) -> None:
@@ -298,7 +284,7 @@ class LifeCycleController(Controller):
                 f"cannot {action} a component that is {self._state}",
                 component=self.component.path,
                 state=self._state,
-                cure=_CURES.get(self._state, ""),
+                cure=CURES.get(self._state, ""),
             )
 
     @property
@@ -318,8 +304,12 @@ class LifeCycleController(Controller):
 
     def arrive(self) -> None:
         """Be started, now that everything that rises with the component is open."""
-        self.rise = None
         self._set(State.STARTED, admits=True)
+
+    def leave(self, turn: Turn) -> None:
+        """Note that `turn` is over."""
+        if self.turn is turn:
+            self.turn = None
 
     def close(self, falling: frozenset[Component]) -> None:
         """Hold calls from outside `falling`."""
@@ -332,7 +322,6 @@ class LifeCycleController(Controller):
     def settle(self, state: State = State.STOPPED) -> None:
         """Be stopped or terminated; whoever waits at the gate looks again."""
         self._draining = frozenset()
-        self.rise = None
         if queue := queue_of(self.component):
             queue.allow(False)
         self._set(state, admits=False)
@@ -375,7 +364,7 @@ def _faults(part: Component) -> list[str]:
     """Return every reason why `part` cannot be started with the others."""
     state = _life(part).state()
     if state is not State.STOPPED:
-        return [f"it is {state}. {_CURES[state]}"]
+        return [f"it is {state}. {CURES[state]}"]
     return [
         fault
         for controller in part.membrane.having("faults_before_start")
@@ -383,14 +372,12 @@ def _faults(part: Component) -> list[str]:
     ]
 
 
-def _claim(
-    parts: Collection[Component], state: State, claimed: State, start: Start | None = None
-) -> bool:
+def _claim(parts: Collection[Component], state: State, claimed: State, turn: Turn) -> bool:
     """Let all of `parts` pass from `state` to `claimed`, or none if one is in another state."""
     with _CLAIMS:
-        if any(_life(part)._state is not state for part in parts):
+        if any(_life(part)._state is not state or _life(part)._is_others() for part in parts):
             return False
         for part in parts:
             _life(part)._state = claimed
-            _life(part).rise = start
+            _life(part).turn = turn
     return True

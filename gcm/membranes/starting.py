@@ -8,38 +8,54 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gcm.errors import GcmError, IllegalLifeCycleError
 from gcm.membranes.controller import Controller
 from gcm.membranes.hooks import tell
+from gcm.membranes.states import State
 from gcm.membranes.tree import inside_out, servers_first
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
 
 
-class Start:
-    """What rises together; `members` are its parts, inside out."""
+class Turn:
+    """The time in which one thread starts or stops components, until their hooks have run."""
 
-    __slots__ = ("_begun", "_failed", "_members", "_over", "_thread", "_told")
+    __slots__ = ("_over", "_thread")
 
-    def __init__(self, members: Sequence[Component]) -> None:
-        self._members = members
+    def __init__(self) -> None:
         self._thread = threading.get_ident()
-        self._told: set[Component] = set()
-        self._begun: list[Controller] = []
-        self._failed: tuple[Component, BaseException] | None = None
         self._over = threading.Event()
 
     def is_mine(self) -> bool:
-        """Tell whether it is the calling thread that starts."""
+        """Tell whether it is the calling thread's."""
         return threading.get_ident() == self._thread
 
     def wait(self, timeout: float) -> bool:
-        """Wait until this start has come to its end, whatever that is; False if it takes longer."""
+        """Wait until it is over, whatever came of it; False if it takes longer."""
         return self._over.wait(timeout)
+
+    def end(self, parts: Iterable[Component]) -> None:
+        """Let others have their turn with `parts`."""
+        for part in parts:
+            part.membrane.lifecycle.leave(self)
+        self._over.set()
+
+
+class Start(Turn):
+    """What rises together; `members` are its parts, inside out."""
+
+    __slots__ = ("_begun", "_failed", "_members", "_told")
+
+    def __init__(self, members: Sequence[Component]) -> None:
+        super().__init__()
+        self._members = members
+        self._told: set[Component] = set()
+        self._begun: list[Controller] = []
+        self._failed: tuple[Component, BaseException] | None = None
 
     def run(self) -> None:
         """Tell and open everything, the outermost component last.
@@ -63,7 +79,7 @@ class Start:
             self._take_back(error)
             self._raise(error)
         finally:
-            self._over.set()
+            self.end(self._members)
 
     def bring_up(self, part: Component) -> None:
         """Tell `part` of its start and let calls in, unless that was begun already."""
@@ -86,7 +102,7 @@ class Start:
         raise IllegalLifeCycleError(
             f"the start failed: {type(error).__name__}: {error}",
             component=(self._failed[0] if self._failed else self._members[-1]).path,
-            state="stopped",
+            state=State.STOPPED,
             cure="Nothing was left running; mend the cause above and start again",
         ) from error
 
@@ -108,23 +124,23 @@ class Start:
             error.add_note(f"While the others were stopped again: {failure}")
 
 
-def await_other_starts(component: Component, deadline: float) -> None:
-    """Wait until no other thread starts `component` or a part of it.
+def await_turn(component: Component, deadline: float) -> None:
+    """Wait until no other thread starts `component` or a part of it, or runs their stop hooks.
 
     Raises:
-        IllegalLifeCycleError: the other start takes longer than until `deadline`.
+        IllegalLifeCycleError: the other thread takes longer than until `deadline`.
     """
+    life = component.membrane.lifecycle
     for part in inside_out(component):
-        start = part.membrane.lifecycle.rise
-        if start is None or start.is_mine():
+        turn = part.membrane.lifecycle.turn
+        if turn is None or turn.is_mine() or part.state == State.STOPPING:
             continue
-        if not start.wait(max(0.0, deadline - time.monotonic())):
-            life = component.membrane.lifecycle
+        if not turn.wait(max(0.0, deadline - time.monotonic())):
             raise IllegalLifeCycleError(
-                f"another thread is starting {part.path}, and not done after "
+                f"another thread starts or stops {part.path}, and is not done after "
                 f"{life.start_timeout} s",
                 component=component.path,
                 state=life.state(),
-                cure="Look for what its `on_start` waits for, or raise `start_timeout` of the "
-                "lifecycle controller",
+                cure="Look for what `on_start` or `on_stop` waits for, or raise `start_timeout` of "
+                "the lifecycle controller",
             )

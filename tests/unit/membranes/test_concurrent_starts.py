@@ -173,9 +173,9 @@ def test_a_start_waits_no_longer_for_another_than_the_start_timeout(in_thread: I
     part.content.let_go.set()
     thread.join(WAIT)
     assert str(caught.value) == (
-        "another thread is starting /box/slow, and not done after 0.02 s "
-        "[component /box, state stopped]. Look for what its `on_start` waits for, or raise "
-        "`start_timeout` of the lifecycle controller"
+        "another thread starts or stops /box/slow, and is not done after 0.02 s "
+        "[component /box, state stopped]. Look for what `on_start` or `on_stop` waits for, or "
+        "raise `start_timeout` of the lifecycle controller"
     )
     assert part.content.starts == 1
 
