@@ -53,6 +53,10 @@ def _dispatch(options: Options) -> int:
         from runtime.cli.show import show_plan
 
         return show_plan(plan, options.format)
+    if options.export_adl:
+        from runtime.cli.show import export_machine
+
+        return export_machine(plan, options.export_adl)
     from runtime.cli.run import run_plan
 
     return run_plan(plan, options)

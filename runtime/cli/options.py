@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,6 +21,7 @@ _EPILOG = """\
 examples:
   gcm-deploy descriptors/quickstart.xml            run it
   gcm-deploy --dry-run descriptors/quickstart.xml  show what would be started, and start nothing
+  gcm-deploy --export-adl grid.fractal laptop.xml  write the machine as an assembly
   gcm-deploy laptop.xml -- --steps 20              hand arguments to the application
   gcm-deploy --set ranks=4 --tag-output ring.xml   set a variable, tell whose line is whose
   gcm-deploy --output-dir logs --quiet ring.xml    one file for each rank and stream
@@ -55,6 +57,7 @@ class Options:
     arguments: tuple[str, ...]
     dry_run: bool
     show_variables: bool
+    export_adl: str
     format: Format
     tag_output: bool
     output_dir: str
@@ -74,6 +77,7 @@ def read_options(words: Sequence[str]) -> Options:
         arguments=tuple(words[end + 1 :]),
         dry_run=found.dry_run,
         show_variables=found.show_variables,
+        export_adl=found.export_adl or "",
         format=Format(found.format),
         tag_output=found.tag_output,
         output_dir=found.output_dir,
@@ -113,6 +117,10 @@ def _add_instead(parser: argparse.ArgumentParser) -> None:
         "--show-variables", action="store_true",
         help="show each variable, its value and where the value came from",
     )  # fmt: skip
+    group.add_argument(
+        "--export-adl", metavar="FILE", type=_document,
+        help="write the machine that would be built as an ADL document, FILE.fractal",
+    )  # fmt: skip
 
 
 def _add_watching(parser: argparse.ArgumentParser) -> None:
@@ -141,6 +149,13 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--quiet", action="store_true", help="show neither progress nor summary, only faults"
     )
+
+
+def _document(text: str) -> str:
+    stem, ending = os.path.splitext(os.path.basename(text))
+    if ending != ".fractal" or not stem.isprintable():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a file whose name ends in .fractal")
+    return text
 
 
 def _seconds(text: str) -> float:

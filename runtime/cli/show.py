@@ -1,13 +1,14 @@
-"""What is shown instead of a run: the plan with its exact commands, or the variables."""
+"""What is shown or written instead of a run: the plan, the variables, the machine."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from runtime.cli.options import Format
-from runtime.cli.streams import write
+from runtime.cli.streams import OutputFailed, write
 from runtime.deployment import (
     DeploymentPlan,
     Variable,
@@ -29,6 +30,21 @@ def show_variables(variables: Sequence[Variable], style: Format) -> int:
         write(_json([{**asdict(one), "origin": str(one.origin)} for one in variables]))
     else:
         write(render_variables(variables))
+    return 0
+
+
+def export_machine(plan: DeploymentPlan, file: str) -> int:
+    """Write the machine that the plan makes as an ADL document; raises `OutputFailed`."""
+    from runtime.engine.tree import machine_document
+
+    path = Path(file)
+    try:
+        path.write_text(machine_document(plan, path.stem), encoding="utf-8")
+    except OSError as error:
+        raise OutputFailed(
+            f"the machine cannot be written to '{file}': {error.strerror}",
+            cure="Name a file in a folder that is there and may be written to",
+        ) from error
     return 0
 
 
