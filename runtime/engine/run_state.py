@@ -188,7 +188,7 @@ class RunState:
             missing = ", ".join(self.missing[:8]) or "the handshake"
             more = f" and {len(self.missing) - 8} more" if len(self.missing) > 8 else ""
             what = f"not everything was up within {waited}; still missing: {missing}{more}"
-            cure = "Look at the output above, or allow more time with the option start-timeout"
+            cure = "Look at the output above, or allow more time with --timeout"
             yield from self._fail(f"{what}. {cure}", NEVER_STARTED)
 
     # --- while the application runs -----------------------------------------------------------

@@ -238,7 +238,7 @@ def test_ranks_that_never_come_are_named_when_the_time_is_up() -> None:
     play(machine, "> at 99.9 Tick\n> at 100 Tick\nstop\n> PlaceClosed 0:0\n/0:0 is ended\nfinish 3")
     assert machine.errors == [
         "not everything was up within 100 s; still missing: rank 0:0:1. Look at the output above, "
-        "or allow more time with the option start-timeout"
+        "or allow more time with --timeout"
     ]
 
 
