@@ -16,7 +16,8 @@ SURFACE, FLUX = 1, 2
 
 def warm_spot() -> NDArray[np.float64]:
     """Return the temperature of the whole surface at the beginning."""
-    return 285.0 + 10.0 * np.exp(-(((np.arange(CELLS) - 12.0) / 4.0) ** 2))
+    distance = (np.arange(CELLS, dtype=np.float64) - 12.0) / 4.0
+    return np.asarray(285.0 + 10.0 * np.exp(-(distance**2)), dtype=np.float64)
 
 
 def stretch(rank: int, size: int) -> tuple[int, int]:
@@ -43,8 +44,9 @@ def overlaps(own: tuple[int, int], others: int) -> Iterator[tuple[int, int, int]
 
 def conduct(own: NDArray[np.float64], left: float, right: float) -> NDArray[np.float64]:
     """Return the temperatures after one step of conduction."""
-    padded = np.concatenate([[left], own, [right]])
-    return own + 0.2 * (padded[:-2] - 2.0 * own + padded[2:])
+    padded: NDArray[np.float64] = np.concatenate([[left], own, [right]])
+    around: NDArray[np.float64] = padded[:-2] + padded[2:]
+    return own + 0.2 * (around - 2.0 * own)
 
 
 def exchange(air: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -218,6 +218,8 @@ class Codes:
     def _end(self, name: str, operation: str, *args: Any) -> None:
         run = self._run(name)
         with self._changed:
+            # All codes start together at first: one that does not come ends the whole machine.
+            self._changed.wait_for(lambda: self._is_open or self._over)
             run.stop()
         self._tell_all(run, operation, *args)
         self.wait(name, None)

@@ -72,6 +72,13 @@ def test_a_program_that_does_not_care_to_stop_is_killed(steer: Steer) -> None:
     assert code.control.exit_codes() == {0: 137}
 
 
+def test_a_stop_waits_until_everything_has_started(steer: Steer) -> None:
+    machine = steer(one=SLEEP, two=SLEEP)
+    machine.code("one").control.stop()
+    assert machine.code("one").control.exit_codes() == {0: 143}
+    assert machine.code("two").control.status().state is CodeState.RUNNING
+
+
 def test_a_code_that_cannot_start_says_why_and_can_be_started_later(
     steer: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,8 @@ def test_a_message_counts_more_than_its_bytes() -> None:
 
 
 def test_a_window_closes_when_as_much_is_on_its_way_as_it_allows() -> None:
-    window, open_after = Window(10), []
+    window = Window(10)
+    open_after: list[bool] = []
     for change in (window.sent, window.sent, window.taken):
         change(9 if not open_after else 1)
         open_after.append(window.is_open)
