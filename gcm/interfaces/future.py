@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import copy
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -31,6 +32,7 @@ class Future(concurrent.futures.Future[T], Generic[T]):
     _exception: BaseException | None = None
     _waiters: Any = ()
     _done_callbacks: Any = ()
+    _sources: Sequence[concurrent.futures.Future[Any]] = ()
 
     def __init__(self, about: object = "a result") -> None:
         # Instead of the inherited one, which would make the condition variable.
@@ -110,7 +112,16 @@ class Future(concurrent.futures.Future[T], Generic[T]):
             self._wait(timeout)
         return super().exception()
 
+    def comes_of(self, *sources: concurrent.futures.Future[Any]) -> None:
+        """Note that the result is made of theirs: waiting for it and cancelling it reaches them."""
+        self._sources = sources
+        self.add_done_callback(lambda done: done.cancelled() and [s.cancel() for s in sources])
+
     def _wait(self, timeout: float | None) -> None:
+        if timeout is None:  # what comes of others is awaited as they are, with their limits
+            for source in self._sources:
+                if isinstance(source, Future) and source._state in _UNDONE:
+                    source._wait(None)
         gate = threading.Lock()
         gate.acquire()
 
@@ -124,6 +135,10 @@ class Future(concurrent.futures.Future[T], Generic[T]):
     def _passed(self, gate: threading.Lock, timeout: float | None) -> bool:
         """Wait at `gate`; tell whether it was opened in time."""
         return gate.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Future[T]:
+        """Return a future of a copy of the result: a call that crosses by value takes it along."""
+        return after([self], lambda: copy.deepcopy(self.result(), memo), self.about)
 
     def __repr__(self) -> str:
         """Return what is awaited, and whether it has come."""
@@ -153,5 +168,42 @@ def fulfil(
         future.set_exception(error)
         if not isinstance(error, Exception):
             raise
+    else:
+        future.set_result(result)
+
+
+def after(
+    sources: Sequence[concurrent.futures.Future[Any]], finish: Callable[[], T], about: object
+) -> Future[T]:
+    """Return the future of what `finish` returns or raises, called once all `sources` are done.
+
+    Whoever cancels it cancels them.
+    """
+    made: Future[T] = Future(about)
+    made.comes_of(*sources)
+    lock = threading.Lock()
+    left = len(sources) + 1
+
+    def one_done(_: Any = None) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            if left:
+                return
+        if made.set_running_or_notify_cancel():
+            _answer(made, finish)
+
+    for source in sources:
+        source.add_done_callback(one_done)
+    one_done()
+    return made
+
+
+def _answer(future: Future[T], function: Callable[[], T]) -> None:
+    """Put into `future` what `function` returns or raises, whatever that is."""
+    try:
+        result = function()
+    except BaseException as error:  # whoever asks the future gets it; this thread is another's
+        future.set_exception(error)
     else:
         future.set_result(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gcm.errors import DispatchError, MulticastError
 from gcm.interfaces.broadcast import broadcast_port
 from gcm.interfaces.distribution import Call, OperationDispatch, dispatch_of
-from gcm.interfaces.future import Future
+from gcm.interfaces.future import Future, after
 from gcm.interfaces.going_on import Elsewhere, make_each
 from gcm.interfaces.parallel import assembled
 from gcm.interfaces.stub import Stub
@@ -37,7 +38,10 @@ def dispatcher(
     dispatch = dispatch_of(signature, operation)
     ports = [getattr(stub, operation) for _, stub in pairs]
     cast = _Cast(client, operation, dispatch, [path for path, _ in pairs], ports)
-    if dispatch.is_broadcast and not any(is_asynchronous(port) for port in ports):
+    asynchronous = [is_asynchronous(port) for port in ports]
+    if ports and all(asynchronous):
+        return _AsynchronousCast(cast)
+    if dispatch.is_broadcast and not any(asynchronous):
         return broadcast_port(client, operation, ports, cast.fail)
     return cast.spread
 
@@ -45,7 +49,7 @@ def dispatcher(
 class _Cast:
     """One operation of one multicast interface with the servers it is bound to now."""
 
-    __slots__ = ("_client", "_dispatch", "_operation", "_paths", "_ports", "_rng", "_turn")
+    __slots__ = ("_client", "_dispatch", "_operation", "_paths", "_ports", "_rng", "_turns")
 
     def __init__(
         self,
@@ -61,7 +65,11 @@ class _Cast:
         self._paths = paths
         self._ports = ports
         self._rng = client.rng or random.Random()
-        self._turn = 0
+        self._turns = itertools.count()
+
+    def __str__(self) -> str:
+        """Return the operation and where it is called."""
+        return f"{self._client}.{self._operation}"
 
     def fail(self, results: list[Any], failures: dict[int, BaseException]) -> None:
         """Report the failures of a broadcast."""
@@ -69,6 +77,13 @@ class _Cast:
 
     def spread(self, *args: Any, **kwargs: Any) -> Any:
         """Work out who gets what, send it all off, and wait for everybody."""
+        calls, futures = self.send(args, kwargs)
+        return self.outcome(calls, futures)
+
+    def send(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[Call], dict[int, Future[Any]]]:
+        """Send everything off; return the calls and their futures, by the number of the call."""
         calls = self._calls(args, kwargs)
         asynchronous = {n: is_asynchronous(self._ports[c.server]) for n, c in enumerate(calls)}
         futures = {
@@ -77,7 +92,10 @@ class _Cast:
             if asynchronous[n]
         }
         here = [(n, call) for n, call in enumerate(calls) if not asynchronous[n]]
-        futures |= self._call_here(here)
+        return calls, futures | self._call_here(here)
+
+    def outcome(self, calls: Sequence[Call], futures: Mapping[int, Future[Any]]) -> Any:
+        """Wait for everybody and return what becomes of their results."""
         results: list[Any] = [None] * len(calls)
         failures: dict[int, BaseException] = {}
         for n, future in futures.items():
@@ -109,7 +127,7 @@ class _Cast:
         return futures
 
     def _calls(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Call]:
-        turn, self._turn = self._turn, self._turn + 1
+        turn = next(self._turns)
         try:
             return self._dispatch.calls(args, kwargs, len(self._ports), rng=self._rng, turn=turn)
         except DispatchError as error:
@@ -136,6 +154,30 @@ class _Cast:
             component=self._client.owner.path,
             interface=self._client.name,
         ) from next(iter(failures.values()))
+
+
+class _AsynchronousCast:
+    """A multicast whose servers all work on their own, so that nobody has to wait for it."""
+
+    __slots__ = ("_cast",)
+
+    def __init__(self, cast: _Cast) -> None:
+        self._cast = cast
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Send it all off and wait for everybody."""
+        return self._cast.spread(*args, **kwargs)
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Send it all off and return the future of what becomes of the results."""
+        try:
+            calls, futures = self._cast.send(*assembled(args, kwargs))
+        except Exception as error:  # as where the servers work in the caller's thread
+            refused: Future[Any] = Future(self._cast)
+            refused.set_exception(error)
+            return refused
+        sources = list(futures.values())
+        return after(sources, lambda: self._cast.outcome(calls, futures), self._cast)
 
 
 def _sent(port: Port, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Future[Any]:

@@ -106,6 +106,15 @@ class InterfaceType:
             )
         if not isinstance(signature, type):
             faults.append(f"its signature {signature!r} is not a class")
+        faults += [
+            f"{value!r} is not a {kind.__name__}: use {', '.join(map(str, _spelled(kind)))}"
+            for value, kind in (
+                (self.role, Role),
+                (self.contingency, Contingency),
+                (self.cardinality, Cardinality),
+            )
+            if not isinstance(value, kind)
+        ]
         forbidden = _FORBIDDEN.get((self.role, self.cardinality))
         if forbidden:
             faults.append(forbidden)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from gcm.components.model import Component
-from gcm.interfaces.future import Future
 from gcm.interfaces.interface import Interface
 from gcm.interfaces.types import InterfaceType
-from gcm.invocation import Invocation, is_asynchronous, submit_to
+from gcm.invocation import Invocation
+from gcm.membranes.around import End, around, raise_end
 from gcm.membranes.controller import Controller, Port
 
 
@@ -25,10 +24,6 @@ class Interceptor(Protocol):
     def after(self, call: Invocation, error: BaseException | None) -> None:
         """Act after the call returned, or after it raised `error`."""
         ...
-
-
-End = Callable[[BaseException | None], BaseException | None]
-"""Tells the interceptors of a call how it ended; returns what the call fails with, if it does."""
 
 
 class Where(StrEnum):
@@ -109,66 +104,7 @@ def intercepted(
                 interceptor.before(call)
                 entered.append(interceptor)
         except BaseException as error:
-            _raise_end(end, error)
+            raise_end(end, error)
         return end
 
-    if is_asynchronous(proceed):
-        return _AsynchronousInterception(begin, proceed)
-
-    def around(*args: Any, **kwargs: Any) -> Any:
-        end = begin(args, kwargs)
-        try:
-            result = proceed(*args, **kwargs)
-        except BaseException as error:
-            _raise_end(end, error)
-        failure = end(None)
-        if failure is not None:
-            raise failure
-        return result
-
-    return around
-
-
-def _raise_end(end: End, error: BaseException) -> NoReturn:
-    """End a call that raised `error`; what an interceptor raises then takes its place."""
-    failure = end(error)
-    if failure is None or failure is error:
-        raise error
-    raise failure
-
-
-class _AsynchronousInterception:
-    """Interceptors around a call whose result comes later: they act when it has come."""
-
-    __slots__ = ("_begin", "_proceed")
-
-    def __init__(self, begin: Callable[..., End], proceed: Port) -> None:
-        self._begin = begin
-        self._proceed = proceed
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.submit(*args, **kwargs).result()
-
-    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
-        end = self._begin(args, kwargs)
-        try:
-            inner = submit_to(self._proceed, args, kwargs)
-        except BaseException as error:  # it could not even be sent
-            _raise_end(end, error)
-        outer: Future[Any] = Future(inner.about)
-
-        def pass_on(done: Any) -> None:
-            cancelled = done.cancelled()
-            error = end(CancelledError() if cancelled else done.exception())
-            if cancelled:
-                outer.cancel()
-            if not outer.set_running_or_notify_cancel():
-                return
-            if error is None:
-                outer.set_result(done.result())
-            else:
-                outer.set_exception(error)
-
-        outer.add_done_callback(lambda done: done.cancelled() and inner.cancel())
-        inner.add_done_callback(pass_on)
-        return outer
+    return around(proceed, begin)

@@ -9,6 +9,7 @@ from typing import Any
 
 from gcm.components.model import Component
 from gcm.interfaces.interface import Interface
+from gcm.membranes.around import End, around
 from gcm.membranes.controller import Controller, Port
 from gcm.membranes.request_queue import Request, RequestQueueController
 
@@ -90,19 +91,18 @@ class MonitorController(Controller):
         clock = self._clock
         queued = RequestQueueController.name in self.component.membrane
 
-        def measured(*args: Any, **kwargs: Any) -> Any:
-            begin = clock()
+        def begin(_args: tuple[Any, ...], _kwargs: dict[str, Any]) -> End:
+            began = clock()
             if not queued:
-                figures.arrived(begin, 0)
-            failed = True
-            try:
-                result = proceed(*args, **kwargs)
-                failed = False
-                return result
-            finally:
-                figures.served(clock() - begin, failed=failed)
+                figures.arrived(began, 0)
 
-        return measured
+            def end(error: BaseException | None) -> BaseException | None:
+                figures.served(clock() - began, failed=error is not None)
+                return error
+
+            return end
+
+        return around(proceed, begin)
 
     def _switch(self, on: bool) -> None:
         self._enabled = on
