@@ -25,7 +25,10 @@ def load_deployment(options: Options) -> Deployment | None:
     """
     diagnostics = Diagnostics()
     surroundings = surroundings_of(
-        options.descriptor, settings=options.settings, python=sys.executable or "python3"
+        options.descriptor,
+        settings=options.settings,
+        python=sys.executable or "python3",
+        with_assembly=True,
     )
     deployment = read_descriptor(
         options.descriptor, surroundings=surroundings, diagnostics=diagnostics

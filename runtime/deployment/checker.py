@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gcm.documents import Diagnostics
 from runtime.deployment.reader import read_descriptor
-from runtime.deployment.surroundings import Surroundings
+from runtime.deployment.surroundings import Surroundings, VirtualNodes
 
 if TYPE_CHECKING:
     from gcm.adl import ComponentPlan
@@ -34,26 +34,40 @@ def surroundings_of(
     settings: Mapping[str, str] = _NO_SETTINGS,
     roots: Sequence[str] = (),
     python: str = "python3",
+    with_assembly: bool = False,
 ) -> Surroundings:
-    """Return the surroundings of a descriptor on this machine: its files and its environment."""
+    """Return the surroundings of a descriptor on this machine: its files and its environment.
+
+    Faults of its assembly are told when the assembly's own file is checked, or `with_assembly`
+    together with those of the descriptor; then what keeps it from being run is a fault as well.
+    """
     return Surroundings(
         folder=os.path.dirname(os.path.abspath(file)),
         settings=settings,
         environment=os.environ,
         exists=lambda path: os.path.exists(os.path.expanduser(path)),
-        virtual_nodes=_virtual_nodes(roots),
+        virtual_nodes=_virtual_nodes(roots, with_assembly),
         python=python,
     )
 
 
-def _virtual_nodes(roots: Sequence[str]) -> Callable[[str], Iterable[str] | None]:
-    def of_file(file: str) -> Iterable[str] | None:
+def _virtual_nodes(roots: Sequence[str], is_told: bool) -> VirtualNodes:
+    def of_file(
+        file: str, arguments: Mapping[str, str], diagnostics: Diagnostics
+    ) -> Iterable[str] | None:
         # Loaded only for descriptors with an assembly: the others shall start without the wait.
         from gcm.adl import plan_document
+        from gcm.cli.runnable import has_run, run_operation
 
-        # Faults of the assembly are told when its own file is checked.
-        plan = plan_document(file, roots=roots, diagnostics=Diagnostics())
-        return None if plan is None else sorted(set(_names(plan.root)))
+        found = diagnostics if is_told else Diagnostics()
+        plan = plan_document(
+            os.path.expanduser(file), arguments=arguments, roots=roots, diagnostics=found
+        )
+        if plan is None:
+            return None
+        if is_told and has_run(plan.root):
+            run_operation(plan.root, found)
+        return sorted(set(_names(plan.root)))
 
     return of_file
 

@@ -140,7 +140,9 @@ def read_virtual_nodes(
         return tuple(found)
     if reading.surroundings.virtual_nodes is None or not assembly.file:
         return tuple(found)
-    used = reading.surroundings.virtual_nodes(assembly.file)
+    used = reading.surroundings.virtual_nodes(
+        assembly.file, assembly.arguments, reading.diagnostics
+    )
     if used is not None:
         _compare(assembly, list(dict.fromkeys(used)), found, reading)
     return tuple(found)

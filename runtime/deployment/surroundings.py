@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from gcm.documents import Diagnostics, Location
 
 
+VirtualNodes = Callable[[str, Mapping[str, str], Diagnostics], Iterable[str] | None]
+
+
 def _everything_exists(_path: str) -> bool:
     return True
 
@@ -19,16 +22,17 @@ class Surroundings:
 
     `folder` is the descriptor's own folder, as a full path. `settings` are the values of `--set`.
     `exists` tells whether a file or folder of this machine exists; it gets full paths and such
-    that begin with `~`. `virtual_nodes` returns the names of the virtual nodes that an ADL file
-    uses, or None when the file cannot be read; without it those names are not checked. `python`
-    starts what runs on this machine.
+    that begin with `~`. `virtual_nodes` gets an ADL file and the arguments of its definition; it
+    returns the names of the virtual nodes that are used there, or None when the file has faults,
+    and may report them. Without it those names are not checked. `python` starts what runs on this
+    machine.
     """
 
     folder: str
     settings: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     exists: Callable[[str], bool] = _everything_exists
-    virtual_nodes: Callable[[str], Iterable[str] | None] | None = None
+    virtual_nodes: VirtualNodes | None = None
     python: str = "python3"
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pytest
 
 from gcm.documents import Diagnostic, Diagnostics
 from runtime.deployment import Deployment, Surroundings, read_descriptor
+from runtime.deployment.surroundings import VirtualNodes
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Reader:
         settings: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
         exists: Callable[[str], bool] = lambda _path: True,
-        virtual_nodes: Callable[[str], Iterable[str] | None] | None = None,
+        virtual_nodes: VirtualNodes | None = None,
     ) -> Read:
         diagnostics = Diagnostics()
         surroundings = Surroundings(

@@ -68,7 +68,7 @@ def test_virtual_nodes_stand_for_nodes_and_for_whole_clusters(read: Any) -> None
         '<virtual-node name="w" nodes="site1/cluster0 site0/cluster0/node1 site1/cluster0/node0"/>'
         '<virtual-node name="c" cardinality="single" nodes="site0/cluster0/node0"/></deployment>'
     )
-    found = read(text, virtual_nodes=lambda _file: ("w", "c", "w")).good
+    found = read(text, virtual_nodes=lambda *_: ("w", "c", "w")).good
     assert found.assembly is not None
     assert found.assembly.file == "/home/me/grid/f"
     assert found.assembly.arguments == {"n": "3", "title": "a b"}
@@ -86,7 +86,7 @@ def test_a_virtual_node_that_the_assembly_does_not_use_is_worth_a_warning(read: 
         f'<deployment>{GRID}<assembly file="f"/>'
         '<virtual-node name="worker" nodes="site0/cluster0"/></deployment>'
     )
-    found = read(text, virtual_nodes=lambda _file: ())
+    found = read(text, virtual_nodes=lambda *_: ())
     assert [(one.code, str(one.severity), one.hint) for one in found.found] == [
         ("unused-virtual-node", "warning", "the assembly does not use it")
     ]

@@ -32,7 +32,7 @@ def test_a_faulty_document_gives_exactly_these_messages(
     found = read(
         document,
         exists=lambda path: "gone" not in path,
-        virtual_nodes=lambda file: ["used", "w"] if file.endswith("known.fractal") else None,
+        virtual_nodes=lambda file, *_: ["used", "w"] if file.endswith("known.fractal") else None,
     )
     assert [str(one) for one in found.found] == expected
     assert (found.deployment is None) == any(": error[" in message for message in expected)

@@ -1,0 +1,196 @@
+"""What goes wrong with components on nodes: one message that helps, bounded time, nothing left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.integration.nodes.conftest import Field
+
+PARTS = """
+import os, sys, time
+from typing import Annotated, Any, Protocol
+from gcm import provides, requires
+
+{first}
+
+class Run(Protocol):
+    def run(self) -> object: ...
+
+class Work(Protocol):
+    def slowly(self) -> None: ...
+
+@provides("work", Work)
+class Worker:
+    def on_stop(self):
+        print("the worker stops", flush=True)
+    def slowly(self):
+        print("pid", os.getpid(), flush=True)
+        time.sleep({seconds})
+
+@provides("run", Run)
+class Chief:
+    work: Annotated[Work, requires()]
+    def on_stop(self):
+        print("the chief stops", flush=True)
+    def run(self):
+        {run}
+"""
+ADL = """
+{run}
+<component name="chief"><content class="parts.Chief"/><virtual-node name="head"/></component>
+<component name="worker"><content class="parts.Worker"/><virtual-node name="hands"/></component>
+<binding client="chief.work" server="worker.work"/>
+"""
+RUN = (
+    '<interface name="run" role="server" signature="parts.Run"/>'
+    '<binding client="this.run" server="chief.run"/>'
+)
+MAPPING = (
+    '<virtual-node name="head" nodes="office/desk/node0"/>'
+    '<virtual-node name="hands" nodes="lab/rack/blade1"/>'
+)
+SOON = 12.0
+
+
+def prepare(
+    work: Field,
+    *,
+    first: str = "",
+    run: str = "self.work.slowly()",
+    adl_run: str = RUN,
+    seconds: float = 1000,
+    **options: str,
+) -> None:
+    module = PARTS.format(first=first, run=run, seconds=seconds)
+    # The root's `run` interface stands before the components, its binding behind them.
+    declared, _, binding = adl_run.partition("/>")
+    adl = ADL.format(run=declared and f"{declared}/>") + binding
+    work.write(module, adl, MAPPING, **options)
+
+
+@pytest.mark.parametrize("reachability", ["direct", "front-end"])
+def test_a_killed_node_is_named_with_its_components(
+    field_of_work: Field, reachability: str
+) -> None:
+    prepare(field_of_work, reachability=reachability)
+    running = field_of_work.deploy()
+    victim = int(running.until("pid").split()[1])
+    began = time.monotonic()
+    os.kill(victim, signal.SIGKILL)
+    code, _, errors = running.end()
+    assert time.monotonic() - began < SOON
+    assert code == 1
+    message = (
+        "gcm-deploy: lab/rack/blade1: the process of this node has gone, and with it /app/worker."
+    )
+    assert message in errors
+    assert "killed by SIGKILL" in errors
+    assert "the assembly failed" not in errors
+    assert field_of_work.wait_until_gone() == []
+
+
+def test_a_node_that_kills_itself_with_words_shows_them(field_of_work: Field) -> None:
+    run = "print('out of luck', file=sys.stderr, flush=True) or os._exit(9)"
+    prepare(field_of_work, run=run)
+    code, _, errors = field_of_work.deploy("--quiet", "app.xml").end()
+    assert code == 1
+    assert "office/desk/node0: the process of this node has gone, and with it /app/chief" in errors
+    assert "    exit code 9\n    out of luck\n" in errors
+
+
+def test_ctrl_c_ends_a_run_between_its_calls(field_of_work: Field) -> None:
+    prepare(field_of_work, seconds=0.5, run="[self.work.slowly() for _ in range(1000)]")
+    running = field_of_work.deploy("--quiet", "app.xml")
+    running.until("pid")
+    began = time.monotonic()
+    running.interrupt()
+    code, _, errors = running.end()
+    assert time.monotonic() - began < SOON
+    assert code == 130
+    assert errors == "gcm-deploy: stopping; press Ctrl-C again to end everything at once\n"
+    assert field_of_work.wait_until_gone() == []
+
+
+def test_ctrl_c_ends_calls_that_never_return(field_of_work: Field) -> None:
+    prepare(field_of_work)
+    running = field_of_work.deploy("--quiet", "app.xml")
+    running.until("pid")
+    began = time.monotonic()
+    running.interrupt()
+    code, _, errors = running.end()
+    assert time.monotonic() - began < SOON
+    assert (code, errors.count("gcm-deploy:")) == (130, 1)
+    assert field_of_work.wait_until_gone() == []
+
+
+def test_a_killed_launcher_leaves_no_node(field_of_work: Field) -> None:
+    prepare(field_of_work)
+    running = field_of_work.deploy("--quiet", "app.xml")
+    running.until("pid")
+    running.process.kill()
+    running.end()
+    assert field_of_work.wait_until_gone() == []
+
+
+def test_an_assembly_without_run_serves_until_ctrl_c_stops_it(field_of_work: Field) -> None:
+    first = "print('imported', flush=True) if 'GCM_NODE' in __import__('os').environ else None"
+    prepare(field_of_work, first=first, adl_run="")
+    running = field_of_work.deploy("--quiet", "app.xml")
+    running.until("imported")
+    running.until("imported")
+    running.interrupt()
+    code, output, errors = running.end()
+    assert (code, errors.count("gcm-deploy:")) == (130, 1)
+    # The client first: its server still answers it then.
+    assert output.splitlines()[-2:] == ["the chief stops", "the worker stops"]
+    assert field_of_work.wait_until_gone() == []
+
+
+def test_a_class_that_cannot_be_imported_on_its_node_is_named(field_of_work: Field) -> None:
+    first = "if 'GCM_NODE' in os.environ:\n    raise OSError('the licence server is away')"
+    prepare(field_of_work, first=first)
+    code, output, errors = field_of_work.deploy("--quiet", "app.xml").end()
+    assert (code, output) == (3, "")
+    assert "the assembly cannot be made" in errors
+    assert "the module of the content 'parts:Chief' cannot be imported there" in errors
+    assert "/app/chief" in errors
+    assert f'File "{field_of_work.folder}/parts.py", line 7, in <module>' in errors
+    assert "OSError: the licence server is away" in errors
+    assert "/nodes/office/desk/node0" in errors
+
+
+def test_a_constructor_that_fails_on_its_node_shows_its_lines(field_of_work: Field) -> None:
+    module = PARTS.format(first="", run="pass", seconds=1).replace(
+        "    def slowly",
+        "    def __init__(self):\n        raise KeyError('no key')\n    def slowly",
+    )
+    prepare(field_of_work)
+    (field_of_work.folder / "parts.py").write_text(module)
+    code, _, errors = field_of_work.deploy("--quiet", "app.xml").end()
+    assert code == 3
+    assert "the content parts:Worker could not be made: KeyError: 'no key'" in errors
+    assert "raise KeyError('no key')" in errors
+
+
+def test_a_python_that_ends_at_once_shows_its_words(field_of_work: Field) -> None:
+    prepare(field_of_work)
+    fake = field_of_work.folder / "python"
+    fake.write_text(
+        '#!/bin/sh\ncase "$*" in *runtime.node*) echo no memory >&2; exit 5;; esac\n'
+        f'exec {sys.executable} "$@"\n'
+    )
+    fake.chmod(0o755)
+    path = field_of_work.folder / "app.xml"
+    front_end = f'<front-end python="{fake}"/>'
+    path.write_text(path.read_text().replace("<nodes", f"{front_end}<nodes"))
+    code, _, errors = field_of_work.deploy("--quiet", "app.xml").end()
+    assert code == 3
+    assert "the process for the components of this node ended before it was up" in errors
+    assert "    exit code 5\n    no memory\n" in errors
