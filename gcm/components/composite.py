@@ -49,7 +49,8 @@ class Composite(Component):
             raise NoSuchInterfaceError(
                 f"there is no inner face '{name}'",
                 component=self.path,
-                cure=did_you_mean(name, self._inner),
+                cure=did_you_mean(name, self._inner)
+                or f"There is: {', '.join(self._inner) or 'none'}",
             )
         return self._inner[name]
 

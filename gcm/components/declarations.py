@@ -54,7 +54,7 @@ def provides(
     declared = InterfaceType(name, signature, Role.SERVER, contingency, cardinality)
 
     def decorate(content: Content) -> Content:
-        inherited = [one for base in content.__bases__ for one in _provided(base)]
+        inherited = [one for base in getattr(content, "__bases__", ()) for one in _provided(base)]
         kept = [one for one in _provided(content) if one.name != name or one not in inherited]
         put_mark(content, "provides", (declared, *kept), "provides")
         return content

@@ -9,7 +9,7 @@ from gcm.errors import IllegalBindingError, IllegalLifeCycleError
 from gcm.interfaces.compatibility import mismatches
 from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
-from gcm.interfaces.types import Cardinality
+from gcm.interfaces.types import Cardinality, InterfaceType
 from gcm.membranes.controller import Controller
 
 
@@ -47,6 +47,7 @@ class BindingController(Controller):
         """
         end = self.component.bindable(client)
         self._require_stopped(client)
+        self._require_end(client, server)
         faults = list(binding_faults(end, server))
         if faults:
             raise IllegalBindingError(
@@ -54,6 +55,7 @@ class BindingController(Controller):
                 component=self.component.path,
                 interface=client,
                 state=self.component.state,
+                cure="Mend this, or choose another server",
             )
         end.bind(server)
 
@@ -96,6 +98,15 @@ class BindingController(Controller):
             return True
         other = self.component.other_face(client)
         return isinstance(other, ServerInterface) and bool(other.clients)
+
+    def _require_end(self, client: str, server: object) -> None:
+        if not isinstance(getattr(server, "type", None), InterfaceType):
+            raise IllegalBindingError(
+                f"cannot be bound to {server!r}, which is no server interface",
+                component=self.component.path,
+                interface=client,
+                cure="Pass one of a component, such as component.server('name')",
+            )
 
     def _require_stopped(self, client: str) -> None:
         if self.component.state != "stopped":

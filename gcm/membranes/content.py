@@ -33,7 +33,12 @@ class ContentController(Controller):
         composite = self._composite("add")
         fault = self._fault(composite, child)
         if fault:
-            raise IllegalContentError(fault, component=composite.path, state=composite.state)
+            raise IllegalContentError(
+                fault,
+                component=composite.path,
+                state=composite.state,
+                cure="Add another component, or give it another name",
+            )
         if child.state == "terminated":
             raise IllegalLifeCycleError(
                 f"'{child.name}' has ended and cannot be added",
@@ -83,7 +88,9 @@ class ContentController(Controller):
         composite = self.component
         if not isinstance(composite, Composite):
             raise IllegalContentError(
-                f"cannot {action} sub-components: this is no composite", component=composite.path
+                f"cannot {action} sub-components: this is no composite",
+                component=composite.path,
+                cure="Make it with composite(...)",
             )
         if composite.state != "stopped":
             raise IllegalLifeCycleError(

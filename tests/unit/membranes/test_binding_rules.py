@@ -146,7 +146,8 @@ def test_every_reason_of_a_refusal_is_told_and_nothing_is_bound() -> None:
         "a mandatory client needs a mandatory server, and this one is optional; "
         f"{LEAVES}; "
         "Strange has no operation 'say' "
-        "[component /root/left/asking, interface 'next', state stopped]"
+        "[component /root/left/asking, interface 'next', state stopped]. "
+        "Mend this, or choose another server"
     )
     assert lookup(client, "next") == []
     assert server.server("strange").clients == ()
@@ -164,7 +165,8 @@ def test_a_second_binding_of_a_singleton_is_refused() -> None:
         client.bind("next", second.server("echo"))
     assert str(caught.value) == (
         "cannot be bound to /second.echo: a singleton interface has one server, and "
-        "/speaker.echo is bound to it [component /asking, interface 'next', state stopped]"
+        "/speaker.echo is bound to it [component /asking, interface 'next', state stopped]. "
+        "Mend this, or choose another server"
     )
     assert lookup(client, "next") == ["/speaker.echo"]
 
