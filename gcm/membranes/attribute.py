@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gcm.components.declarations import declared_attributes
 from gcm.errors import NoSuchAttributeError
+from gcm.invocation import Caller, RemotePort
 from gcm.membranes.controller import Controller
 from gcm.suggestion import did_you_mean
 
+if TYPE_CHECKING:
+    from gcm.components.model import Component
+
 
 class AttributeController(Controller):
-    """Reads and sets the attributes that the content declares with `attribute()`."""
+    """Reads and sets the attributes that the content declares with `attribute()`.
 
-    __slots__ = ()
+    Once the content has moved, it is read and set where it is then.
+    """
+
+    __slots__ = ("_elsewhere",)
     name = "attribute"
+    __not_operations__ = Controller.__not_operations__ | {"follow"}
+
+    def __init__(self, component: Component) -> None:
+        super().__init__(component)
+        self._elsewhere: Caller | None = None
+
+    def follow(self, caller: Caller) -> None:
+        """Act from now on on the content that `caller` leads to."""
+        self._elsewhere = caller
 
     def names(self) -> list[str]:
         """Return the names of the attributes."""
@@ -28,6 +44,8 @@ class AttributeController(Controller):
             NoSuchAttributeError: there is none of that name, or it has no value yet.
         """
         self._require(name)
+        if self._elsewhere is not None:
+            return self._remote("get")(name)
         try:
             return getattr(self.component.content, name)
         except AttributeError as error:
@@ -44,7 +62,15 @@ class AttributeController(Controller):
             NoSuchAttributeError: there is none of that name.
         """
         self._require(name)
-        setattr(self.component.content, name, value)
+        if self._elsewhere is not None:
+            self._remote("set")(name, value)
+        else:
+            setattr(self.component.content, name, value)
+
+    def _remote(self, operation: str) -> RemotePort:
+        assert self._elsewhere is not None
+        interface = f"{self.name}-controller"
+        return RemotePort(self._elsewhere, self.component.path, interface, operation)
 
     def _declared(self) -> Mapping[str, Any]:
         return declared_attributes(type(self.component.content))

@@ -9,6 +9,7 @@ from gcm.components.primitive import Primitive
 from gcm.errors import IllegalContentError
 from gcm.interfaces.value import by_value
 from gcm.invocation import Caller, RemotePort
+from gcm.membranes.attribute import AttributeController
 from gcm.membranes.content_hooks import ContentHooksController
 from gcm.membranes.controller import Controller, Port
 
@@ -17,7 +18,10 @@ class Destination(Protocol):
     """A place that can take a component in."""
 
     def adopt(self, component: Component, content: Any) -> Caller:
-        """Host a copy of `component` around `content`, started; return the way to call it."""
+        """Host a copy of `component` around `content`, started; return the way to call it.
+
+        Calls of its control interfaces come that way too, such as `attribute-controller`.
+        """
         ...
 
 
@@ -66,6 +70,8 @@ class MigrationController(Controller):
             self._caller = destination.adopt(component, by_value(component.content))
             if ContentHooksController.name in component.membrane:
                 component.membrane.remove(ContentHooksController.name)  # they act over there now
+            if AttributeController.name in component.membrane:
+                component.membrane.get(AttributeController).follow(self._caller)
             component.rewire()
         finally:
             if was_started:
