@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import pickle
+import sys
+import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from runtime.engine.home import HOME
+from runtime.errors import GridError
+
+PROTOCOL = 1
+"""To be raised when what the processes of a run say to each other gets another meaning."""
+
+REFUSED = 87
+"""The exit code of a process that said on its stderr why it cannot do what it is told."""
+
 _LENGTH = 4
+
+
+class OtherVersion(GridError):
+    """Who starts a process and the process itself have different versions of this package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +90,21 @@ class Configuration:
 def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:
     """Return the bytes that are read first: a length, and what each process is told."""
     data = pickle.dumps(tuple(told), protocol=5)
-    return len(data).to_bytes(_LENGTH, "big") + data
+    return _edition() + len(data).to_bytes(_LENGTH, "big") + data
 
 
 def read_first_input(read: Callable[[int], bytes]) -> tuple[Any, ...]:
-    """Read what `as_first_input` made; raises EOFError when whoever writes ended before."""
+    """Read what `as_first_input` made.
+
+    Raises:
+        EOFError: whoever writes ended before.
+        OtherVersion: whoever writes has another version of this package.
+    """
+    if _exactly(read, len(_edition())) != _edition():
+        raise OtherVersion(
+            f"{sys.executable} has another version of this package, in {HOME}, than gcm-deploy",
+            cure="Install the same version, or take that folder off its PYTHONPATH",
+        )
     data = _exactly(read, int.from_bytes(_exactly(read, _LENGTH), "big"))
     found = pickle.loads(data)
     assert isinstance(found, tuple)
@@ -94,3 +119,10 @@ def _exactly(read: Callable[[int], bytes], size: int) -> bytes:
             raise EOFError("the launcher ended before it said what to do")
         data += more
     return data
+
+
+def _edition() -> bytes:
+    """Return what tells this version from others whose processes would misunderstand each other."""
+    told = (Job, NodeJob, NodeStart, Configuration)
+    names = repr([[one.name for one in fields(kind)] for kind in told])
+    return b"gcm" + PROTOCOL.to_bytes(2, "big") + zlib.crc32(names.encode()).to_bytes(4, "big")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import secrets
-import threading
 import time
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
@@ -19,14 +17,12 @@ from runtime.deployment.model import ASSEMBLY
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.engine.control import CONTROL, LAUNCHER
-from runtime.engine.deployed_assembly import DeployedAssembly
+from runtime.engine.crew import Crew, Failed
 from runtime.engine.events import (
     Effect,
-    Event,
     Go,
     Kill,
     PlaceClosed,
-    PlaceLost,
     Start,
     StepFailed,
     StepUp,
@@ -35,14 +31,14 @@ from runtime.engine.events import (
 from runtime.engine.helpers import Helper, kill_all
 from runtime.engine.hierarchy import host_of
 from runtime.engine.listener import Listener
-from runtime.engine.nursery import Nursery
+from runtime.engine.openings import Openings, Post
 from runtime.engine.outcome import RankReport, Traffic
+from runtime.engine.output import Output
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_link import COUPLING
 from runtime.engine.reports import event_of
 from runtime.engine.run_state import RunState
 from runtime.engine.warm_start import WarmStart
-from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
@@ -51,12 +47,11 @@ from runtime.transport.channel import Channel, Request
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.reactor import Reactor
 
+if TYPE_CHECKING:
+    from runtime.engine.deployed_assembly import DeployedAssembly
+
 SECRET_BYTES = 32
 PATIENCE = 5.0
-MOST_BATCHES = 1000
-"""How many batches of output may wait for the listener before their sources have to."""
-
-Post = Callable[[Event | Callable[[], None]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +79,14 @@ class Executor:
         warm: WarmStart | None = None,
     ) -> None:
         self._plan = plan
-        self._secret = secrets.token_bytes(SECRET_BYTES)
         self._ears = Ears(reactor, self._hear, self._gone)
         self._local = local
-        self._warm = warm
-        self._listener = listener
         self._post = post
+        self._crew = Crew()
+        self._output = Output(listener, post)
+        self._openings = Openings(
+            plan, secrets.token_bytes(SECRET_BYTES), local, warm, self._crew, post
+        )
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
@@ -98,13 +95,10 @@ class Executor:
             )
             for cluster in plan.deployment.clusters()
         }
-        self._nurseries: set[str] = set()
         self._bound: set[str] = set()
         self._handshakes: list[Place] = []
         self._helpers: list[Helper] = []
-        self._workers: list[threading.Thread] = []
         self._facts: dict[str, dict[str, Any]] = {}
-        self._room = threading.BoundedSemaphore(MOST_BATCHES)
         self._stopping = False
         self._started: float | None = None
         self._assembly = assembly
@@ -126,12 +120,11 @@ class Executor:
         kill_all(self._helpers)
         for place in self._places.values():
             place.kill()
-            self._work("closing", partial(self._close, place))
-        for worker in self._workers:
-            worker.join()
+            self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
+        self._crew.join()
         self._host.close()
         if self._assembly is not None and self._assembly.result is not None:
-            self._say_lines(ASSEMBLY, [("stdout", self._assembly.result)])
+            self._output.say(ASSEMBLY, "stdout", self._assembly.result)
 
     def _close(self, place: Place) -> None:
         """Let go of a place, and remove what killed ranks left if its front-end could not."""
@@ -182,7 +175,7 @@ class Executor:
         cluster = step.name.partition(":")[2]
         match step.kind:
             case StepKind.FRONT_END:
-                self._open(self._places[cluster])
+                self._openings.open(self._places[cluster], self._places.values(), self._ears)
             case StepKind.RANKS if self._codes.idle:
                 self._post(StepUp(step.name))
             case StepKind.RANKS:
@@ -193,9 +186,9 @@ class Executor:
             case StepKind.HANDSHAKE:
                 pass  # the front-end that hosts the component above tells when it is done
             case StepKind.PROCESS:
-                self._work(step.name, lambda: self._help(step))
+                self._crew.do(step.name, lambda: self._help(step), self._failed(step))
             case StepKind.FETCH:
-                self._work(step.name, lambda: self._fetch(step))
+                self._crew.do(step.name, lambda: self._fetch(step), self._failed(step))
             case StepKind.NODE | StepKind.ASSEMBLE if self._assembly is not None:
                 self._assembly.start(step)
             case _:
@@ -216,58 +209,25 @@ class Executor:
         if self._assembly is None:
             self._stop_places()
         else:
-            self._work("ending the assembly", partial(self._end_assembly, self._assembly))
+            self._crew.do("ending the assembly", partial(self._end_assembly, self._assembly))
 
     def _end_assembly(self, assembly: DeployedAssembly) -> None:
         """End the components before the processes in which they live."""
-        assembly.end()
-        self._post(self._stop_places)
+        try:
+            assembly.end()
+        finally:
+            self._post(self._stop_places)
 
     def _stop_places(self) -> None:
         for place in self._places.values():
             if place.is_up:
                 place.tell("stop")
             else:
-                self._work(f"giving up {place.cluster.path}", place.abort)
+                self._crew.do(f"giving up {place.cluster.path}", place.abort)
 
-    def _work(self, name: str, work: Callable[[], None]) -> None:
-        """Do something that waits, in a thread of its own."""
-        self._workers = [one for one in self._workers if one.is_alive()]
-        self._workers.append(threading.Thread(target=work, name=name, daemon=True))
-        self._workers[-1].start()
-
-    def _open(self, place: Place) -> None:
-        if isinstance(place, RemotePlace):
-            self._work(f"opening {place.cluster.path}", lambda: self._open_remote(place))
-            return
-        python = place.cluster.front_end.python
-        if python not in self._nurseries:
-            self._nurseries.add(python)
-            self._work(f"opening places with {python}", lambda: self._open_nursery(python))
-
-    def _open_remote(self, place: RemotePlace) -> None:
-        try:
-            place.open(self._plan, self._secret, self._ears)
-        except GridError as fault:
-            self._cannot_open([place], fault)
-
-    def _open_nursery(self, python: str) -> None:
-        """Start the front-ends of all places on this machine that have the same Python."""
-        places = [
-            place
-            for place in self._places.values()
-            if not place.cluster.hops and place.cluster.front_end.python == python
-        ]
-        nursery = Nursery(places, self._ears)
-        try:
-            nursery.open(self._plan, self._secret, self._local, self._warm)
-        except GridError as fault:
-            self._cannot_open(places, fault)
-
-    def _cannot_open(self, places: list[Place], fault: GridError) -> None:
-        self._post(StepFailed(f"front-end:{places[0].identifier}", str(fault)))
-        for place in places:
-            self._post(PlaceClosed(place.identifier))
+    def _failed(self, step: Step) -> Failed:
+        """Return what tells that a step failed."""
+        return lambda fault: self._post(StepFailed(step.name, str(fault)))
 
     def _gone(self, place: Place, words: str) -> None:
         self._post(lambda: self._has_gone(place, words))
@@ -279,29 +239,15 @@ class Executor:
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
             return
-        place.was_lost = True
-        fault = GridError(
-            "the front-end has gone",
-            place=place.cluster.path,
-            cause=words,
-            cure="Everything else was ended; its last words are below",
-        )
-        self._post(PlaceLost(place.identifier, str(fault)))
+        self._openings.lost(place, words)
 
     def _help(self, step: Step) -> None:
         launcher = self._places[step.by.partition(":")[2]].launcher if step.by else self._local
-        try:
-            self._helpers.append(Helper(step, launcher, self._post, self._say_line))
-        except GridError as fault:
-            self._post(StepFailed(step.name, str(fault)))
+        self._helpers.append(Helper(step, launcher, self._post, self._output.helper))
 
     def _fetch(self, step: Step) -> None:
-        try:
-            self._places[step.name.partition(":")[2]].fetch(step.files)
-        except (GridError, OSError) as fault:
-            self._post(StepFailed(step.name, str(fault)))
-        else:
-            self._post(StepUp(step.name))
+        self._places[step.name.partition(":")[2]].fetch(step.files)
+        self._post(StepUp(step.name))
 
     # --- messages between ranks, or between ranks and the program here -------------------------
 
@@ -346,7 +292,7 @@ class Executor:
         if request.target.interface != CONTROL:
             return self._host.serve(request)
         if request.target.operation in ("said", "node_said"):
-            self._room.acquire()
+            self._output.announce()
         self._post(lambda: self._understand(place, request))
         return None
 
@@ -357,11 +303,9 @@ class Executor:
             self._assembly.heard(cluster, request.target.operation, args)
         match request.target.operation:
             case "said":
-                self._room.release()
-                self._say(cluster, *args)
+                self._output.ranks(cluster, *args)
             case "node_said":
-                self._room.release()
-                self._say_lines(*args)
+                self._output.node(*args)
             case "up":
                 self._is_up(place)
             case "bound":
@@ -381,18 +325,6 @@ class Executor:
         if all(one.is_up for one in self._places.values()):
             for one in self._places.values():
                 one.tell("bind")
-
-    def _say(self, cluster: str, batch: Iterable[tuple[int | None, str, str]]) -> None:
-        for rank, stream, text in batch:
-            name = cluster if rank is None else f"{cluster}:{rank}"
-            self._listener.line(name, stream, text)
-
-    def _say_lines(self, name: str, batch: Iterable[tuple[str, str]]) -> None:
-        for stream, text in batch:
-            self._listener.line(name, stream, text)
-
-    def _say_line(self, name: str, stream: str, text: str) -> None:
-        self._post(lambda: self._listener.line(name, stream, text))
 
 
 def _numbers(rank: str) -> tuple[int, ...]:

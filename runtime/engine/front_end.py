@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
 from runtime.coupling.words import DRIVER_PATH, HUB_PATH, cluster_of, identifier_of
-from runtime.engine.configuration import Configuration, read_first_input
+from runtime.engine.configuration import REFUSED, Configuration, OtherVersion, read_first_input
 from runtime.engine.control import CONTROL, LAUNCHER, ControlHost
 from runtime.engine.front_end_components import Components
 from runtime.engine.hierarchy import part_path
@@ -220,6 +221,9 @@ def main() -> int:
         configurations = read_first_input(lambda size: os.read(source, size))
     except EOFError:
         return 1
+    except OtherVersion as fault:
+        print(fault, file=sys.stderr)
+        return REFUSED
     if not configurations[0].launcher:
         _serve(configurations[0], PipeStream(source, sink))
         return 0

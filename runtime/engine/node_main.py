@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 
-from runtime.engine.configuration import NodeStart, read_first_input
+from runtime.engine.configuration import REFUSED, NodeStart, OtherVersion, read_first_input
 from runtime.engine.room import as_others_see
 from runtime.errors import GridError
 from runtime.hosting.host import Host
@@ -26,6 +26,9 @@ def main() -> int:
         (told,) = read_first_input(lambda size: os.read(0, size))
     except EOFError:
         return 1
+    except OtherVersion as fault:
+        print(fault, file=sys.stderr)
+        return REFUSED
     assert isinstance(told, NodeStart)
     ended = threading.Event()
     # Ctrl-C on a terminal is for the launcher, which then ends everything in order.

@@ -21,7 +21,7 @@ from runtime.engine.rank_link import COUPLING
 from runtime.engine.supply import PYTHON, supply
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import Stream as Output
-from runtime.launchers.errors import LauncherClosed, LaunchError
+from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
@@ -95,10 +95,10 @@ class Place:
                 self.channel.note(Invocation(path, COUPLING, operation, args))
 
     def fetch(self, moves: Iterable[FileMove]) -> None:
-        """Bring files home; raises FetchFailed, OSError."""
+        """Bring files home; raises FetchFailed."""
         for move in moves:
             target = Path(move.destination).expanduser()
-            target.parent.mkdir(parents=True, exist_ok=True)
+            _make_room(target)
             self.launcher.fetch([move.source], self.folder, target)
 
     def abort(self) -> None:
@@ -187,6 +187,16 @@ class _Sink:
     def finished(self) -> None:
         """Know that no more will come."""
         self._stream.finished()
+
+
+def _make_room(target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise FetchFailed(
+            f"the folder {target.parent} cannot be made: {fault.strerror}",
+            cure="Name another destination in the <file-transfer>",
+        ) from fault
 
 
 def last_words(process: Process) -> str:
