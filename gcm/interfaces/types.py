@@ -106,15 +106,7 @@ class InterfaceType:
             )
         if not isinstance(signature, type):
             faults.append(f"its signature {signature!r} is not a class")
-        faults += [
-            f"{value!r} is not a {kind.__name__}: use {', '.join(map(str, _spelled(kind)))}"
-            for value, kind in (
-                (self.role, Role),
-                (self.contingency, Contingency),
-                (self.cardinality, Cardinality),
-            )
-            if not isinstance(value, kind)
-        ]
+        faults += _misspelled(self.role, self.contingency, self.cardinality)
         forbidden = _FORBIDDEN.get((self.role, self.cardinality))
         if forbidden:
             faults.append(forbidden)
@@ -179,6 +171,16 @@ class InterfaceType:
         elif not (self.is_collection or (self.role, cardinality) in _COLLECTIVE_INSIDE):
             cardinality = Cardinality.SINGLETON
         return replace(self, role=_INNER_ROLES[self.role], cardinality=cardinality)
+
+
+def _misspelled(role: object, contingency: object, cardinality: object) -> list[str]:
+    words = ((role, Role), (contingency, Contingency), (cardinality, Cardinality))
+    return [
+        f"{word!r} is no {kind.__name__}: use "
+        + ", ".join(f"{kind.__name__}.{one.name}" for one in kind)
+        for word, kind in words
+        if not isinstance(word, kind)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gcm.errors import NoSuchControllerError
+from gcm.errors import IllegalTypeError, NoSuchControllerError
 from gcm.membranes.control import ControlInterface
 from gcm.membranes.controller import Controller
 from gcm.suggestion import did_you_mean
@@ -30,6 +30,15 @@ class MembraneDescription:
 
     name: str
     controllers: tuple[type[Controller], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a controller that nobody could ask for."""
+        for controller in self.controllers:
+            if not controller.name:
+                raise IllegalTypeError(
+                    f"the controller {controller.__qualname__} has no name",
+                    cure='Give its class one: name = "counter"',
+                )
 
     def including(self, *controllers: type[Controller], name: str = "") -> MembraneDescription:
         """Return a description with `controllers` added, innermost; same names replace."""

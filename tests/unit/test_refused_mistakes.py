@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from typing import Annotated, Any, Protocol
+
+import pytest
+
+from gcm import PRIMITIVE, Controller, InterfaceType, primitive, provides, requires
+from gcm.components.making import needed_arguments
+from gcm.errors import IllegalBindingError, IllegalTypeError
+
+
+class Store(Protocol):
+    def put(self, value: int) -> None: ...
+
+
+@provides("store", Store)
+class Memory:
+    def put(self, value: int) -> None: ...
+
+
+class User:
+    store: Annotated[Store, requires()]
+
+
+memory = primitive(Memory)
+
+
+@pytest.mark.parametrize("server", ["memory.store", memory, memory.stub("store", Store)])
+def test_what_is_no_server_interface_cannot_be_bound_to(server: Any) -> None:
+    with pytest.raises(IllegalBindingError) as caught:
+        primitive(User).bind("store", server)
+    assert str(caught.value).startswith(
+        f"cannot be bound to {server!r}, which is no server interface "
+        "[component /user, interface 'store'"
+    )
+    assert caught.value.cure == "Pass one of a component, such as component.server('name')"
+
+
+def test_words_in_place_of_a_role_a_contingency_and_a_cardinality_are_refused() -> None:
+    words: dict[str, Any] = {"role": "sever", "contingency": "must", "cardinality": "many"}
+    with pytest.raises(IllegalTypeError) as caught:
+        InterfaceType("store", Store, **words)
+    assert str(caught.value).endswith(
+        "'sever' is no Role: use Role.CLIENT, Role.SERVER, Role.INTERNAL_CLIENT, "
+        "Role.INTERNAL_SERVER; "
+        "'must' is no Contingency: use Contingency.MANDATORY, Contingency.OPTIONAL; "
+        "'many' is no Cardinality: use Cardinality.SINGLETON, Cardinality.COLLECTION, "
+        "Cardinality.MULTICAST, Cardinality.GATHERCAST"
+    )
+
+
+def test_a_controller_without_a_name_is_refused() -> None:
+    class Nameless(Controller):
+        def count(self) -> int:
+            return 0
+
+    with pytest.raises(IllegalTypeError, match=r"the controller .*Nameless has no name") as caught:
+        PRIMITIVE.including(Nameless)
+    assert caught.value.cure == 'Give its class one: name = "counter"'
+
+
+def test_needed_arguments_are_those_without_a_default() -> None:
+    class Disk:
+        def __init__(self, path: str, *more: str, mode: str, size: int = 1, **rest: int) -> None:
+            del path, more, mode, size, rest
+
+    assert needed_arguments(Disk) == ["path", "mode"]
+    assert needed_arguments(Memory) == []
+    assert needed_arguments(type("Plain", (), {})) == []
+    assert needed_arguments(type) == []
