@@ -17,7 +17,7 @@ from gcm.components.composite import Composite
 from gcm.components.factory import new_component
 from gcm.components.model import Component
 from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeNote
-from gcm.errors import AdlError, InstantiationError
+from gcm.errors import AdlError, GcmError, InstantiationError
 from gcm.interfaces.interface import ServerEnd
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.content import ContentController
@@ -110,9 +110,14 @@ class _Assembler:
         name, interface = binding.client
         if isinstance(binding.server, str):
             server = self._remote(binding.server, binding)
-        else:
-            server = self._server(plan, *binding.server)
-        self._part(plan, name).bind(interface, server)
+            self._part(plan, name).bind(interface, server)
+            return
+        try:
+            self._part(plan, name).bind(interface, self._server(plan, *binding.server))
+        except GcmError as error:
+            # Only here it is known where in the document.
+            error.what = f"{binding.location}: {error.what}"
+            raise
 
     def _server(self, plan: ComponentPlan, name: str, interface: str) -> ServerEnd:
         part = self._part(plan, name)

@@ -36,6 +36,7 @@ from gcm.adl.model import (
 from gcm.adl.plan import AssemblyPlan
 from gcm.adl.planning import plan_of
 from gcm.adl.references import relative_to_parents
+from gcm.adl.repeats import report_repeated_components
 from gcm.adl.written import text_of
 from gcm.components.model import Component
 from gcm.documents import Diagnostics, Location
@@ -126,6 +127,7 @@ class Assembly:
         """
         diagnostics = Diagnostics()
         node = self._node()
+        report_repeated_components(node, diagnostics)
         node = replace(node, body=relative_to_parents(node.body))
         draft = check(node, self._load, diagnostics)
         if diagnostics.errors:
@@ -197,6 +199,11 @@ class Assembly:
 
     def _named(self, known: type[Any]) -> str:
         """Return the dotted name of a class, and remember the class: it need not be importable."""
+        if not isinstance(known, type):
+            raise AdlError(
+                f"{_caller()}: {known!r} is not a class",
+                cure="Pass the class itself, neither its name nor one of its objects",
+            )
         name = f"{known.__module__}:{known.__qualname__}"
         self._classes[name] = known
         return name

@@ -68,28 +68,56 @@ def _check_file(path: PathLike, roots: Sequence[PathLike]) -> Diagnostics:
     if opened is None:
         return diagnostics
     resolver, source, document, folders = opened
-    reason = _why_incomplete(document)
-    if not reason:
-        _check(resolver, source, {}, ImportingLoader(folders), diagnostics)
-    else:
-        diagnostics.report(
-            "not-checked-alone",
-            f"definition '{document.name}' cannot be assembled alone: {reason}",
-            document.node.location,
-            hint="check a definition that uses it",
-            severity=Severity.WARNING,
-        )
-    return diagnostics
-
-
-def _why_incomplete(document: Document) -> str:
-    needed = [one.name for one in document.parameters if one.default is None]
-    if needed:
-        return f"it needs values for {', '.join(needed)}"
     tags = {child.tag for child in document.node.children}
     if tags <= {"interface", "comment"} and not document.node.attributes.get("extends"):
-        return "it declares interfaces only"
-    return ""
+        _warn(document, "it declares interfaces only", diagnostics)
+        return diagnostics
+    needed = [one.name for one in document.parameters if one.default is None]
+    if needed:
+        _warn(document, f"it needs values for {', '.join(needed)}", diagnostics)
+    kept = {name: f"${{{name}}}" for name in needed}
+    draft = _check(resolver, source, kept, ImportingLoader(folders), diagnostics)
+    return _sure(diagnostics, tuple(kept.values()), draft) if needed else diagnostics
+
+
+def _warn(document: Document, reason: str, diagnostics: Diagnostics) -> None:
+    diagnostics.report(
+        "not-checked-alone",
+        f"definition '{document.name}' cannot be assembled alone: {reason}",
+        document.node.location,
+        hint="check a definition that uses it",
+        severity=Severity.WARNING,
+    )
+
+
+_ABOUT_STRUCTURE = {
+    "unbound-interface",
+    "unknown-component",
+    "unknown-interface",
+    "unknown-virtual-node",
+    "missing-component",
+}
+"""Faults that may be none when it is not known what a component is called or what is in it."""
+
+
+def _sure(found: Diagnostics, kept: Sequence[str], draft: Draft | None) -> Diagnostics:
+    """Return the faults that a definition has whatever the values of its arguments are.
+
+    It was checked with `${name}` kept where a value is needed; what is said about such a text is no
+    fault of the document.
+    """
+
+    def is_open(text: str) -> bool:
+        return any(one in text for one in kept)
+
+    dropped = [one for one in found if is_open(one.message)]
+    names = [] if draft is None else [one.path for one in draft.walk()]
+    vague = any(one.code != "bad-value" for one in dropped) or any(map(is_open, names))
+    sure = Diagnostics()
+    for one in found:
+        if one not in dropped and not (vague and one.code in _ABOUT_STRUCTURE):
+            sure.add(one)
+    return sure
 
 
 def _open(

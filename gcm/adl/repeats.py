@@ -1,7 +1,8 @@
-"""Names that a document uses twice where the merge could keep only one of them."""
+"""Names that are used twice where only one of the two could be kept."""
 
 from __future__ import annotations
 
+from gcm.adl.model import ComponentNode
 from gcm.documents import Diagnostics, Node
 
 # What may not be repeated among the children of one element: the tag, and what identifies it.
@@ -32,3 +33,22 @@ def report_repeats(node: Node, diagnostics: Diagnostics) -> None:
     for child in node.children:
         if child.children:
             report_repeats(child, diagnostics)
+
+
+def report_repeated_components(
+    node: ComponentNode, diagnostics: Diagnostics, path: str = ""
+) -> None:
+    """Report every component that has the name of an earlier one beside it."""
+    path = f"{path}/{node.name}"
+    first: dict[str, ComponentNode] = {}
+    for child in node.body.components:
+        if child.name in first:
+            diagnostics.report(
+                "duplicate-name",
+                f"two components are named '{child.name}'",
+                child.location,
+                path=path,
+                hint=f"the first one is in {first[child.name].location}; rename one",
+            )
+        first.setdefault(child.name, child)
+        report_repeated_components(child, diagnostics, path)

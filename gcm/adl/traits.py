@@ -13,6 +13,7 @@ from gcm.adl.interface_types import TypeReader
 from gcm.adl.model import Body, ComponentNode
 from gcm.adl.plan import InterceptorPlan, MembraneKind, NodeCardinality, VirtualNodePlan
 from gcm.components import declared_interfaces
+from gcm.components.making import GIVE_DEFAULTS, needed_arguments
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import ComponentType, InterfaceType, content_mismatches
@@ -27,6 +28,7 @@ class TraitsReader:
     _known: dict[int, tuple[Body, Traits]] = field(default_factory=dict)
     _mismatches: dict[tuple[type, type, bool], tuple[str, ...]] = field(default_factory=dict)
     _declared: dict[type, tuple[InterfaceType, ...]] = field(default_factory=dict)
+    _needed: dict[type, str] = field(default_factory=dict)
 
     def read(self, node: ComponentNode, path: str) -> Traits:
         """Return the traits of a component that is not a reference to a shared one."""
@@ -47,6 +49,12 @@ class TraitsReader:
             except IllegalTypeError as error:
                 self._mismatches[key] = (error.what,)
         return self._mismatches[key]
+
+    def needed(self, content: type[Any]) -> str:
+        """Return the arguments that a class cannot be made without; asked once for each class."""
+        if content not in self._needed:
+            self._needed[content] = ", ".join(needed_arguments(content))
+        return self._needed[content]
 
     def declared(self, content: type[Any]) -> tuple[InterfaceType, ...]:
         """Return what a class declares; read once for each class. Raises what its code raises."""
@@ -153,8 +161,16 @@ class _Reading:
         if found is not None and not isinstance(found, type):
             message = f"the content '{content.class_name}' is not a class"
             self._report("not-a-class", message, content.location, "name a class")
+        if isinstance(found, type):
+            self._check_makeable(found, content.location)
         self._incomplete = not isinstance(found, type)
         return found if isinstance(found, type) else None
+
+    def _check_makeable(self, content: type[Any], location: Location) -> None:
+        needed = self._reader.needed(content)
+        if needed:
+            message = f"the class '{content.__qualname__}' cannot be made without {needed}"
+            self._report("content-arguments", message, location, GIVE_DEFAULTS)
 
     # ------------------------------------------------------------------------------- interfaces
 
