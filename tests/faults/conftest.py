@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +22,8 @@ from runtime.engine.launch import Machine, Outcome, Patience, deploy
 
 MARK = "GCM_TEST_RUN"
 GONE_WITHIN = 5.0
+ALONE = Path(__file__).with_name("deploy_alone.py")
+ROOT = Path(__file__).parents[2]
 
 # Begins every Python program: which shared memory its MPI has, so that it can be looked for.
 SEGMENTS = """\
@@ -52,6 +56,33 @@ class Recorder:
 
     def said_by(self, identifier: str, stream: str = "stdout") -> list[str]:
         return [text for who, where, text in self.lines if (who, where) == (identifier, stream)]
+
+
+@dataclass(frozen=True)
+class Belongings:
+    """What the processes of a run have at one moment."""
+
+    processes: frozenset[int]
+    sockets: frozenset[str]
+    files: frozenset[str]
+    memory: frozenset[str]
+
+    def left(self) -> list[str]:
+        """Return what of it is still there."""
+        numbers = _open_sockets()
+        return [
+            *(f"socket {number}" for number in sorted(self.sockets & numbers)),
+            *(f"file {path}" for path in sorted(self.files) if Path(path).exists()),
+            *(f"shared memory {path}" for path in sorted(self.memory) if Path(path).exists()),
+        ]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A deployment in a process of its own, and the process numbers of its ranks."""
+
+    process: subprocess.Popen[str]
+    ranks: tuple[int, ...]
 
 
 @dataclass
@@ -94,6 +125,41 @@ class Bench:
     def machine(self, plan: DeploymentPlan) -> Machine:
         return Machine(plan, self.recorder)
 
+    @contextmanager
+    def running(self, program: str, *, grid: str, ranks: int = 4) -> Iterator[Running]:
+        """Deploy a program in a process of its own, once all ranks have said `up` and a number."""
+        self.plan(program, grid=grid)
+        process = subprocess.Popen(
+            [sys.executable, str(ALONE), str(self.folder / "test.xml")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        assert process.stdout is not None
+        try:
+            pids: list[int] = []
+            while len(pids) < ranks:
+                line = process.stdout.readline()
+                assert line, process.communicate()
+                words = line.split()
+                pids += [int(words[3])] if words[1:3] == ["stdout", "up"] else []
+            yield Running(process, tuple(pids))
+        finally:
+            process.kill()
+            process.communicate()
+
+    def belongings(self) -> Belongings:
+        """Return what the processes of the run have now."""
+        pids = frozenset(self.processes())
+        found = [link for pid in pids for link in _links(pid)]
+        return Belongings(
+            pids,
+            frozenset(one[8:-1] for one in found if one.startswith("socket:[")) & _open_sockets(),
+            frozenset(str(path) for path in self.temporary.rglob("*")),
+            frozenset(path for pid in pids for path in _mapped(pid)),
+        )
+
     def left(self) -> list[str]:
         """Return what the run left behind: processes, temporary files, shared memory."""
         return [
@@ -129,6 +195,35 @@ class Bench:
             for pid in self.processes():
                 _await_end(pid, deadline)
         return left
+
+
+def _links(pid: int) -> list[str]:
+    found = []
+    try:
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            found.append(os.readlink(entry))
+    except OSError:  # it has ended, or closed the file
+        pass
+    return found
+
+
+def _mapped(pid: int) -> set[str]:
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    except OSError:
+        return set()
+    named = {line[line.index("/dev/shm/") :] for line in lines if "/dev/shm/" in line}
+    return {path for path in named if Path(path).exists()}
+
+
+def _open_sockets() -> frozenset[str]:
+    """Return the numbers of all sockets of this machine, as `ss` would show them."""
+    column = {"tcp": 9, "tcp6": 9, "unix": 6}
+    return frozenset(
+        line.split()[place]
+        for name, place in column.items()
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    )
 
 
 def _await_end(pid: int, deadline: float) -> None:

@@ -64,8 +64,7 @@ def test_the_wrong_mpiexec_is_told_from_every_rank_being_0_of_1(bench: Bench) ->
     wrong = fake(
         bench.folder,
         "mpiexec",
-        'test "$1" = --version && { echo HYDRA; exit 0; }\n'
-        'shift 2\n"$@" &\n"$@" &\nwait',
+        'test "$1" = --version && { echo HYDRA; exit 0; }\nshift 2\n"$@" &\n"$@" &\nwait',
     )
     outcome = bench.deploy(bench.plan(HELLO, grid=one_cluster(wrong)))
     assert outcome.exit_code == 3
@@ -174,9 +173,7 @@ def test_a_port_in_use_is_named(bench: Bench) -> None:
     with socket.create_server(("", 0)) as taken:
         port = taken.getsockname()[1]
         mpi = one_rank()
-        grid = (
-            f'<site name="s"><cluster name="a"><front-end port="{port}"/>{mpi}</cluster></site>'
-        )
+        grid = f'<site name="s"><cluster name="a"><front-end port="{port}"/>{mpi}</cluster></site>'
         outcome = bench.deploy(bench.plan(HELLO, grid=grid))
     assert outcome.exit_code == 3
     assert f":{port}" in outcome.errors[0]

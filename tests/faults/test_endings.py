@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,49 +16,24 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.mpi
 
-ALONE = Path(__file__).with_name("deploy_alone.py")
-ROOT = Path(__file__).parents[2]
 TWO = (
     '<site name="s"><cluster name="a">{mpi}</cluster></site>'
     '<site name="t"><cluster name="b">{mpi}</cluster></site>'
 )
 POLITE = (
-    "import signal, sys, time\n"
+    "import os, signal, sys, time\n"
     "def bye(*_): print('told to end', flush=True); sys.exit(0)\n"
-    "signal.signal(signal.SIGTERM, bye)\nprint('up', flush=True)\ntime.sleep(1000)\n"
+    "signal.signal(signal.SIGTERM, bye)\nprint('up', os.getpid(), flush=True)\ntime.sleep(1000)\n"
 )
 STUBBORN = (
-    "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-    "print('up', flush=True)\ntime.sleep(1000)\n"
+    "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "print('up', os.getpid(), flush=True)\ntime.sleep(1000)\n"
 )
-
-
-@contextmanager
-def running(bench: Bench, program: str, ranks: int = 4) -> Iterator[subprocess.Popen[str]]:
-    """A deployment in a process of its own, once all its ranks have said `up`."""
-    bench.plan(program, grid=TWO)
-    process = subprocess.Popen(
-        [sys.executable, str(ALONE), str(bench.folder / "test.xml")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert process.stdout is not None
-    try:
-        up = 0
-        while up < ranks:
-            line = process.stdout.readline()
-            assert line, process.communicate()
-            up += line.endswith("stdout up\n")
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_ctrl_c_ends_the_ranks_in_order_and_their_last_words_arrive(bench: Bench) -> None:
-    with running(bench, POLITE) as process:
+    with bench.running(POLITE, grid=TWO) as run:
+        process = run.process
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=20)
         assert process.returncode == 130, errors
@@ -73,7 +42,8 @@ def test_ctrl_c_ends_the_ranks_in_order_and_their_last_words_arrive(bench: Bench
 
 
 def test_ranks_that_do_not_listen_are_killed_after_a_while(bench: Bench) -> None:
-    with running(bench, STUBBORN) as process:
+    with bench.running(STUBBORN, grid=TWO) as run:
+        process = run.process
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)
@@ -83,7 +53,8 @@ def test_ranks_that_do_not_listen_are_killed_after_a_while(bench: Bench) -> None
 
 
 def test_the_second_ctrl_c_does_not_wait_for_anybody(bench: Bench) -> None:
-    with running(bench, STUBBORN) as process:
+    with bench.running(STUBBORN, grid=TWO) as run:
+        process = run.process
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         time.sleep(0.3)  # two signals at once would be one
@@ -94,7 +65,8 @@ def test_the_second_ctrl_c_does_not_wait_for_anybody(bench: Bench) -> None:
 
 
 def test_everything_is_gone_within_five_seconds_of_a_killed_launcher(bench: Bench) -> None:
-    with running(bench, STUBBORN) as process:
+    with bench.running(STUBBORN, grid=TWO) as run:
+        process = run.process
         process.kill()
         process.communicate()
         assert bench.wait_until_gone(5.0) == []
@@ -111,7 +83,7 @@ def test_leaving_the_block_of_a_machine_stops_it(bench: Bench) -> None:
     up = threading.Semaphore(0)
 
     def count(_identifier: str, text: str) -> None:
-        if text == "up":
+        if text.startswith("up "):
             up.release()
 
     bench.recorder.on_line = count
@@ -120,7 +92,7 @@ def test_leaving_the_block_of_a_machine_stops_it(bench: Bench) -> None:
         assert up.acquire(timeout=60)
         assert machine.state is State.RUNNING
     assert machine.wait(0).exit_code == 0
-    assert bench.recorder.said_by("0:0:1") == ["up", "told to end"]
+    assert [line.split()[0] for line in bench.recorder.said_by("0:0:1")] == ["up", "told"]
 
 
 def test_nothing_of_a_flood_of_lines_is_lost_and_each_rank_keeps_its_order(bench: Bench) -> None:

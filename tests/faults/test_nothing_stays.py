@@ -1,0 +1,104 @@
+"""However a run ends: its processes, sockets, temporary files and shared memory are all gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Bench, Running
+
+pytestmark = pytest.mark.mpi
+
+TWO = (
+    '<site name="s"><cluster name="a">{mpi}</cluster></site>'
+    '<site name="t"><cluster name="b">{mpi}</cluster></site>'
+)
+OBEDIENT = (
+    "import os, signal, sys\nfrom mpi4py import MPI\n"
+    "signal.signal(signal.SIGUSR1, lambda *_: sys.exit(0))\n"
+    "signal.signal(signal.SIGUSR2, lambda *_: sys.exit(7))\n"
+    "print('up', os.getpid(), flush=True)\n"
+    "while True: signal.pause()\n"
+)
+DEAF = OBEDIENT.replace("while", "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile")
+
+Ending = Callable[["Bench", "Running"], None]
+
+
+def by_itself(_: Bench, run: Running) -> None:
+    for rank in run.ranks:
+        os.kill(rank, signal.SIGUSR1)
+
+
+def with_a_failure(_: Bench, run: Running) -> None:
+    os.kill(run.ranks[0], signal.SIGUSR2)
+    for rank in run.ranks[1:]:
+        os.kill(rank, signal.SIGUSR1)
+
+
+def with_a_killed_rank(_: Bench, run: Running) -> None:
+    os.kill(run.ranks[0], signal.SIGKILL)
+
+
+def interrupted(_: Bench, run: Running) -> None:
+    run.process.send_signal(signal.SIGINT)
+
+
+def interrupted_twice(_: Bench, run: Running) -> None:
+    """Press again when the first was understood: all front-ends tell their ranks then."""
+    run.process.send_signal(signal.SIGINT)
+    while run.process.poll() is None and not is_idle(run.process.pid):
+        os.sched_yield()
+    run.process.send_signal(signal.SIGINT)
+
+
+def is_idle(pid: int) -> bool:
+    """Tell whether a signal that was sent has been taken."""
+    with open(f"/proc/{pid}/status") as file:
+        words = dict(line.split(":", 1) for line in file)
+    return not int(words["ShdPnd"], 16) & 1 << (signal.SIGINT - 1)
+
+
+def killed(_: Bench, run: Running) -> None:
+    run.process.kill()
+
+
+def without_a_front_end(bench: Bench, _: Running) -> None:
+    named = [pid for pid, line in bench.processes().items() if "runtime.frontend" in line]
+    os.kill(max(named), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("program", "end", "code"),
+    [
+        (OBEDIENT, by_itself, 0),
+        (OBEDIENT, with_a_failure, 7),
+        (OBEDIENT, with_a_killed_rank, 137),
+        (OBEDIENT, interrupted, 130),
+        (DEAF, interrupted_twice, 130),
+        (DEAF, killed, -9),
+        (DEAF, without_a_front_end, 1),
+    ],
+    ids=lambda one: one.__name__ if callable(one) else "",
+)
+def test_nothing_of_a_run_stays_when_it_ends(
+    bench: Bench, program: str, end: Ending, code: int
+) -> None:
+    with bench.running(program, grid=TWO) as run:
+        had = bench.belongings()
+        assert len(had.processes) >= 1 + 2 + 4  # the launcher, front-ends and ranks at least
+        assert had.sockets
+        assert had.files
+        assert had.memory
+        end(bench, run)
+        _, errors = run.process.communicate(timeout=30)
+        assert run.process.returncode == code, errors
+        if code != -9:  # then the guards still clean up
+            assert bench.left() == []
+        assert bench.wait_until_gone() == []
+        assert had.left() == []
