@@ -13,8 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from gcm.interfaces.distribution import dispatch_of
-from gcm.interfaces.future import Future
-from gcm.interfaces.going_on import LOOP_FILE, Elsewhere, GoOn
+from gcm.interfaces.going_on import LOOP_FILE, Elsewhere, GoOn, Handed, interrupt
 from gcm.interfaces.signature import signature_of
 from gcm.interfaces.spelling import compiled, spelled, unused
 
@@ -66,14 +65,18 @@ def make({ports}, {fail}, {reduce}, gcm_elsewhere):
         {results} = []
         {append} = {results}.append
         {failures} = {{}}
-        for {port} in gcm_items:
-            try:
-                {append}({port}({hands}))
-            except Exception as {error}:
-                {failures}[len({results})] = {error}
-                {append}(None)
-        if gcm_handed:
-            return gcm_joined(gcm_elsewhere, {results}, {failures}, gcm_handed)
+        try:
+            for {port} in gcm_items:
+                try:
+                    {append}({port}({hands}))
+                except Exception as {error}:
+                    {failures}[len({results})] = {error}
+                    {append}(None)
+            if gcm_handed:
+                return gcm_joined(gcm_elsewhere, {results}, {failures}, gcm_handed)
+        except BaseException:
+            gcm_interrupt(gcm_handed)
+            raise
         return {results}, {failures}
     def {operation}({heads}):
         {results}, {failures} = {loop}({ports}, {hands})
@@ -83,14 +86,14 @@ def make({ports}, {fail}, {reduce}, gcm_elsewhere):
     return {operation}, {loop}
 """
     file = f"{LOOP_FILE}{interface.__module__}.{interface.__qualname__}.{operation}>"
-    return compiled(source, file, gcm_joined=_joined)["make"]
+    return compiled(source, file, gcm_joined=_joined, gcm_interrupt=interrupt)["make"]
 
 
 def _joined(
     _: Elsewhere,
     results: list[Any],
     failures: dict[int, BaseException],
-    handed: Sequence[Future[Outcome]],
+    handed: Sequence[Handed],
 ) -> Outcome:
     """Return the outcome of all calls: those made here, then those that were handed on."""
     for future in handed:

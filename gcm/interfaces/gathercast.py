@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError, IllegalTypeError
 from gcm.interfaces.distribution import is_redistributing
 from gcm.interfaces.future import Future
 from gcm.interfaces.gathering import Effect, Entry, Expire, Rounds
+from gcm.interfaces.going_on import wait_for_others
 from gcm.interfaces.marks import is_one_by_one, put_mark
 from gcm.interfaces.sharing import ListSharing, MemberSharing, Sharing
 from gcm.interfaces.signature import Operation, signature_of
@@ -18,6 +20,7 @@ from gcm.interfaces.stacks import inside, outside
 from gcm.invocation import submit_to
 
 if TYPE_CHECKING:
+    from gcm.components.model import Component
     from gcm.interfaces.interface import ClientInterface, ServerInterface
 
 Port = Callable[..., Any]
@@ -135,12 +138,27 @@ class GatherPort:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Take part in the next round and wait until it is over."""
-        future = self.submit(*args, **kwargs)
-        return future.result() if future.done() else outside(future.result)
+        ticket = self.submit(*args, **kwargs)
+        if ticket.done():
+            return ticket.result()
+        return outside(wait_for_others, ticket.result, partial(self._gathered.give_up, ticket))
 
-    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+    def submit(self, *args: Any, **kwargs: Any) -> Ticket:
         """Take part in the next round and return at once, unless this call completes it."""
         return self._gathered.arrive(self._client, args, kwargs)
+
+
+class Ticket(Future[Any]):
+    """What one caller gets of a round; the round is `open` as long as others may join it.
+
+    Until then its caller waits for calls that can only come while the `owner` runs.
+    """
+
+    def __init__(self, owner: Component, about: object) -> None:
+        super().__init__(about)
+        self.owner = owner
+        self.is_open = True
+        self.set_running_or_notify_cancel()
 
 
 class _Gathered:
@@ -158,7 +176,7 @@ class _Gathered:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._set_for: float | None = None
-        self._open: dict[Future[Any], None] = {}
+        self._open: dict[Ticket, None] = {}
         self.target: Port = _nowhere
 
     def admit(self, client: ClientInterface) -> None:
@@ -197,24 +215,30 @@ class _Gathered:
 
     def arrive(
         self, client: ClientInterface, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Future[Any]:
-        future: Future[Any] = Future(f"{self._server}.{self._operation}, called by {client}")
-        future.set_running_or_notify_cancel()
+    ) -> Ticket:
+        about = f"{self._server}.{self._operation}, called by {client}"
+        ticket = Ticket(self._server.owner, about)
         with self._lock:
-            effects = self._rounds.arrive(client, (args, kwargs), time.monotonic(), ticket=future)
-            self._open[future] = None
+            effects = self._rounds.arrive(client, (args, kwargs), time.monotonic(), ticket=ticket)
+            self._open[ticket] = None
             self._settle(effects)
             self._set_timer()
         self._carry_out(effects)
-        return future
+        return ticket
+
+    def give_up(self, ticket: Ticket) -> None:
+        """Refuse the calls of open rounds, because who was to make another one never will."""
+        if ticket in self._open:
+            self.abandon("another call of the round will not come: its multicast was interrupted")
 
     def abandon(self, why: str) -> None:
         with self._lock:
             refused, self._open = list(self._open), {}
-            self._rounds = Rounds(self._rounds.clients)
+            self._rounds = self._rounds.empty()
             self._set_timer()
-        for future in refused:
-            future.set_exception(
+        for ticket in refused:
+            ticket.is_open = False
+            ticket.set_exception(
                 IllegalLifeCycleError(
                     why, component=self._server.owner.path, interface=self._server.name
                 )
@@ -228,6 +252,8 @@ class _Gathered:
 
     def _carry_out(self, effects: Sequence[Effect[ClientInterface]]) -> None:
         for effect in effects:
+            for entry in effect.entries:
+                entry.ticket.is_open = False
             if isinstance(effect, Expire):
                 self._expire(effect)
             else:
@@ -297,7 +323,11 @@ class _Gathered:
             effects = self._rounds.expire(time.monotonic())
             self._settle(effects)
             self._set_timer()
-        self._carry_out(effects)
+        waiting = [entry.client.owner for effect in effects for entry in effect.entries]
+        if all(owner.membrane.admits_calls for owner in waiting):
+            self._carry_out(effects)
+        else:  # a caller that is stopped together with this component must not wake up now
+            self._when_open(effects)
 
 
 def _fail(entries: Sequence[Entry[ClientInterface]], error: BaseException) -> None:

@@ -95,6 +95,10 @@ class Rounds(Generic[Client]):
         """The bound clients in binding order."""
         return tuple(self._ranks)
 
+    def empty(self) -> Rounds[Client]:
+        """Return rounds of the same clients and settings, without calls."""
+        return Rounds(self._ranks, wait_for_all=self._wait_for_all, timeout=self._timeout)
+
     @property
     def pending(self) -> int:
         """How many rounds wait for calls."""

@@ -10,8 +10,8 @@ multicast in which nobody waits pays next to nothing for it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from threading import Thread
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from threading import Lock, Thread, local
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gcm.components.model import Component
 
 Item = TypeVar("Item")
+T = TypeVar("T")
 
 LOOP_FILE = "<multicast of "
 """How the file name of the loops begins that `hand_on_the_rest` looks for.
@@ -53,21 +54,110 @@ class Elsewhere:
         """Make the calls that are left in another thread; the future goes to `gcm_handed`."""
         left = list(frame.f_locals["gcm_items"])
         if left:
-            future: Future[Any] = Future(f"the rest of '{self._operation}' of {self._owner.path}")
-            frame.f_locals["gcm_handed"].append(future)
-            work = (future, self._owner, self._operation, *self.how(frame, left))
-            Thread(target=_fulfil, args=work, name="multicast").start()
+            handed = Handed(f"the rest of '{self._operation}' of {self._owner.path}")
+            frame.f_locals["gcm_handed"].append(handed)
+            work = (handed, self._owner, self._operation, self.how(frame, left))
+            try:  # nobody is to be kept from ending by what is left of a multicast
+                Thread(target=_fulfil, args=work, name="multicast", daemon=True).start()
+            except BaseException as error:  # there is no other thread: then nobody makes the calls
+                handed.set_exception(error)
+                raise
 
 
-def _fulfil(future: Future[Any], *work: Any) -> None:
+class Handed(Future[Any]):
+    """The outcome of calls that another thread makes, because the first one has to wait.
+
+    If that one is interrupted, what the other thread waits for may never come about. So the other
+    thread tells how its wait can be ended, while it waits for a round that several calls make.
+    """
+
+    def __init__(self, about: object) -> None:
+        super().__init__(about)
+        self._guard = Lock()
+        self._interrupted = False
+        self._give_up: Callable[[], object] | None = None
+        self._further: list[Handed] = []
+        maker: Handed | None = getattr(_this_thread, "handed", None)
+        if maker is not None:
+            maker.hand_further(self)
+
+    def hand_further(self, handed: Handed) -> None:
+        """Let `handed` be interrupted with this one: the thread that works on this one made it."""
+        with self._guard:
+            self._further.append(handed)
+            late = self._interrupted
+        if late:
+            handed.interrupt()
+
+    def interrupt(self) -> None:
+        """Let the thread that makes the calls wait for no round any more."""
+        with self._guard:
+            self._interrupted = True
+            give_up, further = self._give_up, list(self._further)
+        if give_up is not None:
+            give_up()
+        for handed in further:
+            handed.interrupt()
+
+    def wait(self, wait: Callable[[], T], give_up: Callable[[], object]) -> T:
+        """Call `wait`; `give_up` ends it, now or later, if the multicast is interrupted."""
+        with self._guard:
+            self._give_up, late = give_up, self._interrupted
+        if late:
+            give_up()
+        try:
+            return wait()
+        finally:
+            with self._guard:
+                self._give_up = None
+
+
+_this_thread = local()
+"""`handed`: what the thread makes calls for, if it is one that was made for that."""
+
+
+def wait_for_others(wait: Callable[[], T], give_up: Callable[[], object]) -> T:
+    """Call `wait`, which others end; where these may have been interrupted `give_up` does."""
+    handed: Handed | None = getattr(_this_thread, "handed", None)
+    return wait() if handed is None else handed.wait(wait, give_up)
+
+
+def interrupt(handed: Iterable[Handed]) -> None:
+    """Tell the threads that make calls for a multicast that nobody waits for them any more."""
+    for one in handed:
+        one.interrupt()
+
+
+def _fulfil(handed: Handed, owner: Component, operation: str, how: GoOn) -> None:
     from gcm.interfaces.stacks import inside  # which lets every wait hand on the rest
 
-    fulfil(future, inside, work, {})
+    _this_thread.handed = handed
+    fulfil(handed, inside, (owner, operation, _begun, (handed, *how), {}), {})
+
+
+def _begun(
+    handed: Handed, call: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """Make the calls, now that this thread counts as inside their component."""
+    handed.set_running_or_notify_cancel()
+    return call(*args, **kwargs)
+
+
+def is_under_way(frame: FrameType) -> bool:
+    """Tell whether what the loop in `frame` handed on is on its way to a thread of its own."""
+    if not _is_loop(frame):
+        return False
+    return any(not (one.running() or one.done()) for one in frame.f_locals.get("gcm_handed", ()))
+
+
+def _is_loop(frame: FrameType) -> bool:
+    code = frame.f_code
+    return code is make_each.__code__ or code.co_filename.startswith(LOOP_FILE)
 
 
 def make_each(
     gcm_items: Iterator[Item],
-    gcm_handed: list[Future[Any]],  # noqa: ARG001 - for `hand_on_the_rest`
+    gcm_handed: list[Handed],  # noqa: ARG001 - for `hand_on_the_rest`
     gcm_elsewhere: Elsewhere,  # noqa: ARG001 - likewise
     call: Callable[[Item], None],
 ) -> None:
@@ -80,8 +170,7 @@ def hand_on_the_rest() -> None:
     """Let others make the calls that this thread cannot make while it waits."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        code = frame.f_code
-        if code is make_each.__code__ or code.co_filename.startswith(LOOP_FILE):
+        if _is_loop(frame):
             elsewhere = frame.f_locals.get("gcm_elsewhere")
             if elsewhere is not None:  # else this frame is only around the loop
                 elsewhere.hand_on(frame)

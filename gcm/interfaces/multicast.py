@@ -12,7 +12,7 @@ from gcm.errors import DispatchError, MulticastError
 from gcm.interfaces.broadcast import broadcast_port
 from gcm.interfaces.distribution import Call, OperationDispatch, dispatch_of
 from gcm.interfaces.future import Future, after
-from gcm.interfaces.going_on import Elsewhere, make_each
+from gcm.interfaces.going_on import Elsewhere, Handed, interrupt, make_each
 from gcm.interfaces.parallel import assembled
 from gcm.interfaces.stub import Stub
 from gcm.invocation import is_asynchronous, submit_to
@@ -117,13 +117,17 @@ class _Cast:
             args, kwargs = assembled(call.args, call.kwargs)
             futures[n] = _sent(self._ports[call.server], args, kwargs)
 
-        handed: list[Future[dict[int, Future[Any]]]] = []
+        handed: list[Handed] = []
         elsewhere = Elsewhere(
             self._client.owner, self._operation, lambda _, left: (self._call_here, (left,), {})
         )
-        make_each(iter(calls), handed, elsewhere, make)
-        for future in handed:
-            futures |= future.result()
+        try:
+            make_each(iter(calls), handed, elsewhere, make)
+            for future in handed:
+                futures |= future.result()
+        except BaseException:
+            interrupt(handed)
+            raise
         return futures
 
     def _calls(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Call]:

@@ -46,9 +46,10 @@ def wait_until_quiet(falling: frozenset[Component], timeout: float) -> list[str]
 def _busy(
     falling: frozenset[Component], queues: Iterable[RequestQueueController]
 ) -> list[tuple[Component, str]]:
-    found = [(visit.component, str(visit)) for visit in visits(falling)]
-    seen = {component for component, _ in found}
-    return found + [  # a request that is just being taken out of the queue or finished
+    found = visits(falling)
+    running = [(visit.component, str(visit)) for visit in found if not visit.is_queued]
+    seen = {visit.component for visit in found}
+    return running + [  # a request that is just being taken out of the queue or finished
         (queue.component, f"{queue.component.path} serves '{queue.serving}'")
         for queue in queues
         if queue.serving and queue.component not in seen

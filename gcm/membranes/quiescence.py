@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from gcm.interfaces.future import Future
+from gcm.interfaces.gathercast import Ticket
+from gcm.interfaces.going_on import is_under_way
 from gcm.interfaces.interface import ServerInterface
 from gcm.interfaces.stacks import inside, outside, through
 from gcm.interfaces.stub import STUB_FILE, Stub
+from gcm.membranes.request import Request, RequestFuture
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
@@ -26,12 +30,13 @@ _ATTEMPTS = 50
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A call that is running inside a component."""
+    """A call that is running inside a component, or is queued there in a half open round."""
 
     component: Component
     operation: str
     thread: str
     place: str
+    is_queued: bool = False
 
     def __str__(self) -> str:
         """Return who is doing what where, for an error message."""
@@ -39,14 +44,20 @@ class Visit:
 
 
 def visits(members: Collection[Component]) -> list[Visit]:
-    """Return the calls that are running inside `members`, on any other thread."""
+    """Return the calls that are inside `members`, on any other thread.
+
+    A call that waits in a half open round of one of `members` is not running: who could complete
+    the round has to get in first. It is queued, and goes on where it is once they run again.
+    """
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     found: list[Visit] = []
-    for ident, stack in _stable_stacks():
+    stacks = dict(_stable_stacks())
+    queued = _queued(stacks, members)
+    for ident, stack in stacks.items():
         place = f"{stack[0].f_code.co_filename}:{stack[0].f_lineno}"
         thread = names.get(ident, f"thread {ident}")
         found += (
-            Visit(owner, operation, thread, place)
+            Visit(owner, operation, thread, place, ident in queued)
             for owner, operation in _entries(stack)
             if owner in members
         )
@@ -61,6 +72,46 @@ def is_inside(members: Collection[Component], frame: FrameType | None) -> bool:
 def comes_from_inside(members: Collection[Component], frame: FrameType | None) -> bool:
     """Tell whether the call that `frame` holds at the gate of a component came from `members`."""
     return any(owner in members for owner, _ in _entries(list(_chain(frame)), waits=True))
+
+
+def _queued(stacks: Mapping[int, list[FrameType]], members: Collection[Component]) -> set[int]:
+    """Return the threads that wait for a half open round, or for an active object that does."""
+    awaited = {ident: _awaited(stack) for ident, stack in stacks.items()}
+    queued: set[int] = set()
+    stuck: set[Component] = set()  # active objects whose thread is one of `queued`
+    found = True
+    while found:
+        more = {
+            ident
+            for ident, future in awaited.items()
+            if ident not in queued
+            and _is_held(future, members, stuck)
+            and not any(is_under_way(frame) for frame in stacks[ident])
+        }
+        queued |= more
+        stuck.update(served for ident in more for served in _serves(stacks[ident]))
+        found = bool(more)
+    return queued
+
+
+def _awaited(stack: list[FrameType]) -> object:
+    """Return the future that the thread waits for, or None."""
+    waiting = next((frame for frame in stack[:3] if frame.f_code is Future._wait.__code__), None)
+    return waiting.f_locals["self"] if waiting else None
+
+
+def _is_held(future: object, members: Collection[Component], stuck: Collection[Component]) -> bool:
+    if isinstance(future, RequestFuture):
+        queue = future.about.queue
+        return queue is not None and queue.component in stuck
+    return isinstance(future, Ticket) and future.is_open and future.owner in members
+
+
+def _serves(stack: list[FrameType]) -> Iterator[Component]:
+    """Yield the active object whose requests the thread serves, if it does that."""
+    for frame in stack:
+        if frame.f_code is inside.__code__ and isinstance(frame.f_locals["operation"], Request):
+            yield frame.f_locals["component"]
 
 
 def _entries(stack: list[FrameType], *, waits: bool = False) -> Iterator[tuple[Component, str]]:

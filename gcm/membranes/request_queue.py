@@ -129,8 +129,9 @@ class RequestQueueController(Controller):
             refused, self._waiting = list(self._waiting), deque()
             self._rouse()
         self.refuse(refused, "the component has ended while requests were waiting")
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread() and not self.serving:
+            thread.join()  # unless it waits in a round of somebody else, and ends after that
 
     def resume(self) -> None:
         """Serve functional requests again."""
