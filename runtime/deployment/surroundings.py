@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from gcm.documents import Diagnostics, Location
 
-
 VirtualNodes = Callable[[str, Mapping[str, str], Diagnostics], Iterable[str] | None]
 
 

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gcm.adl import assemble, plan_document
+from gcm.cli.runnable import RUN, has_run, result_of, run_operation
+from gcm.documents import Diagnostics
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.spreading import spread_components
 from runtime.deployment.steps import Step, StepKind
@@ -54,6 +57,7 @@ class DeployedAssembly:
         self._operation = ""
         self._root: Component | None = None
         self._changed = threading.Condition()
+        self._is_starting = False
         self._is_started = False
         self._is_ending = False
         self._why_over = ""
@@ -88,12 +92,15 @@ class DeployedAssembly:
 
     def go(self) -> None:
         """Start the components, and let them run."""
+        self._is_starting = True
         self._work("the assembly", self._live)
 
     def end(self) -> None:
         """Stop and terminate the components; waits, but not for long. Twice is once."""
         if self._root is None:
             return
+        with self._changed:  # what is half started can be stopped only once it is started
+            self._changed.wait_for(lambda: not self._is_starting, STOP_SECONDS)
         if self._claim_end():
             self._root.membrane.lifecycle.stop_timeout = STOP_SECONDS
             self._work("ending the assembly", self._end_anyway)
@@ -152,9 +159,6 @@ class DeployedAssembly:
     # --- the life of the assembly, in threads of its own ----------------------------------------
 
     def _assemble(self) -> None:
-        # Only for who has an assembly: all others start without this wait.
-        from gcm.adl import assemble
-
         try:
             plan = self._plan()
             where = self._where = spread_components(plan.root, self._deployment)
@@ -173,10 +177,6 @@ class DeployedAssembly:
             self._post(StepUp("assemble"))
 
     def _plan(self) -> AssemblyPlan:
-        from gcm.adl import plan_document
-        from gcm.cli.runnable import has_run, run_operation
-        from gcm.documents import Diagnostics
-
         folder = str(Path(self._file).parent)
         if folder not in sys.path:  # the user's code may import at any time
             sys.path.insert(0, folder)
@@ -201,6 +201,8 @@ class DeployedAssembly:
         except Exception as error:  # whatever the user's code raises is told the same way
             self._wait_for_loss(error)
             code, why = 1, f"the assembly failed: {words_of(error)}"
+            if not self._is_started:
+                self.over(why)
         if self._operation or code:
             later, more = self._finish()
             self._post(AssemblyEnded(code or later, why or more))
@@ -209,14 +211,15 @@ class DeployedAssembly:
 
     def _start(self) -> None:
         assert self._root is not None
-        self._root.start()
-        with self._changed:
+        try:
+            self._root.start()
             self._is_started = True
-            self._changed.notify_all()
+        finally:
+            with self._changed:
+                self._is_starting = False
+                self._changed.notify_all()
 
     def _run(self) -> tuple[int, str]:
-        from gcm.cli.runnable import RUN, result_of
-
         assert self._root is not None
         result = result_of(getattr(self._root.server(RUN).stub, self._operation)())
         self.result = result.text

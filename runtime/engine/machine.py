@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.plan import DeploymentPlan
-from runtime.engine.deployed_assembly import DeployedAssembly
 from runtime.engine.effects import Executor
 from runtime.engine.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
 from runtime.engine.listener import Listener, Silent
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from gcm.interfaces.future import Future
     from gcm.invocation import Invocation
     from runtime.coupling.component import CodeComponent
+    from runtime.engine.deployed_assembly import DeployedAssembly
 
 _log = logging.getLogger(__name__)
 
@@ -63,9 +63,7 @@ class Machine:
         self.plan = plan
         self._warm = warm
         self._codes = Codes(plan, steered=steered, idle=idle)
-        self._deployed = (
-            DeployedAssembly(plan, steered=steered) if plan.deployment.assembly else None
-        )
+        self._deployed = self._new_assembly(steered) if plan.deployment.assembly else None
         self._workers = Workers("codes")
         self._making = threading.Lock()
         self._tree: Composite | None = None
@@ -176,6 +174,12 @@ class Machine:
         A signal handler may call this.
         """
         self._queue.put(Interrupt())
+
+    def _new_assembly(self, steered: bool) -> DeployedAssembly:
+        # Only for who has an assembly: all others start without this wait.
+        from runtime.engine.deployed_assembly import DeployedAssembly
+
+        return DeployedAssembly(self.plan, steered=steered)
 
     # --- the thread -------------------------------------------------------------------------------
 

@@ -150,7 +150,7 @@ class RunState:
         self.deadline = None
         self._up.add(self.outline.start)
         self._jobs = set() if self.idle else set(self.outline.ranks)
-        self._assembly_runs = self.outline.has_assembly
+        self._assembly_runs = self.outline.has_assembly and not self.steered
         yield Go()
         for path in () if self.idle else self.outline.rank_paths.values():
             yield Show(path, "running")

@@ -28,6 +28,8 @@ class Work(Protocol):
 
 @provides("work", Work)
 class Worker:
+    def on_start(self):
+        print("the worker starts", flush=True)
     def on_stop(self):
         print("the worker stops", flush=True)
     def slowly(self):
@@ -140,11 +142,9 @@ def test_a_killed_launcher_leaves_no_node(field_of_work: Field) -> None:
 
 
 def test_an_assembly_without_run_serves_until_ctrl_c_stops_it(field_of_work: Field) -> None:
-    first = "print('imported', flush=True) if 'GCM_NODE' in __import__('os').environ else None"
-    prepare(field_of_work, first=first, adl_run="")
+    prepare(field_of_work, adl_run="")
     running = field_of_work.deploy("--quiet", "app.xml")
-    running.until("imported")
-    running.until("imported")
+    running.until("the worker starts")
     running.interrupt()
     code, output, errors = running.end()
     assert (code, errors.count("gcm-deploy:")) == (130, 1)

@@ -1,0 +1,147 @@
+"""A Python program that holds the machine changes the deployed assembly while it works."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gcm import submit
+from gcm.documents import Diagnostics
+from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.engine.machine import Machine
+from runtime.errors import GridError
+
+if TYPE_CHECKING:
+    from tests.integration.nodes.conftest import Field
+
+MODULE = """
+import os
+from typing import Annotated, Protocol
+from gcm import provides, requires
+
+class Work(Protocol):
+    def work(self, number: int) -> tuple[str, int]: ...
+
+@provides("serve", Work)
+class Chief:
+    helper: Annotated[Work, requires()]
+    def work(self, number):
+        return self.helper.work(number)
+
+@provides("work", Work)
+class Worker:
+    def work(self, number):
+        return os.environ["GCM_NODE"], 2 * number
+"""
+ADL = """
+<interface name="serve" role="server" signature="steered_parts.Work"/>
+<component name="chief"><content class="steered_parts.Chief"/><virtual-node name="head"/>
+</component>
+<component name="first"><content class="steered_parts.Worker"/><virtual-node name="one"/>
+</component>
+<component name="second"><content class="steered_parts.Worker"/><virtual-node name="two"/>
+</component>
+<binding client="this.serve" server="chief.serve"/>
+<binding client="chief.helper" server="first.work"/>
+"""
+MAPPING = (
+    '<virtual-node name="head" nodes="office/desk/node0"/>'
+    '<virtual-node name="one" nodes="office/desk/node1"/>'
+    '<virtual-node name="two" nodes="lab/rack/blade1"/>'
+)
+LONG = 30.0
+
+
+@pytest.fixture
+def plan(field_of_work: Field, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeploymentPlan]:
+    field_of_work.write(MODULE, ADL, MAPPING)
+    (field_of_work.folder / "parts.py").rename(field_of_work.folder / "steered_parts.py")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    found = Diagnostics()
+    around = Surroundings(str(field_of_work.folder), environment=os.environ, python=sys.executable)
+    deployment = read_descriptor(
+        field_of_work.folder / "app.xml", surroundings=around, diagnostics=found
+    )
+    assert deployment is not None, [str(one) for one in found]
+    yield make_plan(deployment)
+    sys.modules.pop("steered_parts", None)
+
+
+@contextmanager
+def load_on(work: Any) -> Iterator[list[Any]]:
+    """Call without a pause, from a thread of its own, until the end of the block."""
+    futures: list[Any] = []
+    enough = threading.Event()
+
+    def call() -> None:
+        number = 0
+        while not enough.is_set():
+            futures.append(submit(work, number))
+            number += 1
+            if number % 20 == 0:
+                futures[-1].result(LONG)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    try:
+        yield futures
+    finally:
+        enough.set()
+        thread.join()
+
+
+def test_a_deployed_assembly_is_rebound_under_load_and_loses_nothing(
+    plan: DeploymentPlan,
+) -> None:
+    with Machine(plan, steered=True) as machine:
+        root = machine.deployed(LONG)
+        work: Any = root.server("serve").stub.work  # type: ignore[attr-defined]  # of its signature
+        assert work(1) == ("office/desk/node1", 2)
+        chief, first, second = (root.find(name) for name in ("chief", "first", "second"))
+        with load_on(work) as futures:
+            for server in (second, first) * 3:
+                chief.stop()
+                chief.unbind("helper")
+                chief.bind("helper", server.server("work"))
+                chief.start()
+            work(0)
+        results = [future.result(LONG) for future in futures]
+        assert [number for _, number in results] == [2 * n for n in range(len(results))]
+        assert {node for node, _ in results} <= {"office/desk/node1", "lab/rack/blade1"}
+        chief.stop()
+        chief.unbind("helper")
+        chief.bind("helper", second.server("work"))
+        chief.start()
+        assert work(2) == ("lab/rack/blade1", 4)
+    outcome = machine.wait(LONG)
+    assert (outcome.exit_code, outcome.errors) == (0, ())
+
+
+def test_a_machine_that_has_ended_has_no_assembly(plan: DeploymentPlan) -> None:
+    with Machine(plan, steered=True) as machine:
+        machine.deployed(LONG)
+    with pytest.raises(GridError, match="there is no assembly any more") as caught:
+        machine.deployed(LONG)
+    assert caught.value.cause == "the machine has ended"
+
+
+def test_a_machine_without_an_assembly_says_so(field_of_work: Field, plan: DeploymentPlan) -> None:
+    path = field_of_work.folder / "plain.xml"
+    path.write_text(
+        "<deployment><application module='this'/><emulate sites='1' clusters='1' ranks='1'/>"
+        "</deployment>"
+    )
+    found = Diagnostics()
+    deployment = read_descriptor(
+        path, surroundings=Surroundings(str(field_of_work.folder)), diagnostics=found
+    )
+    assert deployment is not None, [str(one) for one in found]
+    with pytest.raises(GridError, match="no assembly is deployed"):
+        Machine(make_plan(deployment)).deployed()
+    assert plan.deployment.assembly is not None
