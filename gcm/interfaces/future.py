@@ -118,7 +118,7 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         self.add_done_callback(lambda done: done.cancelled() and [s.cancel() for s in sources])
 
     def _wait(self, timeout: float | None) -> None:
-        if timeout is None:  # what comes of others is awaited as they are, with their limits
+        if self._sources and timeout is None:  # as they are awaited themselves, with their limits
             for source in self._sources:
                 if isinstance(source, Future) and source._state in _UNDONE:
                     source._wait(None)

@@ -170,7 +170,8 @@ def hand_on_the_rest() -> None:
     """Let others make the calls that this thread cannot make while it waits."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        if _is_loop(frame):
+        code = frame.f_code  # not by `_is_loop`: every wait comes past here, for every frame
+        if code is make_each.__code__ or code.co_filename.startswith(LOOP_FILE):
             elsewhere = frame.f_locals.get("gcm_elsewhere")
             if elsewhere is not None:  # else this frame is only around the loop
                 elsewhere.hand_on(frame)

@@ -79,7 +79,7 @@ class BindingController(Controller):
         end.unbind(server)
 
     def faults_before_start(self) -> Iterable[str]:
-        """Name every mandatory interface that is not bound.
+        """Name every mandatory interface that is not bound; inside a composite too.
 
         Of a collection one member has to be bound; the others may come and go.
         """
@@ -88,10 +88,12 @@ class BindingController(Controller):
             if client.type.is_mandatory and not client.is_bound and self._is_wanted(client):
                 yield f"mandatory interface '{client.name}' is not bound"
         bound = {self.component.type.find(client.name) for client in bindables if client.is_bound}
+        holds_parts = "content" in self.component.membrane
         for declared in self.component.type.interfaces:
-            wanted = declared.is_collection and declared.is_mandatory and declared.is_client
-            if wanted and declared not in bound:
-                yield f"mandatory collection '{declared.name}' has no bound member"
+            wanted = declared.is_collection and declared.is_mandatory and declared not in bound
+            if wanted and (declared.is_client or holds_parts):
+                inside = "" if declared.is_client else " inside"
+                yield f"mandatory collection '{declared.name}' has no bound member{inside}"
 
     def _is_wanted(self, client: ClientInterface) -> bool:
         if not client.type.is_collection:

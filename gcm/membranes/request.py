@@ -59,9 +59,10 @@ class RequestFuture(Future[Any]):
         queue = self.about.queue
         if timeout is not None or queue is None:
             return super()._passed(gate, timeout)
-        begin = time.monotonic()
-        rest = queue.component.membrane.lifecycle.hold_timeout
+        first = rest = queue.component.membrane.lifecycle.hold_timeout
+        begin = 0.0
         while not gate.acquire(timeout=rest):
+            begin = begin or time.monotonic() - first  # when it was not needed, not asked for
             rest = queue.look_after(self.about, begin)
         return True
 

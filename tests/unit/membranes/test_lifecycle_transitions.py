@@ -24,7 +24,7 @@ from gcm import (
     requires,
     submit,
 )
-from gcm.errors import IllegalLifeCycleError
+from gcm.errors import IllegalBindingError, IllegalLifeCycleError
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import PRIMITIVE
 from gcm.membranes.lifecycle import TRANSITIONS, LifeCycleController, State
@@ -439,15 +439,37 @@ def test_an_optional_collection_may_have_no_member() -> None:
     assert component.state == "started"
 
 
-def test_the_inner_side_of_a_composites_collection_member_must_lead_somewhere_once_used() -> None:
+def test_a_composites_mandatory_collection_must_lead_somewhere_inside() -> None:
     box = composite(
         "box",
         ComponentType((InterfaceType("in", Echo, cardinality=Cardinality.COLLECTION),)),
     )
+    with pytest.raises(IllegalLifeCycleError) as caught:
+        box.start()
+    assert "1 reason(s): /box: mandatory collection 'in' has no bound member inside" in str(
+        caught.value
+    )
+    part = primitive(Speaker)
+    box.controller(ContentController).add(part)
+    box.bind("in1", part.server("echo"))
+    box.start()
+    assert box.stub("in1", Echo).say("hi") == "hi"
+
+
+def test_the_inner_side_of_a_composites_collection_member_must_lead_somewhere_once_used() -> None:
+    optional = Contingency.OPTIONAL
+    several = Cardinality.COLLECTION
+    declared = InterfaceType("in", Echo, Role.SERVER, optional, several)
+    box = composite("box", ComponentType((declared,)))
     box.server("in1")
     box.start()
     box.stop()
-    client = primitive(Relay)
+
+    class Shy:
+        next: Annotated[Echo, requires(optional=True)]
+
+    client = primitive(Shy)
     client.bind("next", box.server("in1"))
-    with pytest.raises(IllegalLifeCycleError, match="mandatory interface 'in1' is not bound"):
-        box.start()
+    box.start()
+    with pytest.raises(IllegalBindingError, match="'say' was called, but nothing is bound"):
+        box.stub("in1", Echo).say("hi")
