@@ -31,7 +31,7 @@ _OVERSUBSCRIBE = {
 
 
 def front_end_command(cluster: DeployedCluster, levels: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command that starts the front-end of a cluster, over all hops.
+    """Return the command that starts the front-end of a remote cluster, over all hops.
 
     The run's secret and the front-end's part of the plan follow on its standard input.
     """
@@ -43,6 +43,14 @@ def front_end_command(cluster: DeployedCluster, levels: tuple[str, ...]) -> tupl
     if cluster.front_end.port:
         command += ["--port", str(cluster.front_end.port)]
     return over_ssh(cluster.hops, command)
+
+
+def shared_front_end_command(python: str) -> tuple[str, ...]:
+    """Return the command of the one process that becomes all front-ends of this machine.
+
+    Which those are follows on its standard input, like everything else.
+    """
+    return (python, "-m", FRONT_END_MODULE)
 
 
 def ranks_command(cluster: DeployedCluster, application: Application) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from runtime.deployment.commands import (
     node_command,
     ranks_command,
     ranks_environment,
+    shared_front_end_command,
 )
 from runtime.deployment.model import (
     ASSEMBLY,
@@ -34,7 +35,7 @@ _ASSEMBLE = "assemble"
 
 def opening_steps(deployment: Deployment) -> tuple[Step, ...]:
     """Return every step up to the start of the application, by depth."""
-    return in_order(_Opening(deployment, _up_when(deployment)).steps())
+    return in_order(_Opening(deployment, _up_when(deployment), _first_with(deployment)).steps())
 
 
 def levels_at(deployment: Deployment, position: Position) -> tuple[str, ...]:
@@ -46,6 +47,12 @@ def levels_at(deployment: Deployment, position: Position) -> tuple[str, ...]:
         if deployment.leader == site:
             levels.append(Level.GRID)
     return tuple(levels)
+
+
+def _first_with(deployment: Deployment) -> dict[str, Position]:
+    """Return for each Python of this machine the first cluster here that has it."""
+    local = [one for one in deployment.clusters() if one.is_local]
+    return {one.front_end.python: one.position for one in reversed(local)}
 
 
 def _up_when(deployment: Deployment) -> dict[str, tuple[str, ...]]:
@@ -75,6 +82,7 @@ def _step_names(process: Process) -> list[str]:
 class _Opening:
     deployment: Deployment
     up_when: dict[str, tuple[str, ...]]
+    first_with: dict[str, Position]
 
     def steps(self) -> Iterator[Step]:
         codes = {one.name: one for one in self.deployment.applications}
@@ -102,14 +110,30 @@ class _Opening:
         )
 
     def _front_end(self, cluster: DeployedCluster, code: Application | None) -> Step:
+        argv, within = self._process_of(cluster)
         return Step(
             name=_front_end_name(cluster),
             kind=StepKind.FRONT_END,
             place=cluster.path,
-            argv=front_end_command(cluster, levels_at(self.deployment, cluster.position)),
+            argv=argv,
+            within=within,
             files=tuple(self._files(cluster, code)),
             folder=cluster.front_end.folder,
         )
+
+    def _process_of(self, cluster: DeployedCluster) -> tuple[tuple[str, ...], str]:
+        """Return the command of a front-end, or none and the step whose process it begins in.
+
+        The front-ends of this machine that have the same Python begin as one process.
+        """
+        if not cluster.is_local:
+            levels = levels_at(self.deployment, cluster.position)
+            return front_end_command(cluster, levels), ""
+        python = cluster.front_end.python
+        first = self.first_with[python]
+        if first == cluster.position:
+            return shared_front_end_command(python), ""
+        return (), _front_end_name(self.deployment.cluster(first))
 
     def _files(self, cluster: DeployedCluster, code: Application | None) -> Iterator[FileMove]:
         if code is not None and code.staged and not cluster.is_local:

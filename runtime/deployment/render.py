@@ -158,6 +158,8 @@ def _step(step: Step) -> Iterator[str]:
         yield f"    copy {move.source} to {move.destination}"
     if step.environment:
         yield f"    with {' '.join(sorted(step.environment))} in its environment"
+    if step.within:
+        yield f"    in the process of {step.within}"
     if step.argv:
         yield f"    $ {shlex.join(step.argv)}"
 

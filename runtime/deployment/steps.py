@@ -45,6 +45,7 @@ class Step:
     `by` is the name of the front-end step whose process runs `argv`, empty for the launcher.
     `depends_on` names the steps that have to be up before. Steps of one `depth` start in
     parallel. `environment` is handed over beside `argv`, never in it, since it may hold secrets.
+    A step without a command of its own can happen `within` the process of another one.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Step:
     folder: str = ""
     ready_line: str = ""
     ready_when_finished: bool = False
+    within: str = ""
     depth: int = 0
 
     def as_dict(self) -> dict[str, object]:
@@ -67,6 +69,7 @@ class Step:
             "kind": str(self.kind),
             "place": self.place,
             "by": self.by,
+            "within": self.within,
             "depth": self.depth,
             "depends_on": list(self.depends_on),
             "argv": list(self.argv),

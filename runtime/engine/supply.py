@@ -13,6 +13,7 @@ from runtime.deployment.commands import (
     front_end_command,
     is_at_front_end,
     node_command,
+    shared_front_end_command,
 )
 from runtime.deployment.model import DeployedCluster
 from runtime.deployment.opening import levels_at
@@ -89,7 +90,10 @@ def supply(
         secret=secret,
         nodes=tuple(_nodes(plan, with_python, room, folder, library)),
     )
-    return Supplied(front_end_command(plain, levels), _paths(cluster, library), folder, told)
+    argv = (
+        shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
+    )
+    return Supplied(argv, _paths(cluster, library), folder, told)
 
 
 def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: str) -> str:

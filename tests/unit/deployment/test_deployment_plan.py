@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.deployment.opening import levels_at
 from runtime.deployment.steps import FileMove, Step, StepKind, in_order
 
 REMOTE = (
@@ -48,8 +49,8 @@ def test_a_small_grid_starts_level_by_level(read: Any) -> None:
 
 def test_the_front_end_of_the_first_cluster_hosts_the_levels_above(read: Any) -> None:
     plan = plan_of(read, '<emulate sites="2" clusters="2"/><application script="a.py"/>')
-    levels = [step.argv[-1] for step in plan.steps if step.kind is StepKind.FRONT_END]
-    assert levels == ["L3,L4,L5", "L3", "L3,L4", "L3"]
+    levels = [levels_at(plan.deployment, one.position) for one in plan.deployment.clusters()]
+    assert levels == [("L3", "L4", "L5"), ("L3",), ("L3", "L4"), ("L3",)]
     assert (plan.grid_front_end, plan.site_front_end(1)) == ((0, 0), (1, 0))
 
 
@@ -59,16 +60,14 @@ def test_the_descriptor_chooses_other_front_ends_for_the_levels_above(read: Any)
         '<grid front-end="b"><site name="a"><cluster/></site><site name="b" front-end="y">'
         '<cluster name="x"/><cluster name="y"/></site></grid><application script="a.py"/>',
     )
-    levels = [step.argv[-1] for step in plan.steps if step.kind is StepKind.FRONT_END]
-    assert levels == ["L3,L4", "L3", "L3,L4,L5"]
+    levels = [levels_at(plan.deployment, one.position) for one in plan.deployment.clusters()]
+    assert levels == [("L3", "L4"), ("L3",), ("L3", "L4", "L5")]
     assert plan.grid_front_end == (1, 1)
 
 
 def test_the_commands_of_an_emulated_cluster_run_here(read: Any) -> None:
     plan = plan_of(read, '<emulate/><application name="x" script="a.py" arguments="1 \'2 3\'"/>')
-    assert plan.step("front-end:0:0").argv == (
-        PYTHON, "-m", "runtime.frontend", "--cluster", "0:0", "--levels", "L3,L4,L5",
-    )  # fmt: skip
+    assert plan.step("front-end:0:0").argv == (PYTHON, "-m", "runtime.frontend")
     ranks = plan.step("ranks:0:0")
     assert ranks.argv == (
         "mpiexec", "-n", "2", PYTHON, "-m", "runtime.rank", "--cluster", "0:0",
@@ -77,6 +76,21 @@ def test_the_commands_of_an_emulated_cluster_run_here(read: Any) -> None:
     )  # fmt: skip
     assert (ranks.by, ranks.place) == ("front-end:0:0", "site0/cluster0")
     assert plan.step("front-end:0:0").files == ()
+
+
+def test_the_front_ends_of_this_machine_begin_as_one_process_for_each_python(read: Any) -> None:
+    other = '<cluster name="c"><front-end python="p"/></cluster>'
+    plan = plan_of(
+        read,
+        f'<grid><site name="s"><cluster name="a"/><cluster name="b"/>{other}<cluster name="d">'
+        '<ssh host="h"/></cluster></site></grid><application module="m"/>',
+    )
+    found = [plan.step(f"front-end:0:{number}") for number in range(4)]
+    assert [one.within for one in found] == ["", "front-end:0:0", "", ""]
+    assert found[0].argv == (PYTHON, "-m", "runtime.frontend")
+    assert found[1].argv == ()
+    assert found[2].argv == ("p", "-m", "runtime.frontend")
+    assert found[3].argv[-1] == "python3 -m runtime.frontend --cluster 0:3 --levels L3"
 
 
 def test_the_commands_of_a_cluster_elsewhere_lead_there_and_stage_the_program(read: Any) -> None:

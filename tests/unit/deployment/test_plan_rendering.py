@@ -42,7 +42,7 @@ wave 1, all at once:
     $ ssh -o BatchMode=yes -o 'ProxyCommand=ssh -o BatchMode=yes -W '"'"'[%h]:%p'"'"' -- gate' \
 -- me@front 'python3 -m runtime.frontend --cluster 0:0 --levels L3,L4,L5'
   front-end:1:0 at near/cluster0
-    $ /usr/bin/python3 -m runtime.frontend --cluster 1:0 --levels L3,L4
+    $ /usr/bin/python3 -m runtime.frontend
 wave 2, all at once:
   ranks:0:0 at far/big by front-end:0:0
     after front-end:0:0
