@@ -207,3 +207,10 @@ def _answer(future: Future[T], function: Callable[[], T]) -> None:
         future.set_exception(error)
     else:
         future.set_result(result)
+
+
+def as_ours(value: Any) -> Any:
+    """Return a future of ours for a standard one, which cannot be copied; all else as it is."""
+    if isinstance(value, concurrent.futures.Future) and not isinstance(value, Future):
+        return after([value], value.result, "a result")
+    return value

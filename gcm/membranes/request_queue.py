@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gcm.errors import GcmError, IllegalLifeCycleError
+from gcm.interfaces.future import as_ours
 from gcm.interfaces.stacks import inside
 from gcm.interfaces.value import by_value
 from gcm.membranes.controller import Controller, Port
@@ -234,7 +235,7 @@ class RequestQueueController(Controller):
                 result = inside(self.component, request, port, request.args, request.kwargs)
             else:
                 result = port(*request.args, **request.kwargs)
-            result = by_value(result)
+            result = by_value(as_ours(result))
         except BaseException as error:  # the caller gets it; the thread serves on
             request.future.set_exception(error)
         else:
