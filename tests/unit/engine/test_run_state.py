@@ -315,6 +315,110 @@ def test_a_run_with_an_assembly_waits_for_it_too() -> None:
     )
 
 
+def with_assembly() -> RunState:
+    machine = RunState(outline("0:0", "1:0", has_assembly=True), PATIENCE)
+    play(machine, UP)
+    return machine
+
+
+def test_an_assembly_that_fails_says_why_and_gives_the_exit_code() -> None:
+    machine = with_assembly()
+    play(
+        machine,
+        """
+        > AssemblyEnded 7 "it broke"
+        > JobEnded 0:0 0
+        /0:0 is done exit code 0
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > AssemblyEnded 1 "and did not stop"
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 7
+        """,
+    )
+    assert machine.errors == ["it broke"]
+
+
+def test_an_assembly_that_cannot_be_ended_is_a_failure_of_its_own() -> None:
+    machine = with_assembly()
+    play(
+        machine,
+        """
+        > AssemblyEnded 0
+        > JobEnded 0:0 0
+        /0:0 is done exit code 0
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > AssemblyEnded 1 "it did not stop"
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 1
+        """,
+    )
+    assert machine.errors == ["it did not stop"]
+
+
+def test_what_an_interrupted_assembly_says_is_left_out() -> None:
+    machine = with_assembly()
+    play(
+        machine,
+        """
+        > Interrupt
+        stop
+        > AssemblyEnded 1 "interrupted"
+        """,
+    )
+    assert machine.errors == []
+
+
+def test_a_lost_node_ends_the_run(started: RunState) -> None:
+    play(
+        started,
+        """
+        > NodeLost front-end:0:0 "the node has gone"
+        /0:0 is lost
+        stop
+        > NodeLost front-end:1:0 "that one too"
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 1
+        """,
+    )
+    assert started.errors == ["the node has gone"]
+
+
+def test_a_node_lost_before_the_start_is_a_failed_deployment() -> None:
+    machine = RunState(outline("0:0"), PATIENCE)
+    machine.handle(Begin(), 0.0)
+    play(
+        machine,
+        """
+        > NodeLost front-end:0:0 "gone"
+        /0:0 is lost
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        finish 3
+        """,
+    )
+
+
+def test_a_steered_run_does_not_wait_for_its_assembly() -> None:
+    machine = RunState(outline("0:0", has_assembly=True), PATIENCE, steered=True, idle=True)
+    for event in (Begin(), *map(events.StepUp, ("front-end:0:0", "ranks:0:0", "handshake:grid"))):
+        machine.handle(event, 0.0)
+    assert machine.handle(events.Halt(), 1.0) == [Stop()]
+
+
 def test_an_event_that_cannot_happen_is_refused_and_changes_nothing(started: RunState) -> None:
     before = dataclasses.asdict(started)
     with pytest.raises(IllegalEvent, match="Begin cannot happen while running"):

@@ -1,0 +1,63 @@
+"""Which component goes to which node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcm.adl import plan_document
+from gcm.documents import Diagnostics
+from runtime.deployment.spreading import spread_components
+
+MODULE = "class Part:\n    pass\n"
+GRID = (
+    '<grid><site name="s"><cluster name="c"><nodes names="n[0-1]"/></cluster>'
+    '<cluster name="d"><nodes names="m"/></cluster></site></grid><assembly file="f.fractal"/>'
+)
+
+
+def part(name: str, node: str = "") -> str:
+    mapped = f'<virtual-node name="{node}"/>' if node else ""
+    return f'<component name="{name}"><content class="spread_parts.Part"/>{mapped}</component>'
+
+
+@pytest.fixture
+def spread(read: Any, tmp_path: Path) -> Any:
+    (tmp_path / "spread_parts.py").write_text(MODULE)
+
+    def plan(adl: str, mapping: str) -> dict[str, str]:
+        file = tmp_path / "app.fractal"
+        file.write_text(f'<definition name="app">{adl}</definition>')
+        found = Diagnostics()
+        assembly = plan_document(file, diagnostics=found)
+        assert assembly is not None, [str(one) for one in found]
+        return dict(spread_components(assembly.root, read(GRID_IN.format(mapping)).good))
+
+    return plan
+
+
+GRID_IN = f"<deployment>{GRID}{{}}</deployment>"
+
+
+def test_components_take_turns_on_the_nodes_of_their_virtual_node(spread: Any) -> None:
+    adl = "".join(part(name, "v") for name in "abcd")
+    assert spread(adl, '<virtual-node name="v" nodes="s/d s/c"/>') == {
+        "/app/a": "s/d/m",
+        "/app/b": "s/c/n0",
+        "/app/c": "s/c/n1",
+        "/app/d": "s/d/m",
+    }
+
+
+def test_each_virtual_node_deals_out_on_its_own(spread: Any) -> None:
+    adl = part("a", "v") + part("b", "w") + part("c", "v")
+    mapping = '<virtual-node name="v" nodes="s/c"/><virtual-node name="w" nodes="s/c"/>'
+    assert spread(adl, mapping) == {"/app/a": "s/c/n0", "/app/b": "s/c/n0", "/app/c": "s/c/n1"}
+
+
+def test_only_primitives_with_a_mapped_virtual_node_are_placed(spread: Any) -> None:
+    inner = f'<component name="box">{part("a", "v")}{part("b")}<virtual-node name="v"/></component>'
+    found = spread(inner + part("c", "other"), '<virtual-node name="v" nodes="s/d"/>')
+    assert found == {"/app/box/a": "s/d/m"}
