@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import filecmp
 import importlib
 import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from types import ModuleType
 
 from gcm.suggestion import did_you_mean
@@ -68,6 +70,7 @@ class ImportingLoader:
                 "write module.Class, without a path and without .py",
             )
         found: object = self._import(modules[0], dotted)
+        self._check_origin(found, modules[0])
         for position, part in enumerate(modules[1:], 2):
             inner = getattr(found, part, None)
             if inner is None and isinstance(found, ModuleType) and hasattr(found, "__path__"):
@@ -92,12 +95,32 @@ class ImportingLoader:
         except (Exception, SystemExit) as error:
             raise _failed(name, error) from error
 
+    def _check_origin(self, found: object, name: str) -> None:
+        """Refuse a module of another folder, imported before, that hides the one in ours."""
+        meant = PathFinder.find_spec(name, self._folders)
+        imported = getattr(found, "__file__", None)
+        if meant is None or not meant.has_location or meant.origin is None or imported is None:
+            return
+        if not _same(imported, meant.origin):
+            raise ClassFault(
+                "hidden-module",
+                f"the module '{name}' is {meant.origin} here, but {imported} was imported before",
+                "check this file in a run of its own, or rename one of the two modules",
+            )
+
     def _nearest(self, name: str) -> str:
         """Suggest a module that lies where this one was looked for."""
         package, _, last = name.rpartition(".")
         folders = list(sys.modules[package].__path__) if package else self._folders
         near = did_you_mean(last, (one.name for one in pkgutil.iter_modules(folders)))
         return near or "correct the name, or put the module beside the document"
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other) or filecmp.cmp(one, other, shallow=False)
+    except OSError:  # one of them has gone: there is nothing to compare
+        return True
 
 
 def _member(owner: object, name: str) -> object:

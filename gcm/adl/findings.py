@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gcm.documents import Diagnostics, Location
+from gcm.documents import Diagnostics, Location, Severity
 
 
 @dataclass(slots=True)
@@ -23,9 +23,12 @@ class Findings:
         *,
         hint: str = "",
         detail: str = "",
+        severity: Severity = Severity.ERROR,
     ) -> None:
         """Report a finding about the component at `path`."""
         key = (code, message, location)
         if key not in self._told:
             self._told.add(key)
-            self.diagnostics.report(code, message, location, path=path, hint=hint, detail=detail)
+            self.diagnostics.report(
+                code, message, location, path=path, hint=hint, detail=detail, severity=severity
+            )

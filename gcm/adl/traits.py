@@ -14,7 +14,7 @@ from gcm.adl.model import Body, ComponentNode
 from gcm.adl.plan import InterceptorPlan, MembraneKind, NodeCardinality, VirtualNodePlan
 from gcm.components import declared_interfaces
 from gcm.components.making import GIVE_DEFAULTS, needed_arguments
-from gcm.documents import Location, did_you_mean
+from gcm.documents import Location, Severity, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import ComponentType, InterfaceType, content_mismatches
 
@@ -169,8 +169,15 @@ class _Reading:
     def _check_makeable(self, content: type[Any], location: Location) -> None:
         needed = self._reader.needed(content)
         if needed:
-            message = f"the class '{content.__qualname__}' cannot be made without {needed}"
-            self._report("content-arguments", message, location, GIVE_DEFAULTS)
+            # A warning: who assembles with a `make` of their own may have these arguments.
+            self._findings.report(
+                "content-arguments",
+                f"the class '{content.__qualname__}' cannot be made without {needed}",
+                location,
+                self._path,
+                hint=GIVE_DEFAULTS,
+                severity=Severity.WARNING,
+            )
 
     # ------------------------------------------------------------------------------- interfaces
 

@@ -111,7 +111,8 @@ def test_a_content_that_needs_arguments_is_told_before_anything_runs(tmp_path: P
         '<definition name="app">\n<content class="gcm_probe_disk.Disk"/></definition>', "utf-8"
     )
     (found,) = check_files([file])
-    assert (found.code, found.message, found.location.line) == (
+    assert (found.severity, found.code, found.message, found.location.line) == (
+        "warning",
         "content-arguments",
         "the class 'Disk' cannot be made without path",
         2,
@@ -156,3 +157,22 @@ def test_a_binding_that_cannot_be_made_is_told_with_its_line() -> None:
     with pytest.raises(IllegalBindingError) as caught:
         app.assemble()
     assert caught.value.what.startswith(f"{__file__}:{line + 4}: cannot be bound to /app/memory.")
+
+
+def test_a_module_that_hides_another_of_its_name_is_told(tmp_path: Path) -> None:
+    files = []
+    for folder, line in (("first", ""), ("second", "raise OSError")):
+        home = tmp_path / folder
+        home.mkdir()
+        (home / "gcm_probe_twin.py").write_text(f"{PARTS}\n{line}\n", "utf-8")
+        files.append(home / "app.fractal")
+        files[-1].write_text(
+            '<definition name="app"><content class="gcm_probe_twin.Memory"/></definition>', "utf-8"
+        )
+    (found,) = check_files([*files, files[0]])
+    twin = "gcm_probe_twin"
+    assert (found.code, found.location.file) == ("hidden-module", str(files[1]))
+    assert found.message == (
+        f"the module '{twin}' is {tmp_path}/second/{twin}.py here, "
+        f"but {tmp_path}/first/{twin}.py was imported before"
+    )
