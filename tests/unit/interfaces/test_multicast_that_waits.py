@@ -10,8 +10,7 @@ import pytest
 from gcm import Cardinality, Component, one_to_one, primitive, provides, requires
 from gcm.adl import Assembly
 from gcm.errors import MulticastError
-from gcm.interfaces.future import Future
-from gcm.interfaces.going_on import Elsewhere, hand_on_the_rest, make_each
+from gcm.interfaces.going_on import Elsewhere, Handed, hand_on_the_rest, make_each
 
 
 class Work(Protocol):
@@ -128,7 +127,7 @@ def elsewhere(made_there: list[Any]) -> Elsewhere:
 
 def test_nothing_is_handed_on_outside_a_multicast_or_after_its_last_call() -> None:
     there: list[Any] = []
-    handed: list[Future[Any]] = []
+    handed: list[Handed] = []
     hand_on_the_rest()
     make_each(iter([1]), handed, elsewhere(there), lambda _: hand_on_the_rest())
     assert (there, handed) == ([], [])
@@ -137,7 +136,7 @@ def test_nothing_is_handed_on_outside_a_multicast_or_after_its_last_call() -> No
 def test_what_is_handed_on_is_exactly_what_was_left() -> None:
     here: list[int] = []
     there: list[Any] = []
-    handed: list[Future[Any]] = []
+    handed: list[Handed] = []
 
     def call(item: int) -> None:
         here.append(item)
@@ -152,7 +151,7 @@ def test_what_is_handed_on_is_exactly_what_was_left() -> None:
 
 
 def test_an_exception_of_what_was_handed_on_comes_back() -> None:
-    handed: list[Future[Any]] = []
+    handed: list[Handed] = []
     make_each(iter([1, 13]), handed, elsewhere([]), lambda _: hand_on_the_rest())
     with pytest.raises(RuntimeError, match=r"no \[13\]"):
         handed[0].result(10)
