@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +17,7 @@ from runtime.engine.events import Begin, Event, Finish, Halt, Interrupt, Show, T
 from runtime.engine.listener import Listener, Silent
 from runtime.engine.outcome import Outcome
 from runtime.engine.outline import outline_of
-from runtime.engine.run_state import IllegalEvent, Patience, RunState, State
+from runtime.engine.run_state import NEVER_STARTED, IllegalEvent, Patience, RunState, State
 from runtime.engine.warm_start import WarmStart
 from runtime.errors import GridError
 from runtime.hosting.workers import Workers
@@ -72,7 +73,6 @@ class Machine:
         self._state = RunState(outline_of(plan), patience or Patience(), steered=steered, idle=idle)
         self._queue: SimpleQueue[Event | Callable[[], None]] = SimpleQueue()
         self._outcome: Outcome | None = None
-        self._fault: BaseException | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
@@ -160,8 +160,7 @@ class Machine:
         if not self._ended.wait(timeout):
             raise TimeoutError(f"the run was still {self.state} after {timeout:g} s")
         self._thread.join()
-        if self._outcome is None:
-            raise GridError("the engine failed", cause=repr(self._fault)) from self._fault
+        assert self._outcome is not None
         return self._outcome
 
     def stop(self) -> None:
@@ -184,36 +183,51 @@ class Machine:
     # --- the thread -------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        begun = time.monotonic()
-        try:
-            with self._local_launcher() as local, Reactor("engine") as reactor:
-                post = self._queue.put
-                with Executor(
-                    self.plan, local, reactor, self._listener, post,
-                    codes=self._codes, assembly=self._deployed, warm=self._warm,
-                ) as executor:  # fmt: skip
-                    self._executor = executor
-                    code = self._loop(executor)
-                    self._executor = None
-                    report = executor.report(self._state)
-            self._outcome = Outcome(
-                exit_code=code,
-                errors=tuple(self._state.errors),
-                ranks=report.ranks,
-                traffic=report.traffic,
-                exits=dict(self._state.codes),
-                started_after=report.started and report.started - begun,
-                seconds=time.monotonic() - begun,
-            )
-        except BaseException as fault:
-            self._fault = fault
-            _log.exception("the engine failed")
-        finally:
-            self._codes.end("the machine has ended")
+        with ExitStack() as last:  # whatever happens, nobody may wait for ever
+            last.callback(self._ended.set)
+            last.callback(self._workers.close)
             if self._deployed is not None:
-                self._deployed.over("the machine has ended")
-            self._workers.close()
-            self._ended.set()
+                last.callback(self._deployed.over, "the machine has ended")
+            last.callback(self._codes.end, "the machine has ended")
+            begun = time.monotonic()
+            try:
+                self._outcome = self._execute(begun)
+            except BaseException as error:  # this is the thread's end
+                _log.exception("the engine failed")
+                self._outcome = self._failed(error, begun)
+
+    def _execute(self, begun: float) -> Outcome:
+        with self._local_launcher() as local, Reactor("engine") as reactor:
+            post = self._queue.put
+            with Executor(
+                self.plan, local, reactor, self._listener, post,
+                codes=self._codes, assembly=self._deployed, warm=self._warm,
+            ) as executor:  # fmt: skip
+                self._executor = executor
+                code = self._loop(executor)
+                self._executor = None
+                report = executor.report(self._state)
+        return Outcome(
+            exit_code=code,
+            errors=tuple(self._state.errors),
+            ranks=report.ranks,
+            traffic=report.traffic,
+            exits=dict(self._state.codes),
+            started_after=report.started and report.started - begun,
+            seconds=time.monotonic() - begun,
+        )
+
+    def _failed(self, error: BaseException, begun: float) -> Outcome:
+        fault = GridError(
+            f"the engine failed: {type(error).__name__}: {error}",
+            cure="Everything was ended; the log has the traceback",
+        )
+        return Outcome(
+            exit_code=NEVER_STARTED,
+            errors=(*self._state.errors, str(fault)),
+            exits=dict(self._state.codes),
+            seconds=time.monotonic() - begun,
+        )
 
     def _local_launcher(self) -> LocalLauncher:
         return LocalLauncher() if self._warm is None else self._warm.launcher
