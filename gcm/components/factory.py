@@ -7,6 +7,7 @@ from typing import Any
 
 from gcm.components.composite import Composite
 from gcm.components.declarations import declared_type
+from gcm.components.making import GIVE_DEFAULTS, needed_arguments
 from gcm.components.model import NAME_RULE, Component, is_component_name
 from gcm.components.primitive import Primitive
 from gcm.components.wrapper import Wrapped, Wrapper
@@ -60,7 +61,7 @@ def primitive(
     >>> server = primitive(Server)    # doctest: +SKIP
     """
     made = new_component(
-        name or _name_of(content), type or _declared(content), controllers, content
+        name or _name_of(content).lower(), type or _declared(content), controllers, content
     )
     assert isinstance(made, Primitive)
     return made
@@ -114,7 +115,9 @@ def _made(name: str, content: Callable[[], Any]) -> Any:
         raise InstantiationError(
             f"the content {_name_of(content)} could not be made: {type(error).__name__}: {error}",
             component=name,
-            cure="Its own exception is the cause, above",
+            cure=f"It is made without arguments: {GIVE_DEFAULTS}"
+            if needed_arguments(content)
+            else "Its own exception is the cause, above",
         ) from error
 
 
@@ -128,4 +131,4 @@ def _declared(content: Callable[[], Any]) -> ComponentType:
 
 
 def _name_of(content: Callable[[], Any]) -> str:
-    return getattr(content, "__name__", content.__class__.__name__).lower()
+    return getattr(content, "__name__", content.__class__.__name__)

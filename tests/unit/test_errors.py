@@ -168,7 +168,8 @@ def made_of_what_cannot_be_made(_whole: Composite) -> None:
             bound_twice,
             IllegalBindingError,
             "cannot be bound to /whole/server.echo: it is bound to it already "
-            "[component /whole/client, interface 'next', state stopped]",
+            "[component /whole/client, interface 'next', state stopped]. "
+            "Mend this, or choose another server",
         ),
         (
             started_without_its_server,
@@ -186,12 +187,13 @@ def made_of_what_cannot_be_made(_whole: Composite) -> None:
         (
             added_to_itself,
             IllegalContentError,
-            "a composite cannot contain itself [component /whole, state stopped]",
+            "a composite cannot contain itself [component /whole, state stopped]. "
+            "Add another component, or give it another name",
         ),
         (
             made_of_what_cannot_be_made,
             InstantiationError,
-            "the content unmakeable could not be made: OSError: no disk [component broken]. "
+            "the content Unmakeable could not be made: OSError: no disk [component broken]. "
             "Its own exception is the cause, above",
         ),
     ],

@@ -6,7 +6,7 @@ import pytest
 
 from gcm import PRIMITIVE, Controller, InterfaceType, primitive, provides, requires
 from gcm.components.making import needed_arguments
-from gcm.errors import IllegalBindingError, IllegalTypeError
+from gcm.errors import IllegalBindingError, IllegalTypeError, InstantiationError
 
 
 class Store(Protocol):
@@ -68,3 +68,15 @@ def test_needed_arguments_are_those_without_a_default() -> None:
     assert needed_arguments(Memory) == []
     assert needed_arguments(type("Plain", (), {})) == []
     assert needed_arguments(type) == []
+
+
+def test_a_content_that_needs_arguments_is_told_so() -> None:
+    @provides("store", Store)
+    class Disk:
+        def __init__(self, path: str) -> None: ...
+        def put(self, value: int) -> None: ...
+
+    content: Any = Disk
+    with pytest.raises(InstantiationError, match="the content Disk could not be made") as caught:
+        primitive(content)
+    assert caught.value.cure.startswith("It is made without arguments: give its parameters")

@@ -166,7 +166,7 @@ def test_a_content_that_cannot_be_made_is_told_with_its_line_and_its_path() -> N
         test_a_content_that_cannot_be_made_is_told_with_its_line_and_its_path
     )[1]
     assert str(caught.value) == (
-        f"{__file__}:{line + 6}: the content broken could not be made: KeyError: 'key' "
+        f"{__file__}:{line + 6}: the content Broken could not be made: KeyError: 'key' "
         "[component /root/box/broken]. Its own exception is the cause, above"
     )
     assert isinstance(caught.value.__cause__, KeyError)

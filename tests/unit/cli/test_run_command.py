@@ -107,7 +107,7 @@ def test_a_constructor_that_fails_tells_where_it_is_used(gcm: Gcm, single: Singl
     assert code == 1
     assert "\nValueError: boom\n" in err
     assert (
-        f"{file}:1: the content main could not be made: ValueError: boom [component /single]" in err
+        f"{file}:1: the content Main could not be made: ValueError: boom [component /single]" in err
     )
 
 

@@ -117,7 +117,7 @@ def test_a_content_that_cannot_be_made_shows_its_own_exception() -> None:
     with pytest.raises(InstantiationError) as caught:
         primitive(Broken, "b", type=ComponentType())
     assert str(caught.value) == (
-        "the content broken could not be made: KeyError: 'key' [component b]. "
+        "the content Broken could not be made: KeyError: 'key' [component b]. "
         "Its own exception is the cause, above"
     )
     assert isinstance(caught.value.__cause__, KeyError)
