@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass
 
 from gcm.cli.output import counted
 from runtime.deployment import DeploymentPlan
-from runtime.engine.outcome import Outcome, RankReport, Traffic
+from runtime.engine.outcome import ComponentReport, Outcome, RankReport, Traffic
 
 MOST_CLUSTERS = 24
 """How many clusters are listed one by one; those that failed always are."""
+
+MOST_COMPONENTS = 24
+"""How many components are listed one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Summary:
     clusters: tuple[ClusterEnd, ...]
     traffic: tuple[Traffic, ...]
     errors: tuple[str, ...]
+    components: tuple[ComponentReport, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, ready for JSON."""
@@ -88,6 +92,7 @@ def summary_of(
         ),
         traffic=outcome.traffic,
         errors=outcome.errors,
+        components=outcome.components,
     )
 
 
@@ -95,6 +100,10 @@ def headline(summary: Summary) -> str:
     """Return the whole in one sentence."""
     ranks = sum(len(cluster.ranks) for cluster in summary.clusters)
     what = f"{counted(ranks, 'rank')} in {counted(len(summary.clusters), 'cluster')}"
+    if summary.components:
+        nodes = len({one.node for one in summary.components})
+        placed = f"{counted(len(summary.components), 'component')} on {counted(nodes, 'node')}"
+        what = f"{what}, {placed}" if ranks else placed
     if summary.startup is None:
         return f"{summary.name}: did not run; ended after {summary.seconds:.1f} s"
     times = f"{summary.seconds:.1f} s, of which {summary.startup:.1f} s to start"
@@ -109,10 +118,16 @@ def tables(summary: Summary) -> Iterator[Table]:
             tuple(_rows(summary.clusters)),
             frozenset({4, 5}),
         )
+    if summary.startup is not None and summary.components:
+        listed = summary.components[:MOST_COMPONENTS]
+        rows = [(one.path, one.node, one.host, str(one.pid)) for one in listed]
+        if left := len(summary.components) - len(listed):
+            rows.append((f"{left} more", "", "", ""))
+        yield Table(("component", "node", "runs on", "process"), tuple(rows), frozenset({3}))
     if summary.traffic:
-        rows = map(_traffic_row, _bounded(summary.traffic))
+        sent = map(_traffic_row, _bounded(summary.traffic))
         heading = ("route", "messages", "bytes sent", "bytes received")
-        yield Table(heading, tuple(rows), frozenset({1, 2, 3}))
+        yield Table(heading, tuple(sent), frozenset({1, 2, 3}))
 
 
 def as_text(summary: Summary) -> str:

@@ -15,6 +15,7 @@ from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.spreading import spread_components
 from runtime.deployment.steps import Step, StepKind
 from runtime.engine.events import AssemblyEnded, Event, NodeLost, StepFailed, StepUp
+from runtime.engine.outcome import ComponentReport
 from runtime.engine.place import Place
 from runtime.engine.told import words_of
 from runtime.errors import GridError
@@ -53,6 +54,7 @@ class DeployedAssembly:
         self._arguments = plan.deployment.assembly.arguments
         self._steered = steered
         self._nodes: dict[str, NodeProcess] = {}
+        self._facts: dict[str, NodeFacts] = {}
         self._where: Mapping[str, str] = {}
         self._operation = ""
         self._root: Component | None = None
@@ -112,6 +114,13 @@ class DeployedAssembly:
             self._why_over = why
             self._changed.notify_all()
 
+    def reports(self) -> tuple[ComponentReport, ...]:
+        """Return which components lived on nodes, and where that was."""
+        return tuple(
+            ComponentReport(path, node, self._facts[node].host, self._facts[node].pid)
+            for path, node in self._where.items()
+        )
+
     # --- for the program that holds the machine -------------------------------------------------
 
     def started(self, timeout: float | None = None) -> Component:
@@ -136,6 +145,7 @@ class DeployedAssembly:
             return
         self._host.routes.add(home, place.channel)
         self._nodes[name] = NodeProcess(home, place.channel, facts.address)
+        self._facts[name] = facts
         self._post(StepUp(f"node:{name}"))
 
     def _node_lost(self, name: str, words: str) -> None:

@@ -215,6 +215,7 @@ class Machine:
             exits=dict(self._state.codes),
             started_after=report.started and report.started - begun,
             seconds=time.monotonic() - begun,
+            components=self._deployed.reports() if self._deployed is not None else (),
         )
 
     def _failed(self, error: BaseException, begun: float) -> Outcome:

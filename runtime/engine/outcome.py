@@ -19,6 +19,16 @@ class RankReport:
 
 
 @dataclass(frozen=True, slots=True)
+class ComponentReport:
+    """One component of the assembly that lived on a node, and in which process that was."""
+
+    path: str
+    node: str
+    host: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """What went over one way of the machine."""
 
@@ -45,3 +55,4 @@ class Outcome:
     exits: Mapping[str, int] = field(default_factory=dict)
     started_after: float | None = None
     seconds: float = 0.0
+    components: tuple[ComponentReport, ...] = ()

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from rich.console import Console
 
 from runtime.cli.history import History
-from runtime.cli.summary import Summary, as_text, summary_of
+from runtime.cli.summary import Summary, as_text, headline, summary_of, tables
 from runtime.cli.summary_table import print_summary
 from runtime.deployment import DeploymentPlan
-from runtime.engine.outcome import Outcome, RankReport, Traffic
+from runtime.engine.outcome import ComponentReport, Outcome, RankReport, Traffic
 
 Plan = Callable[..., DeploymentPlan]
 MIXED = """<grid><site name="lyon"><cluster name="rhone"><ssh host="front"/>
@@ -145,3 +145,21 @@ def test_a_rank_that_fails_before_the_start_has_not_run(plan: Plan) -> None:
     history = History(plan())
     history.note("/grid/site0/cluster0/wrapper0", "failed", 1.0)
     assert history.seconds("0:0:0") is None
+
+
+def test_components_are_told_with_their_nodes() -> None:
+    placed = tuple(
+        ComponentReport(f"/app/w{n}", f"s/c/n{n % 2}", "host", 70 + n) for n in range(30)
+    )
+    summary = Summary("test", 0, 2.0, 1.0, (), (), (), placed)
+    assert headline(summary) == (
+        "test: exit code 0; 30 components on 2 nodes; 2.0 s, of which 1.0 s to start"
+    )
+    (table,) = tables(summary)
+    assert table.heading == ("component", "node", "runs on", "process")
+    assert table.rows[:2] == (
+        ("/app/w0", "s/c/n0", "host", "70"),
+        ("/app/w1", "s/c/n1", "host", "71"),
+    )
+    assert len(table.rows) == 25
+    assert table.rows[-1] == ("6 more", "", "", "")

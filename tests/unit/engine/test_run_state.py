@@ -414,8 +414,9 @@ def test_a_node_lost_before_the_start_is_a_failed_deployment() -> None:
 
 def test_a_steered_run_does_not_wait_for_its_assembly() -> None:
     machine = RunState(outline("0:0", has_assembly=True), PATIENCE, steered=True, idle=True)
-    for event in (Begin(), *map(events.StepUp, ("front-end:0:0", "ranks:0:0", "handshake:grid"))):
-        machine.handle(event, 0.0)
+    machine.handle(Begin(), 0.0)
+    for step in ("front-end:0:0", "ranks:0:0", "handshake:grid"):
+        machine.handle(events.StepUp(step), 0.0)
     assert machine.handle(events.Halt(), 1.0) == [Stop()]
 
 
