@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -162,12 +163,20 @@ class Executor:
             )
             for rank, facts in sorted(self._facts.items(), key=lambda one: _numbers(one[0]))
         )
-        traffic = tuple(
-            Traffic(f"launcher - {place.cluster.path}", channel.calls, channel.sent_bytes, received)
-            for place in self._places.values()
-            if (channel := place.channel) is not None and (received := channel.received_bytes)
-        )
-        return Report(ranks, traffic, self._started)
+        return Report(ranks, tuple(self._traffic()), self._started)
+
+    def _traffic(self) -> Iterator[Traffic]:
+        for place in self._places.values():
+            name, channel = place.cluster.path, place.channel
+            if channel is not None and channel.messages:
+                yield Traffic(
+                    f"launcher - {name}",
+                    channel.messages,
+                    channel.sent_bytes,
+                    channel.received_bytes,
+                )
+            if any(place.carried):
+                yield Traffic(f"{name} - its ranks", *place.carried)
 
     # --- effects ----------------------------------------------------------------------------------
 
@@ -311,6 +320,8 @@ class Executor:
             case "bound":
                 self._bound.add(cluster)
                 self._shake_hands()
+            case "carried":
+                place.carried = args
             case "rank_ready":
                 self._facts[args[0]] = args[1]
         event = event_of(cluster, request.target.operation, args)

@@ -52,6 +52,7 @@ class FrontEnd:
         self._components: Components | None = None
         self._answers: dict[str, Any] | None = None
         self._may_go = False
+        self._past: list[tuple[int, int, int]] = []
         self._launcher.when_closed(lambda _: self._over.set())
         self._ranks = self._new_life() if configuration.job is not None else None
         self._nodes = self._new_keeper() if configuration.nodes else None
@@ -68,12 +69,18 @@ class FrontEnd:
                 self._ranks.start()
             self._tell("up")
         self._over.wait()
+        self._tell_traffic()
         if self._nodes is not None:
             self._nodes.close()
         if self._ranks is not None:
             self._ranks.close()
         self._host.close()
         self._launcher.close()
+
+    def _tell_traffic(self) -> None:
+        """Tell what went between this process and the ranks, in all their lives."""
+        lives = [*self._past, *([] if self._ranks is None else [self._ranks.traffic])]
+        self._tell("carried", *(sum(numbers) for numbers in zip(*lives, strict=True)))
 
     # --- the launcher ---------------------------------------------------------------------------
 
@@ -181,6 +188,7 @@ class FrontEnd:
             ranks.start()
         elif ranks.is_over:
             ranks.shut()
+            self._past.append(ranks.traffic)
             self._may_go = False
             fresh = self._ranks = self._new_life()
             # Later, because the door of the life before has to be shut first.

@@ -105,10 +105,14 @@ class Gate:
         return all(guest.channel.is_closed for guest in self._guests.values())
 
     @property
-    def traffic(self) -> tuple[int, int]:
-        """Return the bytes that came from the ranks and went to them."""
-        came = sum(guest.channel.received_bytes for guest in self._guests.values())
-        return came, sum(guest.channel.sent_bytes for guest in self._guests.values())
+    def traffic(self) -> tuple[int, int, int]:
+        """Return the messages from and to the ranks, the bytes to them, and those from them."""
+        channels = [guest.channel for guest in self._guests.values()]
+        return (
+            sum(one.messages for one in channels),
+            sum(one.sent_bytes for one in channels),
+            sum(one.received_bytes for one in channels),
+        )
 
     def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
         self._watcher.rank_here(name)

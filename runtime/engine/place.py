@@ -63,6 +63,7 @@ class Place:
         self.is_up = False
         self.is_gone = False
         self.was_lost = False  # its front-end could not clean up
+        self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
         self.process: Process | None = None
         self.channel: Channel | None = None
 

@@ -63,6 +63,11 @@ class RanksLife:
         return dict(self._ready)
 
     @property
+    def traffic(self) -> tuple[int, int, int]:
+        """What went between the front-end and these ranks; see `Gate.traffic`."""
+        return (0, 0, 0) if self._gate is None else self._gate.traffic
+
+    @property
     def is_released(self) -> bool:
         """Whether the program runs."""
         return self._gate is not None and self._gate.released

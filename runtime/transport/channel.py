@@ -91,7 +91,7 @@ class Channel:
         self._wants_write = False
         self.peer = peer
         self.received_bytes = 0
-        self.calls = 0
+        self._received = 0
 
     # -- for those who call ----------------------------------------------------------------------
 
@@ -149,6 +149,11 @@ class Channel:
         """How many bytes have left."""
         return self._outbox.sent
 
+    @property
+    def messages(self) -> int:
+        """How many messages went over it in both directions: calls, notes, and their answers."""
+        return self._outbox.frames + self._received
+
     def when_closed(self, call: Callable[[ChannelClosed], None]) -> None:
         """Call once the connection has ended, from the reactor's thread; at once if it has."""
         with self._lock:
@@ -174,7 +179,6 @@ class Channel:
             if self._ended is None:
                 number = next(self._numbers)
                 self._waiting[number] = about, arrived
-                self.calls += 1
                 return number
         arrived(self._closed_error(about))
         return 0
@@ -256,6 +260,7 @@ class Channel:
             self._end(str(error))
 
     def _dispatch(self, frame: Frame) -> None:
+        self._received += 1
         if frame.kind in (CALL, NOTE):
             request = Request(frame, self, self._codec)
             onward = self._relay(request.target.component) if self._relay else None

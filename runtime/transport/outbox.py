@@ -30,6 +30,8 @@ class Outbox:
         self._begun = 0  # bytes ever put
         self._left = 0  # bytes ever given to the stream
         self._ended = False
+        self.frames = 0
+        """How many frames were ever put."""
 
     @property
     def size(self) -> int:
@@ -84,6 +86,7 @@ class Outbox:
         if self._ended:
             return False
         idle = not self._kept
+        self.frames += 1
         for part in parts:
             if len(part):
                 self._kept.append(memoryview(part))

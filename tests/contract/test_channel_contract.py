@@ -292,9 +292,12 @@ def test_what_was_sent_before_closing_still_arrives(ends: Ends, server: Server) 
     assert len(server.notes[0].args[0]) == 3_000_000
 
 
-def test_bytes_and_calls_are_counted(ends: Ends) -> None:
+def test_bytes_and_messages_are_counted(ends: Ends, server: Server) -> None:
     ends.ask("echo", b"x" * 100_000)
-    assert ends.left.calls == 1
+    assert (ends.left.messages, ends.right.messages) == (2, 2)
+    ends.left.note(Invocation("/it", "i", "news"))
+    assert server.noted.wait(LONG)
+    assert (ends.left.messages, ends.right.messages) == (3, 3)
     assert ends.left.sent_bytes > 100_000
     assert ends.left.received_bytes > 100_000
     assert ends.left.sent_bytes == ends.right.received_bytes
