@@ -12,8 +12,7 @@ from gcm.adl.findings import Findings
 from gcm.adl.interface_types import TypeReader
 from gcm.adl.model import Body, ComponentNode
 from gcm.adl.plan import InterceptorPlan, MembraneKind, NodeCardinality, VirtualNodePlan
-from gcm.components import declared_interfaces
-from gcm.components.making import GIVE_DEFAULTS, needed_arguments
+from gcm.components import GIVE_DEFAULTS, declared_interfaces, needed_arguments
 from gcm.documents import Location, Severity, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import ComponentType, InterfaceType, content_mismatches

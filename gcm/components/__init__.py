@@ -5,5 +5,12 @@ from gcm.components.declarations import (
     declared_interfaces,
     declared_type,
 )
+from gcm.components.making import GIVE_DEFAULTS, needed_arguments
 
-__all__ = ["declared_attributes", "declared_interfaces", "declared_type"]
+__all__ = [
+    "GIVE_DEFAULTS",
+    "declared_attributes",
+    "declared_interfaces",
+    "declared_type",
+    "needed_arguments",
+]
