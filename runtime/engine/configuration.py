@@ -27,7 +27,10 @@ class OtherVersion(GridError):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The native MPI job of a cluster: what every rank runs, and how they are started."""
+    """The native MPI job of a cluster: what every rank runs, and how they are started.
+
+    `options` are those of `mpiexec` as the plan has them, `hosts` what they say about other hosts.
+    """
 
     argv: tuple[str, ...]
     ranks: int

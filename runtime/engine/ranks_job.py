@@ -61,18 +61,28 @@ class RanksJob:
         root = launcher.ready().user == 0
         known = job.flavour != AUTO
         flavour = Flavour(job.flavour) if known else detect_flavour(launcher, job.mpiexec)
+        environment = {**self._session(flavour), **job.environment}
         described = MpiJob(
             argv=job.argv,
             ranks=job.ranks,
             mpiexec=job.mpiexec,
-            hosts=job.hosts,
-            options=job.options,
-            environment={**self._session(flavour), **job.environment},
+            options=(*self._handed_on(flavour), *job.options),
+            environment=environment,
             cwd=self._folder,
         )
         process = self._process = launcher.start(mpi_command(described, flavour, root=root), self)
         process.close_input()
         process.when_done(self._ended)
+
+    def _handed_on(self, flavour: Flavour) -> tuple[str, ...]:
+        """Return the options by which Open MPI hands the environment to other hosts.
+
+        The plan has them only where it knew the flavour, and knew nothing of where the package is.
+        """
+        if flavour is not Flavour.OPEN_MPI or not self._job.hosts:
+            return ()
+        names = [name for name in self._job.environment if name not in self._job.options]
+        return tuple(word for name in names for word in ("-x", name))
 
     def _session(self, flavour: Flavour) -> dict[str, str]:
         """Let Open MPI keep its files where they are removed even if it is killed."""

