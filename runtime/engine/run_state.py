@@ -31,6 +31,7 @@ from runtime.engine.events import (
     Tick,
 )
 from runtime.engine.outline import Outline
+from runtime.engine.progress import Progress
 
 INTERRUPTED, NEVER_STARTED, LOST = 130, 3, 1
 
@@ -82,10 +83,7 @@ class RunState:
     """The exit code of every rank that has ended."""
     _first_code: int = 0
     _blamed: str = ""
-    _started: set[str] = field(default_factory=set)
-    _up: set[str] = field(default_factory=set)
-    _here: set[str] = field(default_factory=set)
-    _ready: set[str] = field(default_factory=set)
+    _progress: Progress = field(init=False)
     _jobs: set[str] = field(default_factory=set)
     _assembly_runs: bool = False
     _open: set[str] = field(default_factory=set)
@@ -95,6 +93,10 @@ class RunState:
     _stopping: bool = False
     _halted: bool = False
     _now: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        self._progress = Progress(self.outline)
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Return what an event leads to; raises IllegalEvent, and then nothing has changed."""
@@ -106,21 +108,8 @@ class RunState:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Return what has been started but is not up yet: ranks by name, else steps.
-
-        When some ranks never reported, the others wait for them: only those are named.
-        """
-        steps = [one for one in self.outline.steps if one in self._started - self._up]
-        ranks = [
-            rank
-            for cluster, names in self.outline.ranks.items()
-            if f"ranks:{cluster}" in steps
-            for rank in names
-            if rank not in self._ready
-        ]
-        ranks = [rank for rank in ranks if rank not in self._here] or ranks
-        others = [one for one in steps if not one.startswith(("ranks:", "handshake:"))]
-        return tuple(f"rank {rank}" for rank in ranks) + tuple(others)
+        """Return what has been started but is not up yet; see `Progress.missing`."""
+        return self._progress.missing
 
     # --- up to the start of the application ---------------------------------------------------
 
@@ -131,10 +120,7 @@ class RunState:
 
     def _start_what_can(self) -> Iterable[Effect]:
         """Start every step whose dependencies are up."""
-        for name, needs in self.outline.steps.items():
-            if name in self._started or not needs <= self._up:
-                continue
-            self._started.add(name)
+        for name in self._progress.next_steps():
             if name == self.outline.start:
                 yield from self._go()
                 continue
@@ -142,13 +128,13 @@ class RunState:
                 self._open.add(self.outline.places[name])
             yield Show(self.outline.paths[name], "starting", name.partition(":")[0])
             yield Start(name)
-        if self.state is State.STARTING and self.outline.all_ranks_steps <= self._started:
+        if self.state is State.STARTING and self._progress.have_all_ranks_begun:
             self.state = State.HANDSHAKING
 
     def _go(self) -> Iterable[Effect]:
         self.state = State.RUNNING
         self.deadline = None
-        self._up.add(self.outline.start)
+        self._progress.step_up(self.outline.start)
         self._jobs = set() if self.idle else set(self.outline.ranks)
         self._assembly_runs = self.outline.has_assembly and not self.steered
         yield Go()
@@ -157,7 +143,7 @@ class RunState:
         yield from self._end_if_all_ended()
 
     def _step_up(self, event: StepUp) -> Iterable[Effect]:
-        self._up.add(event.step)
+        self._progress.step_up(event.step)
         yield Show(self.outline.paths[event.step], "up", event.step.partition(":")[0])
         yield from self._start_what_can()
 
@@ -166,11 +152,11 @@ class RunState:
         yield from self._fail(event.why, NEVER_STARTED)
 
     def _rank_here(self, event: RankHere) -> Iterable[Effect]:
-        self._here.add(event.rank)
+        self._progress.rank_here(event.rank)
         return ()
 
     def _rank_ready(self, event: RankReady) -> Iterable[Effect]:
-        self._ready.add(event.rank)
+        self._progress.rank_ready(event.rank)
         yield Show(self.outline.rank_paths[event.rank], "ready")
 
     def _too_early(self, event: RankEnded | JobEnded) -> Iterable[Effect]:
@@ -185,9 +171,8 @@ class RunState:
     def _late_start(self, _: Tick) -> Iterable[Effect]:
         if self.deadline is not None and self._now >= self.deadline:
             waited = f"{self.patience.start:g} s"
-            missing = ", ".join(self.missing[:8]) or "the handshake"
-            more = f" and {len(self.missing) - 8} more" if len(self.missing) > 8 else ""
-            what = f"not everything was up within {waited}; still missing: {missing}{more}"
+            missing = self._progress.missing_in_words()
+            what = f"not everything was up within {waited}; still missing: {missing}"
             cure = "Look at the output above, or allow more time with --timeout"
             yield from self._fail(f"{what}. {cure}", NEVER_STARTED)
 
