@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -311,6 +312,33 @@ def test_a_killed_launcher_takes_the_far_end_along_within_five_seconds(
         run.process.kill()
         run.process.communicate()
         assert bench.wait_until_gone(5.0) == []
+        assert had.left() == []
+
+
+def test_an_interrupted_run_leaves_nothing_at_the_far_end(bench: Bench, far: FarEnd) -> None:
+    with bench.running(WAITS, grid=far.grid()) as run:
+        had = bench.belongings()
+        run.process.send_signal(signal.SIGINT)
+        _, errors = run.process.communicate(timeout=BOUND)
+        assert run.process.returncode == 130, errors
+        assert bench.wait_until_gone() == []
+        assert had.left() == []
+
+
+def test_a_front_end_that_is_killed_at_the_far_end_is_told_with_its_place(
+    bench: Bench, far: FarEnd
+) -> None:
+    with bench.running(WAITS, grid=far.grid()) as run:
+        had = bench.belongings()
+        (front_end,) = (
+            pid for pid, line in bench.processes().items() if "runtime.frontend --cluster" in line
+        )
+        os.kill(front_end, signal.SIGKILL)
+        _, errors = run.process.communicate(timeout=BOUND)
+        assert run.process.returncode == 1
+        assert errors.startswith("far/bad: the front-end has gone. Everything else was ended")
+        assert "killed by SIGKILL" in errors
+        assert bench.wait_until_gone() == []
         assert had.left() == []
 
 
