@@ -7,6 +7,7 @@ from gcm.adl.loading import check_files, plan_document
 from gcm.adl.opening import load
 from gcm.adl.picture import scene_of, scene_of_plan
 from gcm.adl.plan import AssemblyPlan, ComponentPlan
+from gcm.adl.runnable import has_run, result_of, run_operation
 
 __all__ = [
     "Assembly",
@@ -16,8 +17,11 @@ __all__ = [
     "check_files",
     "describe",
     "export",
+    "has_run",
     "load",
     "plan_document",
+    "result_of",
+    "run_operation",
     "scene_of",
     "scene_of_plan",
 ]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from gcm.adl import AssemblyPlan, assemble
+from gcm.adl.runnable import RUN, result_of, run_operation
 from gcm.cli.load import Settings, load_plan
 from gcm.cli.output import write_findings
-from gcm.cli.runnable import RUN, result_of, run_operation
 from gcm.components.model import Component
 from gcm.documents import Diagnostics
 from gcm.tracebacks import told_to_user

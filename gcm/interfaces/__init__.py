@@ -4,7 +4,7 @@ from gcm.interfaces.annotations import describe
 from gcm.interfaces.compatibility import content_mismatches, mismatches
 from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.hints import split_annotated
-from gcm.interfaces.signature import SignatureError, signature_of
+from gcm.interfaces.signature import Operation, SignatureError, signature_of
 from gcm.interfaces.types import Cardinality, ComponentType, Contingency, InterfaceType, Role
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "ComponentType",
     "Contingency",
     "InterfaceType",
+    "Operation",
     "Role",
     "SignatureError",
     "content_mismatches",

@@ -56,8 +56,7 @@ def _virtual_nodes(roots: Sequence[str], is_told: bool) -> VirtualNodes:
         file: str, arguments: Mapping[str, str], diagnostics: Diagnostics
     ) -> Iterable[str] | None:
         # Loaded only for descriptors with an assembly: the others shall start without the wait.
-        from gcm.adl import plan_document
-        from gcm.cli.runnable import has_run, run_operation
+        from gcm.adl import has_run, plan_document, run_operation
 
         found = diagnostics if is_told else Diagnostics()
         plan = plan_document(

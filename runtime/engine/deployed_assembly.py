@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcm.adl import assemble, plan_document
-from gcm.cli.runnable import RUN, has_run, result_of, run_operation
+from gcm.adl.runnable import RUN, has_run, result_of, run_operation
 from gcm.documents import Diagnostics
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.spreading import spread_components

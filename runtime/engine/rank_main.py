@@ -49,11 +49,10 @@ def _facts(kind: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename, "cwd": os.getcwd()}
     if kind == "executable":
         return {**facts, "rank": rank_of_environment(), "size": None, "mpi": "", "segments": []}
-    from mpi4py import MPI
+    from runtime.mpi.native import native_world
 
-    world = MPI.COMM_WORLD
-    library = MPI.Get_library_version().splitlines()[0].strip("\0 ")
-    facts |= {"rank": world.Get_rank(), "size": world.Get_size(), "mpi": library}
+    world = native_world()
+    facts |= {"rank": world.rank, "size": world.size, "mpi": world.library}
     return {**facts, "segments": mapped_segments()}
 
 

@@ -37,7 +37,7 @@ class Work(Protocol):
 
 @provides("work", Work)
 class Worker:
-    def __init__(self) -> None:
+    def on_start(self) -> None:
         tell_where("a worker")
 
     def count_primes(self, ranges: range) -> int:
@@ -51,7 +51,7 @@ class Farmer:
     limit: Annotated[int, attribute()]
     workers: Annotated[Search, requires(cardinality=Cardinality.MULTICAST)]
 
-    def __init__(self) -> None:
+    def on_start(self) -> None:
         tell_where("the farmer")
 
     def run(self) -> str:

@@ -7,8 +7,7 @@ from inspect import Parameter
 
 from gcm.adl.plan import ComponentPlan
 from gcm.documents import Diagnostics, did_you_mean
-from gcm.interfaces.signature import Operation, signature_of
-from gcm.interfaces.types import InterfaceType, Role
+from gcm.interfaces import InterfaceType, Operation, Role, signature_of
 
 RUN = "run"
 HIGHEST_EXIT_CODE = 255
