@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from runtime.cli.exit_codes import FAILED, FAULTS, INTERRUPTED, READER_LEFT, WRONG_USAGE
 from runtime.cli.options import Options, read_options
+from runtime.cli.search_path import path_beside_python
 from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
+
+if TYPE_CHECKING:
+    from runtime.engine.warm_start import WarmStart
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fill_gaps()
     options = read_options(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _dispatch(options)
+        with _getting_ready(options) as warm:
+            return _dispatch(options, warm)
     except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
         forget_output()
         return READER_LEFT
@@ -31,7 +39,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _dispatch(options: Options) -> int:
+@contextlib.contextmanager
+def _getting_ready(options: Options) -> Iterator[WarmStart | None]:
+    """Let front-ends get ready while the descriptor is read, if there will be any."""
+    if options.show_variables or options.dry_run or options.export_adl:
+        yield None
+        return
+    from runtime.engine.warm_start import WarmStart
+
+    path = os.environ.get("PATH", "")
+    os.environ["PATH"] = path_beside_python(sys.prefix, sys.base_prefix, path)
+    with WarmStart() as warm:
+        yield warm
+
+
+def _dispatch(options: Options, warm: WarmStart | None) -> int:
     # What is heavy is imported when it is used, so that `gcm-deploy --help` need not load it.
     from runtime.cli.load import UsageError, load_deployment
 
@@ -57,6 +79,8 @@ def _dispatch(options: Options) -> int:
         from runtime.cli.show import export_machine
 
         return export_machine(plan, options.export_adl)
+    if warm is not None and all(cluster.hops for cluster in plan.deployment.clusters()):
+        warm.dismiss()
     from runtime.cli.run import run_plan
 
-    return run_plan(plan, options)
+    return run_plan(plan, options, warm)

@@ -22,12 +22,12 @@ from runtime.cli.tree import Tree
 from runtime.cli.watch import Ending, LogLines, Watch
 from runtime.deployment import DeploymentPlan
 from runtime.engine.launch import Interrupts, Outcome, Patience, deploy
+from runtime.engine.warm_start import WarmStart
 
 
-def run_plan(plan: DeploymentPlan, options: Options) -> int:
+def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = None) -> int:
     """Execute a plan to its end; return the exit code. Raises `OutputFailed`."""
     files = RankFiles(Path(options.output_dir)) if options.output_dir else None
-    os.environ["PATH"] = path_beside_python(sys.prefix, sys.base_prefix, os.environ.get("PATH", ""))
     interrupts = Interrupts()
     failures: list[Exception] = []
 
@@ -46,6 +46,7 @@ def run_plan(plan: DeploymentPlan, options: Options) -> int:
                 Watch(printer.put, history, time.monotonic),
                 interrupts=interrupts,
                 patience=Patience(start=options.timeout),
+                warm=warm,
             )
     finally:
         printer.close()
@@ -67,18 +68,6 @@ def _why(failure: Exception) -> str:
     if isinstance(failure, OSError):
         return f"the output could not be written: {failure.strerror}"
     return str(failure)
-
-
-def path_beside_python(prefix: str, base: str, path: str) -> str:
-    """Return the search path as activating the virtual environment of a Python would make it.
-
-    A command that is called by its full path shall find the `mpiexec` that was installed with it.
-    Without a virtual environment the path is already what the user wants.
-    """
-    own = os.path.join(prefix, "bin")
-    if prefix == base or own in path.split(os.pathsep):
-        return path
-    return os.pathsep.join(filter(None, [own, path]))
 
 
 def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> Screen:

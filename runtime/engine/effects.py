@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -85,9 +85,7 @@ class Executor:
         self._post = post
         self._crew = Crew()
         self._output = Output(listener, post)
-        self._openings = Openings(
-            plan, secrets.token_bytes(SECRET_BYTES), local, warm, self._crew, post
-        )
+        self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {

@@ -18,6 +18,7 @@ from runtime.engine.hierarchy import part_path
 from runtime.engine.ranks_life import RanksLife
 from runtime.errors import GridError
 from runtime.hosting.references import ReferenceCodec
+from runtime.launchers.forked_guard import ForkedGuard
 from runtime.transport.channel import Channel, Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
@@ -34,8 +35,15 @@ GRACE = 2.0  # seconds between the polite and the final end of the ranks
 class FrontEnd:
     """What one front-end process does until it is told to end or loses its launcher."""
 
-    def __init__(self, configuration: Configuration, reactor: Reactor, stream: Stream) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        reactor: Reactor,
+        stream: Stream,
+        guard: ForkedGuard | None = None,
+    ) -> None:
         self._configuration = configuration
+        self._guard = guard  # for the first life of the ranks
         self._reactor = reactor
         self._stopping = False
         self._over = threading.Event()
@@ -178,8 +186,14 @@ class FrontEnd:
     # --- the ranks --------------------------------------------------------------------------------
 
     def _new_life(self) -> RanksLife:
+        guard, self._guard = self._guard, None
         return RanksLife(
-            self._configuration, self._reactor, self._tell, self._outward, self._end_if_all_ended
+            self._configuration,
+            self._reactor,
+            self._tell,
+            self._outward,
+            self._end_if_all_ended,
+            guard=guard,
         )
 
     def _start_ranks(self, ranks: RanksLife) -> None:
@@ -261,8 +275,9 @@ def _dial(configuration: Configuration) -> None:
 
 
 def _serve(configuration: Configuration, stream: Stream, received: bytes = b"") -> None:
+    guard = ForkedGuard() if configuration.job is not None else None  # before there are threads
     with Reactor(f"front-end {configuration.cluster}") as reactor:
-        front_end = FrontEnd(configuration, reactor, stream)
+        front_end = FrontEnd(configuration, reactor, stream, guard)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, front_end.end)
         front_end.run(received)

@@ -17,7 +17,9 @@ from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import FileMove
 from runtime.engine.configuration import as_first_input
 from runtime.engine.control import CONTROL, FRONT_END
+from runtime.engine.head_count import segments_below
 from runtime.engine.rank_link import COUPLING
+from runtime.engine.segments import remove_segments
 from runtime.engine.supply import PYTHON, supply
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import Stream as Output
@@ -108,9 +110,15 @@ class Place:
 
     def kill(self) -> None:
         """End the front-end and everything below it, at once."""
-        if self.process is not None:
-            with suppress(LaunchError):
-                self.process.kill()
+        process = self.process
+        if process is None or process.exit is not None:
+            return
+        # Ranks that still start their MPI have told nobody yet what they would leave behind.
+        here = process.pid is not None and not self.cluster.hops
+        left = segments_below(process.pid or 0) if here else set()
+        with suppress(LaunchError):
+            process.kill()
+        remove_segments(left)
 
     def close(self) -> None:
         """Let go of the cluster."""

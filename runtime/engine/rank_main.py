@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from runtime.engine.rank_keeper import keep_connection
 from runtime.engine.rank_options import RankOptions
 from runtime.engine.segments import mapped_segments
 from runtime.launchers.ranks import rank_of_environment, tag_output
@@ -23,8 +22,7 @@ SIGTERM, SIGKILL = 15, 9
 def main(words: list[str]) -> int:
     """Run as a rank; return its exit code."""
     rank = rank_of_environment()
-    keep_connection()
-    tag_output(rank)
+    tag_output(rank, keep_connection=True)
     options = RankOptions(words)
     from runtime.engine.rank_link import RankLink, remember
 

@@ -11,6 +11,7 @@ from runtime.engine.configuration import Job
 from runtime.engine.head_count import living_ranks
 from runtime.launchers.base import Reach, Stream
 from runtime.launchers.errors import CommandNotFound, LaunchError, MissingMpiexec
+from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.guarded import GuardedProcess
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import Flavour, MpiJob, detect_flavour, mpi_command
@@ -28,7 +29,10 @@ Said = tuple[int | None, str, str]
 
 
 class RanksJob:
-    """One `mpiexec`. `say` gets lines in order, `done` the exit code and why it is not 0."""
+    """One `mpiexec`. `say` gets lines in order, `done` the exit code and why it is not 0.
+
+    It runs under `guard` if there is one, else under a guard that is started with it.
+    """
 
     def __init__(
         self,
@@ -36,12 +40,14 @@ class RanksJob:
         folder: str,
         say: Callable[[list[Said]], None],
         done: Callable[[int, str], None],
+        guard: ForkedGuard | None = None,
     ) -> None:
         self._job = job
         self._room = job.argv[job.argv.index("--room") + 1]
         self._folder = folder
         self._say = say
         self._done = done
+        self._guard = guard
         self._launcher: LocalLauncher | None = None
         self._process: GuardedProcess | None = None
         self._lines = RankLines(self._heard)
@@ -57,7 +63,7 @@ class RanksJob:
     def start(self) -> None:
         """Start the ranks; raises LaunchError, such as MissingMpiexec."""
         job = self._job
-        launcher = self._launcher = LocalLauncher(patience=60.0)
+        launcher = self._launcher = LocalLauncher(patience=60.0, guard=self._guard)
         root = launcher.ready().user == 0
         known = job.flavour != AUTO
         flavour = Flavour(job.flavour) if known else detect_flavour(launcher, job.mpiexec)

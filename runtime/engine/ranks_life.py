@@ -14,6 +14,7 @@ from runtime.engine.room import write_key
 from runtime.engine.segments import remove_segments
 from runtime.errors import GridError
 from runtime.launchers.errors import WrongMpiexec
+from runtime.launchers.forked_guard import ForkedGuard
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
@@ -38,6 +39,8 @@ class RanksLife:
         tell: Callable[..., None],
         relay: Relay,
         over: Callable[[], None],
+        *,
+        guard: ForkedGuard | None = None,
     ) -> None:
         assert told.job is not None
         self._told = told
@@ -50,7 +53,7 @@ class RanksLife:
         self._facts: list[Facts] = []
         self._here: set[str] = set()
         self._ended: set[str] = set()
-        self._job = RanksJob(told.job, told.folder, self._said, self._job_ended)
+        self._job = RanksJob(told.job, told.folder, self._said, self._job_ended, guard)
         self._gate: Gate | None = None
         self._last: tuple[int, str] | None = None
         self._stopping = False

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 FOLDER = "/dev/shm/"
 
 
-def mapped_segments() -> list[str]:
-    """Return the files of shared memory that this process has mapped; none where no /proc is."""
+def mapped_segments(process: int | str = "self") -> list[str]:
+    """Return the files of shared memory that a process has mapped; none where no /proc is."""
     try:
-        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+        with open(f"/proc/{process}/maps", encoding="utf-8", errors="surrogateescape") as file:
             found = {line[line.index(FOLDER) :].rstrip("\n") for line in file if FOLDER in line}
     except OSError:
         return []

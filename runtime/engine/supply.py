@@ -19,7 +19,6 @@ from runtime.deployment.model import DeployedCluster
 from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
-from runtime.engine import package
 from runtime.engine.configuration import Configuration, Job, NodeJob
 from runtime.engine.folders import make_path
 from runtime.engine.hierarchy import node_path
@@ -102,6 +101,8 @@ def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: st
         return HOME
     if not cluster.hops and python == sys.executable:
         return ""
+    from runtime.engine import package  # only who goes elsewhere waits for its imports
+
     if package.has_package(launcher, python):
         return ""
     return package.bring(launcher, room)

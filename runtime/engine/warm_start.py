@@ -37,6 +37,12 @@ class WarmStart:
         process.write(first_input)
         return process
 
+    def dismiss(self) -> None:
+        """Let the process go if nobody took it; the launcher stays."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.close_input()
+
     def close(self) -> None:
         """End everything; twice is once."""
         self.launcher.close()

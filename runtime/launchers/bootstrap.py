@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import sys
 from functools import cache
-from importlib import resources
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from importlib.abc import ResourceLoader
 
 PARTS = ("wire", "family", "spawning", "guard")
 
@@ -15,6 +18,10 @@ _LOADER = (
     'import os,sys;exec("b=bytes()"+chr(10)+"while len(b)<{size}:'
     'b+=os.read(0,{size}-len(b))or sys.exit(71)");exec(b)'
 )
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_HOME = os.path.dirname(os.path.dirname(_FOLDER))
+_LOCAL = "import sys;sys.path.insert(0,{home!r});from runtime.launchers import guard;guard.main()"
 
 
 @cache
@@ -34,7 +41,10 @@ def source() -> bytes:
 @cache
 def read_source(part: str) -> str:
     """Return the text of a module of this package, also when the package is inside an archive."""
-    return resources.files(__package__).joinpath(f"{part}.py").read_text(encoding="utf-8")
+    path = os.path.join(_FOLDER, f"{part}.py")
+    # What loaded this module can read its neighbours, and needs no import as `importlib.resources`.
+    assert __spec__ is not None
+    return cast("ResourceLoader", __spec__.loader).get_data(path).decode()
 
 
 def loader() -> str:
@@ -44,9 +54,23 @@ def loader() -> str:
 
 def new_marker() -> tuple[str, str]:
     """Return two halves of a word nobody else says; the guard says it whole before its messages."""
-    return f"gcm-{secrets.token_hex(8)}", secrets.token_hex(8)
+    return f"gcm-{os.urandom(8).hex()}", os.urandom(8).hex()
 
 
-def local_argv(marker: tuple[str, str], python: str | None = None) -> list[str]:
-    """Return the command that starts a guard on this machine."""
-    return [python or sys.executable, "-I", "-S", "-c", loader(), "gcm-guard", *marker]
+def is_in_folder() -> bool:
+    """Tell whether this package is in a folder, from which a Python of this machine can run it."""
+    return os.path.isfile(os.path.join(_FOLDER, "guard.py"))
+
+
+def local_argv(marker: tuple[str, str]) -> list[str]:
+    """Return the command that starts a guard on this machine.
+
+    It needs no source if the package is in a folder: what is compiled already starts faster.
+    """
+    program = _LOCAL.format(home=_HOME) if is_in_folder() else loader()
+    return [sys.executable, "-I", "-S", "-B", "-c", program, "gcm-guard", *marker]
+
+
+def local_input() -> bytes:
+    """Return what a guard on this machine has to be sent before anything else."""
+    return b"" if is_in_folder() else source()

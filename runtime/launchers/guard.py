@@ -336,13 +336,18 @@ def catch_signals() -> int:
 
 
 def main() -> None:
-    """Take over the pipe on stdin and stdout."""
+    """Be a guard that says the marker whose two halves are its last arguments."""
     first, second = sys.argv[-2:]
+    serve(first + second)
+
+
+def serve(marker: str) -> None:
+    """Take over the pipe on stdin and stdout until it closes and everything has ended."""
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # a stray print must not look like a message
-    os.write(sink, f"\n{first}{second}\n".encode())
+    os.write(sink, f"\n{marker}\n".encode())
     family.adopt_orphans()
     Guard(source, sink).run()
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 
 from runtime.launchers import bootstrap, wire
 from runtime.launchers.errors import LauncherClosed
+from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.guard import GRACE
 from runtime.launchers.guarded import shielded
 from runtime.launchers.lines import Tail
@@ -27,28 +28,24 @@ LAST_PATIENCE = 2 * GRACE + 4  # seconds for a guard to end everything, remove f
 class LocalLauncher(GuardSession):
     """Start processes on this machine.
 
-    One guard process and one thread serve all commands. Use it as a context manager:
+    One guard process and one thread serve all commands. `guard` is one that is there already; it
+    is this launcher's from now on. Use it as a context manager:
 
         with LocalLauncher() as launcher:
             process = launcher.start(Command(("hostname",)), Lines(print))
             process.wait()
     """
 
-    def __init__(self, place: str = "local", *, patience: float = 30.0) -> None:
+    def __init__(
+        self, place: str = "local", *, patience: float = 30.0, guard: ForkedGuard | None = None
+    ) -> None:
         super().__init__(place, patience)
-        marker = bootstrap.new_marker()
-        self._guard = subprocess.Popen(
-            bootstrap.local_argv(marker),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
+        marker = bootstrap.new_marker() if guard is None else guard.marker
+        self._guard = _start_guard(marker) if guard is None else guard
         self._unmarked: bytes | None = b""
         self._marker = "".join(marker).encode()
         self._complaints = Tail()
-        self._outgoing: deque[bytes] = deque([bootstrap.source()])
+        self._outgoing: deque[bytes] = deque([bootstrap.local_input()] if guard is None else ())
         self._closing = False
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._selector = selectors.DefaultSelector()
@@ -182,3 +179,14 @@ class LocalLauncher(GuardSession):
             if process.pid is not None:
                 with suppress(OSError):
                     os.killpg(process.pid, signal.SIGKILL)
+
+
+def _start_guard(marker: tuple[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        bootstrap.local_argv(marker),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        start_new_session=True,
+    )

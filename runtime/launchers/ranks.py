@@ -39,11 +39,15 @@ def rank_of_environment() -> int:
     return 0
 
 
-def tag_output(rank: int) -> None:
+def tag_output(rank: int, *, keep_connection: bool = False) -> None:
     """From now on what this process writes leaves as records of this rank.
 
     Returns in a child of the process that called it. To be called first of all: before threads,
     before MPI, before anything large is imported.
+
+    With `keep_connection` the process that `mpiexec` knows also holds its connection open until it
+    ends itself. MPICH needs that: when it sees the connection of a rank that died close before it
+    learns how, it kills what is left of it, and every crash would look like a SIGKILL.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -54,33 +58,41 @@ def tag_output(rank: int) -> None:
         _stay_behind({*streams, life[0]}, lambda: carry(rank, streams, life[0]))
     child = os.fork()
     if child != 0:
-        _stay_behind({life[1]}, lambda: await_end(child, carrier, life[1]))
+        for descriptor in (*outputs, *errors, life[0]):
+            os.close(descriptor)
+        kept = None if keep_connection else {life[1]}
+        _stay_behind(kept, lambda: await_end(child, carrier, life[1]))
     os.dup2(outputs[1], 1)
     os.dup2(errors[1], 2)
     for descriptor in (*outputs, *errors, *life):
         os.close(descriptor)
 
 
-def _stay_behind(kept: set[int], work: Callable[[], int]) -> NoReturn:
-    """Do the work of a helper, which keeps only stderr and what is named, and end with its code.
+def _stay_behind(kept: set[int] | None, work: Callable[[], int]) -> NoReturn:
+    """Do the work of a helper and end with its code; it keeps only stderr and what is named.
 
-    A copy of the rank's connection to `mpiexec`, held open here, would hide that the rank ended.
-    Signals for the rank's group are left to the rank.
+    A copy of the rank's connection to `mpiexec`, held open here, would hide that the rank ended,
+    unless that is wanted: None keeps all. Signals for the rank's group are left to the rank.
     """
     code = 1
     try:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        first = 3
-        for descriptor in (*sorted(kept), os.sysconf("SC_OPEN_MAX")):
-            os.closerange(first, descriptor)
-            first = descriptor + 1
+        if kept is not None:
+            _close_all_but(kept)
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 0)
         os.dup2(nothing, 1)
         code = work()
     finally:
         os._exit(code)
+
+
+def _close_all_but(kept: set[int]) -> None:
+    first = 3
+    for descriptor in (*sorted(kept), os.sysconf("SC_OPEN_MAX")):
+        os.closerange(first, descriptor)
+        first = descriptor + 1
 
 
 def await_end(child: int, carrier: int, life: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from runtime.launchers import staging, wire
+from runtime.launchers import wire
 from runtime.launchers.base import Command, Facts, Sink, Stream
 from runtime.launchers.errors import (
     CommandNotFound,
@@ -181,10 +181,14 @@ class GuardSession:
 
     def stage(self, files: Mapping[str, Path | bytes], folder: str) -> None:
         """Bring files and folders to `folder` under the given names."""
+        from runtime.launchers import staging  # only who brings files waits for its imports
+
         staging.stage(self, self.ready().python, files, folder)
 
     def fetch(self, paths: Sequence[str], folder: str, target: Path) -> None:
         """Bring `paths` below `folder` home to `target`."""
+        from runtime.launchers import staging
+
         staging.fetch(self, self.ready().python, paths, folder, target)
 
     def close(self) -> None:

@@ -8,9 +8,8 @@ listener by who does not know the secret. No byte is interpreted as a frame befo
 
 from __future__ import annotations
 
-import hmac
-
 from runtime.transport.errors import AuthenticationFailed
+from runtime.transport.keyed_hash import is_same, keyed_hash
 
 MAGIC = b"gcm-ch01"
 NONCE = 32
@@ -38,7 +37,7 @@ class Credentials:
     def prove(self, role: bytes, *parts: bytes) -> bytes:
         """Return the proof of the secret over `parts`."""
         message = b"".join(len(part).to_bytes(4, "big") + part for part in (role, *parts))
-        return hmac.digest(self._secret, message, "sha256")
+        return keyed_hash(self._secret, message)
 
 
 class Greeting:
@@ -98,7 +97,7 @@ class Greeting:
         return taken
 
     def _check(self, expected: bytes, proof: bytes) -> None:
-        if not hmac.compare_digest(expected, proof):
+        if not is_same(expected, proof):
             raise AuthenticationFailed("the other end does not know the secret", cure=_CURE)
 
     def _finish(self, name: bytes) -> None:

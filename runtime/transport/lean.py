@@ -5,8 +5,8 @@ It stands alone beside the program that it serves: no thread, no component model
 
 from __future__ import annotations
 
+import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
 import os
-import socket
 import time
 
 from runtime.transport.credentials import NONCE, Credentials, Dialler
@@ -36,30 +36,30 @@ _PIECE = 4096
 _MOST_VIEWS = 512  # within what one system call takes
 
 
-def socket_for(address: str) -> tuple[socket.socket, Any]:
+def socket_for(address: str) -> tuple[_socket.socket, Any]:
     """Return an unconnected socket for `host:port` or `unix:path`, and what to connect it to.
 
     Raises:
         Unreachable: the address is neither, or the name of its host is not known.
     """
     if address.startswith(UNIX):
-        return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), address[len(UNIX) :]
+        return _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM), address[len(UNIX) :]
     host, _, port = address.rpartition(":")
     if not port.isdecimal():
         raise Unreachable("this is no address", place=address, cure="Write host:port, or unix:path")
     try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        found = _socket.getaddrinfo(host.strip("[]"), int(port), type=_socket.SOCK_STREAM)
     except OSError as error:
         raise Unreachable(f"the name of the host is not known: {error}", place=address) from error
     family, kind, protocol, _, where = found[0]
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    made = _socket.socket(family, kind, protocol)
+    made.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
     return made, where
 
 
 def dial(
     address: str, credentials: Credentials, timeout: float = HANDSHAKE_SECONDS
-) -> tuple[socket.socket, str, bytes]:
+) -> tuple[_socket.socket, str, bytes]:
     """Connect and prove; return the socket, the name of the listener, and what it already sent.
 
     Raises:
@@ -111,7 +111,7 @@ class LeanChannel:
 
     __slots__ = ("_frames", "_number", "_reader", "_socket", "peer")
 
-    def __init__(self, connected: socket.socket, peer: str, received: bytes = b"") -> None:
+    def __init__(self, connected: _socket.socket, peer: str, received: bytes = b"") -> None:
         self._socket = connected
         self._reader = FrameReader()
         self._number = 0

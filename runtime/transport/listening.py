@@ -165,7 +165,8 @@ class _Visitor:
 
 def _listen(address: str) -> tuple[socket.socket, str]:
     """Return a listening socket and the address it really has: port 0 is chosen by the system."""
-    made, where = socket_for(address)
+    bare, where = socket_for(address)
+    made = socket.socket(fileno=bare.detach())
     try:
         if made.family != socket.AF_UNIX:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runtime.transport.reactor import READ, WRITE, Reactor
+
+if TYPE_CHECKING:
+    from _socket import socket
 
 MOST_VIEWS = 512
 """How many pieces one call of `send` is given at most: what every system takes."""
@@ -83,7 +85,7 @@ class _Watched:
 class SocketStream(_Watched):
     """A connected socket, TCP or Unix."""
 
-    def __init__(self, connected: socket.socket) -> None:
+    def __init__(self, connected: socket) -> None:
         connected.setblocking(False)
         super().__init__(connected.fileno(), connected.fileno())
         self._socket = connected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _socket
+import contextlib
 import os
 import pickle
 import queue
@@ -66,7 +68,7 @@ def house(reactor: Reactor) -> House:
     return House(reactor, "127.0.0.1:0")
 
 
-def rest_of(connected: socket.socket) -> bytes:
+def rest_of(connected: _socket.socket) -> bytes:
     received = b""
     try:
         while data := connected.recv(4096):
@@ -180,7 +182,7 @@ def test_frames_that_make_no_sense_end_the_connection_or_mean_nothing(
     house: House, kind: int
 ) -> None:
     connected, _, _ = dial(house.door.address, Credentials(SECRET, "guest"))
-    with connected:
+    with contextlib.closing(connected):
         connected.sendall(HEAD.pack(MARK, kind, 1, 1) + (3).to_bytes(8, "big") + b"odd")
         connected.shutdown(socket.SHUT_WR)
         assert rest_of(connected) == b""
@@ -235,7 +237,7 @@ def test_a_guest_that_cannot_be_received_is_sent_away(
 
     door = Door(reactor, "127.0.0.1:0", Credentials(SECRET, "house"), refuse)
     connected, _, _ = dial(door.address, Credentials(SECRET, "guest"))
-    with connected:
+    with contextlib.closing(connected):
         assert rest_of(connected) == b""
     assert "LookupError: no room for guest" in caplog.text
 
