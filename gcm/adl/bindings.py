@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from gcm.adl.control_ends import CONTROL_SUFFIX, control_names, control_type, has_known_membrane
 from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
 from gcm.adl.model import BindingNode
@@ -17,7 +18,6 @@ from gcm.suggestion import nearest
 
 _THIS = "this"
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_CONTROL_SUFFIX = "-controller"
 _MANY = (Cardinality.MULTICAST, Cardinality.COLLECTION)
 
 
@@ -54,17 +54,12 @@ class BindingCheck:
                 if client is not None and self._may_bind(composite, client, node, taken):
                     self._add(composite, client, node, node.server)
                 continue
-            server_end = _parts(node.server)
-            server = (
-                None
-                if self._is_control(composite, server_end)
-                else self._end(composite, node.server, "server", node.location)
-            )
+            server = self._end(composite, node.server, "server", node.location)
             if client is None or not self._may_bind(composite, client, node, taken):
                 continue
             if server is not None:
                 self._compare(composite, client, server, node)
-            self._add(composite, client, node, server_end)
+            self._add(composite, client, node, _parts(node.server))
 
     # --------------------------------------------------------------------------------- ends
 
@@ -99,6 +94,8 @@ class BindingCheck:
     ) -> _Face | None:
         found = owner.traits.find(name)
         is_this = owner is composite
+        if found is None and role == "server":
+            found = control_type(owner, name)
         if found is None:
             self._unknown_interface(composite, owner, name, role, location)
             return None
@@ -131,10 +128,13 @@ class BindingCheck:
         unresolved = owner.is_reference and owner.target is None
         if traits.incomplete or unresolved or name in traits.broken:
             return  # what is missing there was reported already
+        if role == "server" and name.endswith(CONTROL_SUFFIX) and not has_known_membrane(owner):
+            return  # that membrane was reported already
         known = [one.name for one in traits.component_type.interfaces]
         if role == "client":
             _excuse(composite, owner, nearest(name, known))
-        hint = did_you_mean(name, known) or f"it has: {', '.join(known) or 'none'}"
+        control = control_names(owner) if role == "server" else ()
+        hint = did_you_mean(name, (*known, *control)) or f"it has: {', '.join(known) or 'none'}"
         shown = "the composite" if owner is composite else f"component '{owner.name}'"
         message = f"{shown} has no interface '{name}' to be the {role} end"
         self._report("unknown-interface", message, location, composite, hint)
@@ -154,16 +154,6 @@ class BindingCheck:
         hint = f'write client="{node.server}" server="{node.client}"'
         self._report("wrong-role", message, node.location, composite, hint)
         return True
-
-    def _is_control(self, composite: Draft, end: End) -> bool:
-        """Tell whether a server end is a control interface, which has no declared type."""
-        name, interface = end
-        owner = _owner(composite, name)
-        return (
-            owner is not None
-            and interface.endswith(_CONTROL_SUFFIX)
-            and owner.traits.find(interface) is None
-        )
 
     # ------------------------------------------------------------------------------ the binding
 

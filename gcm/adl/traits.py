@@ -12,7 +12,12 @@ from gcm.adl.findings import Findings
 from gcm.adl.interface_types import TypeReader
 from gcm.adl.model import Body, ComponentNode
 from gcm.adl.plan import InterceptorPlan, MembraneKind, NodeCardinality, VirtualNodePlan
-from gcm.components import GIVE_DEFAULTS, declared_interfaces, needed_arguments
+from gcm.components import (
+    GIVE_DEFAULTS,
+    declared_interfaces,
+    describes_membrane,
+    needed_arguments,
+)
 from gcm.documents import Location, Severity, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import ComponentType, InterfaceType, content_mismatches
@@ -131,7 +136,7 @@ class _Reading:
 
     def _description(self, dotted: str, location: Location) -> object:
         found = self._load(dotted, location)
-        if found is None or hasattr(found, "controllers"):
+        if found is None or describes_membrane(found):
             return found
         hint = "name a gcm.MembraneDescription at the top of a module"
         self._report("not-a-membrane", f"'{dotted}' does not describe a membrane", location, hint)

@@ -174,10 +174,12 @@ class Component:
         known = [
             known.name for known in self.type.interfaces if not role or known.role.value == role
         ]
+        control = () if role == "client" else [f"{one}{CONTROL_SUFFIX}" for one in self.membrane]
         return NoSuchInterfaceError(
             f"there is no {role + ' ' if role else ''}interface '{name}'",
             component=self.path,
-            cure=did_you_mean(name, known) or f"There is: {', '.join(known) or 'none'}",
+            cure=did_you_mean(name, (*known, *control))
+            or f"There is: {', '.join(known) or 'none'}",
         )
 
     @property

@@ -41,6 +41,10 @@ class Runnable(Protocol):
     def run(self) -> None: ...
 
 
+class Stopping(Protocol):
+    def stop(self) -> None: ...
+
+
 @provides("greeter", Greeter)
 class Server:
     prefix: Annotated[str, attribute()] = ""
@@ -99,6 +103,7 @@ LIBRARY: Mapping[str, Any] = {
         LoudGreeter,
         Clock,
         Runnable,
+        Stopping,
         Server,
         Client,
         Loud,

@@ -267,15 +267,106 @@ def test_a_remote_reference_is_taken_as_it_is(check: Check) -> None:
     assert done.root.bindings[0].server == "pyro:g@host:90"
 
 
-def test_a_control_interface_can_be_bound(check: Check) -> None:
-    done = check(
-        app(
-            client_with(""),
-            SERVER,
-            '<binding client="c.out" server="server.lifecycle-controller"/>',
-        )
+def bound_to(server: str, *more: str, signature: str = "lib.Stopping") -> str:
+    return app(
+        client_with("", signature),
+        *more or (SERVER,),
+        f'<binding client="c.out" server="{server}"/>',
     )
+
+
+def test_a_control_interface_can_be_bound(check: Check) -> None:
+    done = check(bound_to("server.lifecycle-controller"))
     assert done.codes == []
+    assert done.root.bindings[0].server == ("server", "lifecycle-controller")
+
+
+@pytest.mark.parametrize(
+    "end", ["lifecyle-controller", "lifecycle-controler", "Lifecycle-Controller"]
+)
+def test_a_misspelled_control_interface_is_told_with_the_nearest_one(
+    check: Check, end: str
+) -> None:
+    done = check(bound_to(f"server.{end}"))
+    assert done.codes == ["4 unknown-interface"]
+    assert done.only.message == f"component 'server' has no interface '{end}' to be the server end"
+    assert done.only.hint == "did you mean 'lifecycle-controller'?"
+
+
+def test_each_kind_of_component_has_the_controllers_of_its_membrane(check: Check) -> None:
+    box = f'<component name="box">{SERVER}</component>'
+    queue = "request-queue-controller"
+    active = SERVER.replace("<content", '<controller desc="active"/><content')
+    names = '<controller desc="lib.COUNTED"/><content'
+    assert check(bound_to("box.lifecycle-controller", box)).codes == []
+    assert check(bound_to("box.attribute-controller", box)).codes == ["4 unknown-interface"]
+    assert check(bound_to("server.content-controller")).codes == ["4 unknown-interface"]
+    assert check(bound_to(f"server.{queue}")).codes == ["4 unknown-interface"]
+    assert check(bound_to(f"server.{queue}", active)).only.code == "incompatible-binding"
+    own = bound_to("server.lifecycle-controller", SERVER.replace("<content", names))
+    assert check(own).codes == ["4 unknown-interface"]
+
+
+def test_a_control_interface_serves_what_its_controller_has(check: Check) -> None:
+    done = check(bound_to("server.lifecycle-controller", signature="lib.Greeter"))
+    assert done.codes == ["4 incompatible-binding"]
+    assert done.only.message == (
+        "'c.out' cannot be bound to 'server.lifecycle-controller': "
+        "LifeCycleController has no operation 'greet'"
+    )
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        SERVER.replace("<content", '<controller desc="activ"/><content'),
+        '<component name="server" definition="Missing"/>',
+        '<component name="server" definition="./nowhere"/>',
+    ],
+)
+def test_what_was_not_found_brings_on_no_fault_of_a_control_interface(
+    check: Check, server: str
+) -> None:
+    for end in ("request-queue-controller", "anything-controller"):
+        assert len(check(bound_to(f"server.{end}", server)).found) == 1
+
+
+def test_the_controllers_of_a_shared_component_are_those_of_what_it_leads_to(check: Check) -> None:
+    parts = (f'<component name="box">{SERVER}</component>',)
+    shared = '<component name="server" definition="./box/server"/>'
+    assert check(bound_to("server.attribute-controller", *parts, shared)).codes == [
+        "5 incompatible-binding"
+    ]
+    assert check(bound_to("server.content-controller", *parts, shared)).codes == [
+        "5 unknown-interface"
+    ]
+
+
+def test_inside_a_membrane_this_has_the_controllers_of_the_component(check: Check) -> None:
+    def membrane(end: str) -> str:
+        dog = client_with("", "lib.Stopping")
+        inside = f'{dog}<binding client="c.out" server="this.{end}"/>'
+        return app(f'<controller desc="primitive">{inside}</controller><content class="lib.Loud"/>')
+
+    assert check(membrane("lifecycle-controller")).codes == []
+    assert check(membrane("lifecycel-controller")).only.hint == (
+        "did you mean 'lifecycle-controller'?"
+    )
+    assert check(membrane("content-controller")).codes == ["2 unknown-interface"]
+
+
+def test_what_a_membrane_exports_is_bound_like_a_control_interface(check: Check) -> None:
+    inside = (
+        '<interface name="watch-controller" role="server" signature="lib.Greeter"/>'
+        f'{SERVER}<binding client="this.watch-controller" server="server.greeter"/>'
+    )
+    holder = (
+        f'<component name="h"><controller desc="primitive">{inside}</controller>'
+        '<content class="lib.Loud"/></component>'
+    )
+    assert check(bound_to("h.watch-controller", holder, signature="lib.Greeter")).codes == []
+    wrong = check(bound_to("h.watch-controller", holder))
+    assert wrong.codes == ["4 incompatible-binding"]
 
 
 def test_a_primitive_holds_no_bindings(check: Check) -> None:

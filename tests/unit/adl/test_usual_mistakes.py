@@ -6,10 +6,11 @@ from typing import Annotated, Any, Protocol
 
 import pytest
 
-from gcm import Runnable, provides, requires
-from gcm.adl import Assembly
+from gcm import Component, Runnable, provides, requires
+from gcm.adl import Assembly, ComponentPlan
+from gcm.adl.assemble import make_component
 from gcm.adl.loading import check_files
-from gcm.errors import AdlError, IllegalBindingError
+from gcm.errors import AdlError, IllegalLifeCycleError
 
 PARTS = """
 from typing import Annotated, Protocol
@@ -54,6 +55,10 @@ class Operator:
     stopper: Annotated[Store, requires()]
 
     def run(self) -> None: ...
+
+
+class Bound:
+    store: Annotated[Store, requires(optional=True)]
 
 
 def told(folder: Path, module: str, body: str, arguments: str) -> list[tuple[str, int]]:
@@ -148,15 +153,37 @@ def test_a_name_or_an_object_in_place_of_a_class_is_refused(content: Any) -> Non
     assert caught.value.what.startswith(f"{__file__}:")
 
 
-def test_a_binding_that_cannot_be_made_is_told_with_its_line() -> None:
+def test_a_control_interface_of_another_type_is_told_with_its_line() -> None:
     app = Assembly("app")
     app.primitive("operator", Operator)
     app.primitive("memory", Memory)
+    first = inspect.currentframe()
+    assert first is not None
     app.bind("operator.stopper", "memory.lifecycle-controller")
-    line = inspect.getsourcelines(test_a_binding_that_cannot_be_made_is_told_with_its_line)[1]
-    with pytest.raises(IllegalBindingError) as caught:
+    line = first.f_lineno - 1
+    with pytest.raises(AdlError) as caught:
         app.assemble()
-    assert caught.value.what.startswith(f"{__file__}:{line + 4}: cannot be bound to /app/memory.")
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.location.line) == ("incompatible-binding", line)
+
+
+def test_a_binding_that_cannot_be_made_is_told_with_its_line() -> None:
+    def running(plan: ComponentPlan) -> Component:
+        made = make_component(plan)
+        if plan.name == "memory":
+            made.start()
+        return made
+
+    app = Assembly("app")
+    app.primitive("memory", Bound)
+    app.primitive("other", Memory)
+    first = inspect.currentframe()
+    assert first is not None
+    app.bind("memory.store", "other.store")
+    line = first.f_lineno - 1
+    with pytest.raises(IllegalLifeCycleError) as caught:
+        app.assemble(make=running)
+    assert caught.value.what.startswith(f"{__file__}:{line}: bindings change only while")
 
 
 def test_a_module_that_hides_another_of_its_name_is_told(tmp_path: Path) -> None:

@@ -69,6 +69,18 @@ def test_the_interfaces_of_a_component_are_listed_by_name_and_role() -> None:
         ("interface", "zzz", "there is no interface 'zzz'", "There is: echo, next"),
         ("server", "next", "there is no server interface 'next'", "There is: echo"),
         ("client", "echo", "there is no client interface 'echo'", "There is: next"),
+        (
+            "server",
+            "lifecyle-controller",
+            "there is no interface 'lifecyle-controller'",
+            "did you mean 'lifecycle-controller'?",
+        ),
+        (
+            "client",
+            "lifecycle-controller",
+            "there is no client interface 'lifecycle-controller'",
+            "There is: next",
+        ),
     ],
 )
 def test_an_unknown_interface_is_answered_with_those_there_are(

@@ -1,0 +1,46 @@
+"""The control interfaces that a component will have, known before it is made."""
+
+from __future__ import annotations
+
+from gcm.adl.drafts import Draft
+from gcm.adl.plan import MembraneKind
+from gcm.components import control_types
+from gcm.interfaces import InterfaceType
+
+CONTROL_SUFFIX = "-controller"
+
+
+def control_type(owner: Draft, name: str) -> InterfaceType | None:
+    """Return the type of a control interface, or of what the membrane exports by that name."""
+    for known in _control_types(owner) if name.endswith(CONTROL_SUFFIX) else ():
+        if known.name == name:
+            return known
+    inside = _made(owner).membrane
+    return inside.traits.find(name) if inside else None
+
+
+def control_names(owner: Draft) -> list[str]:
+    """Return the names of the control interfaces; none where the membrane is not known."""
+    return [known.name for known in _control_types(owner)]
+
+
+def has_known_membrane(owner: Draft) -> bool:
+    """Tell whether the membrane that the document asks for was found."""
+    made = _made(owner)
+    if made.is_reference or made.traits.incomplete:
+        return False
+    controller = made.node.body.controller
+    desc = controller.desc if controller else ""
+    return not desc or desc in list(MembraneKind) or made.traits.description is not None
+
+
+def _control_types(owner: Draft) -> list[InterfaceType]:
+    traits = _made(owner).traits
+    return control_types(traits.description or traits.kind) if has_known_membrane(owner) else []
+
+
+def _made(owner: Draft) -> Draft:
+    """Return the component that a reference leads to, and around the inside of a membrane."""
+    made = owner.target or owner
+    is_inside = made.parent is not None and made.parent.membrane is made
+    return made.parent if is_inside and made.parent else made
