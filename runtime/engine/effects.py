@@ -39,6 +39,7 @@ from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_link import COUPLING
 from runtime.engine.reports import event_of
 from runtime.engine.run_state import RunState
+from runtime.engine.segments import remove_segments
 from runtime.engine.warm_start import WarmStart
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
@@ -133,7 +134,9 @@ class Executor:
             if rank.rpartition(":")[0] == place.identifier
             for path in facts["segments"]
         }
-        if paths and place.was_lost:
+        if not place.cluster.hops and place.was_lost:
+            remove_segments(paths)
+        elif paths and place.was_lost:
             with suppress(LaunchError):
                 place.launcher.start(Command(("rm", "-f", "--", *sorted(paths)))).wait(PATIENCE)
         place.close()

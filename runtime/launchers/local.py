@@ -47,12 +47,19 @@ class LocalLauncher(GuardSession):
         self._complaints = Tail()
         self._outgoing: deque[bytes] = deque([bootstrap.local_input()] if guard is None else ())
         self._closing = False
+        self._folders: list[str] = []
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._selector = selectors.DefaultSelector()
         self._woken, self._wake = socket.socketpair()
         self._wake.setblocking(False)
         self._thread = threading.Thread(target=self._pump, name=f"launcher {place}", daemon=True)
         self._thread.start()
+
+    def make_folder(self, parent: str = "", timeout: float | None = None) -> str:
+        """Make a private folder here, removed when the launcher closes."""
+        made = super().make_folder(parent, timeout)
+        self._folders.append(made)
+        return made
 
     def post(self, data: bytes) -> None:
         """Queue bytes for the guard without blocking."""
@@ -74,6 +81,11 @@ class LocalLauncher(GuardSession):
         if self._thread.is_alive():
             self._guard.kill()  # it was stopped, or hangs in a file system
             self._thread.join()
+        for folder in self._folders:
+            if os.path.exists(folder):  # the guard was killed before it could remove it
+                import shutil  # hardly ever needed
+
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _stir(self) -> None:
         with suppress(OSError):  # full: it is awake anyway; closed: nobody is left to wake
