@@ -37,12 +37,12 @@ class Elsewhere:
     """What a leaf of the tree wraps: a component in another process, under the path it has there.
 
     Starting and stopping a leaf changes nothing there: the components of the machine live as long
-    as the run does.
+    as the run does. One that a document makes belongs to no run, and refuses every call.
     """
 
-    def __init__(self, path: str, send: Send) -> None:
+    def __init__(self, path: str = "", send: Send | None = None) -> None:
         self._path = path
-        self._send = send
+        self._send = send or _nowhere
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Send a call to where the component lives."""
@@ -92,7 +92,10 @@ def machine_document(plan: DeploymentPlan, name: str) -> str:
 
 
 def _nowhere(invocation: Invocation) -> Future[Any]:
-    raise GridError(f"the machine does not run, so nothing serves {invocation}")
+    raise GridError(
+        f"the machine does not run, so nothing serves {invocation}",
+        cure="Deploy its descriptor with gcm-deploy",
+    )
 
 
 def _made(part: Part, send: Send) -> Component:

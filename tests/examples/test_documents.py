@@ -17,11 +17,17 @@ from typing import NamedTuple
 
 import pytest
 
+from gcm.documents import Diagnostics
+from runtime.deployment import make_plan, read_descriptor
+from runtime.deployment.checker import surroundings_of
+from runtime.engine.tree import machine_document
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ["README.md", "docs/architecture.md", "docs/tutorial.md", "docs/how-to.md"]
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
+DEPLOY = [sys.executable, "-m", "runtime.cli"]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE_NAME = re.compile(r"(?:# |<!-- )([\w/]+\.(?:py|fractal))(?: -->)?")
+FILE_NAME = re.compile(r"(?:# |<!-- )([\w/]+\.(?:py|fractal|xml))(?: -->)?")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
@@ -61,7 +67,7 @@ def run(arguments: list[str], folder: Path) -> str:
 
 def run_shown(command: str, folder: Path) -> str:
     program, *arguments = command.split()
-    start = {"gcm": GCM, "python": [sys.executable]}[program]
+    start = {"gcm": GCM, "gcm-deploy": DEPLOY, "python": [sys.executable]}[program]
     return run([*start, *arguments], folder)
 
 
@@ -107,6 +113,21 @@ def test_what_a_document_shows_is_what_happens(document: str, tmp_path: Path) ->
 def test_the_pictures_are_those_that_the_command_draws(picture: str, drawn: str) -> None:
     shown = (ROOT / f"docs/images/{picture}.svg").read_text("utf-8")
     assert run([*GCM, "draw", f"examples/{drawn}"], ROOT).rstrip() == shown.rstrip()
+
+
+def test_the_picture_of_the_machine_is_that_of_the_quickstart(tmp_path: Path) -> None:
+    descriptor = ROOT / "descriptors/quickstart.xml"
+    diagnostics = Diagnostics()
+    deployment = read_descriptor(
+        descriptor,
+        surroundings=surroundings_of(str(descriptor)),
+        diagnostics=diagnostics,
+    )
+    assert deployment is not None, [str(found) for found in diagnostics]
+    exported = tmp_path / "quickstart.fractal"
+    exported.write_text(machine_document(make_plan(deployment), "quickstart"), "utf-8")
+    shown = (ROOT / "docs/images/machine.svg").read_text("utf-8")
+    assert run([*GCM, "draw", str(exported)], ROOT).rstrip() == shown.rstrip()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
