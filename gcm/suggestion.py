@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -12,6 +11,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("greter", ["greeter", "logger"])
     'greeter'
     """
+    import difflib  # only who made a mistake waits for it
+
     folded = {candidate.casefold(): candidate for candidate in known}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return folded[near[0]] if near else ""

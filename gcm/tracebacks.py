@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sysconfig
+import os
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from gcm.errors import GcmError
 from gcm.interfaces.stub import STUB_FILE
 
 _OURS = str(Path(gcm.__file__).parent) + "/"
-_STANDARD = sysconfig.get_path("stdlib") + "/"
+_STANDARD = os.path.dirname(os.__file__) + "/"  # `sysconfig` would take long to load
 
 
 def told_to_user(error: BaseException, *, also_ours: tuple[str, ...] = ()) -> str:

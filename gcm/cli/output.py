@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable
@@ -50,6 +49,8 @@ def write_findings(findings: Iterable[Diagnostic], stream: TextIO | None = None)
 
 def write_json(value: object) -> None:
     """Write a value as JSON to standard output."""
+    import json  # only who asked for it waits for it
+
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = read_options(sys.argv[1:] if arguments is None else arguments)
     try:
         with _getting_ready(options) as warm:
+            gc.disable()  # imports and a descriptor leave no garbage to look for
             return _dispatch(options, warm)
     except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
         forget_output()
@@ -37,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OutputFailed as error:
         print(f"gcm-deploy: {error}", file=sys.stderr)
         return FAILED
+    finally:
+        gc.enable()
 
 
 @contextlib.contextmanager
@@ -83,4 +87,5 @@ def _dispatch(options: Options, warm: WarmStart | None) -> int:
         warm.dismiss()
     from runtime.cli.run import run_plan
 
+    gc.enable()
     return run_plan(plan, options, warm)
