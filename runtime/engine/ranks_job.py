@@ -24,6 +24,8 @@ _SIGNALS = re.compile(r"\(signal (\d+)\)|exited on signal (\d+)")
 # Version 5 and version 4 of Open MPI each have their word for the same.
 _SESSION_FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
 
+_BLAMED = re.compile(r"^=\s+PID (\d+) RUNNING AT ")
+
 Said = tuple[int | None, str, str]
 """A line with its rank, None for `mpiexec` itself, and the name of its stream."""
 
@@ -54,6 +56,8 @@ class RanksJob:
         self._batch: list[Said] = []
         self._last: deque[str] = deque(maxlen=LAST_LINES)
         self._signal = 0
+        self.blamed: int | None = None
+        """The process number of the rank that `mpiexec` says has ended badly."""
 
     @property
     def last_lines(self) -> str:
@@ -137,6 +141,9 @@ class RanksJob:
             if line.strip():
                 self._last.append(line)
             found = None if rank is not None else _SIGNALS.search(line)
+            blamed = None if rank is not None else _BLAMED.search(line)
+            if blamed is not None:
+                self.blamed = int(blamed[1])
             if found is not None:
                 self._signal = int(found[1] or found[2])
 

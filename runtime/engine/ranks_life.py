@@ -56,6 +56,7 @@ class RanksLife:
         self._job = RanksJob(told.job, told.folder, self._said, self._job_ended, guard)
         self._gate: Gate | None = None
         self._last: tuple[int, str] | None = None
+        self._first_left = ""
         self._stopping = False
         self.has_begun = False
         self.is_over = False
@@ -194,6 +195,8 @@ class RanksLife:
             return
         self.is_over = True
         code, why = self._last
+        if self.is_released and code and not self._stopping and self._was_first_left_alone():
+            code, why = 1, self._left_behind([self._first_left])
         if self.is_released and not code and not self._stopping:
             silent = sorted(set(self._ready) - self._ended)
             if silent:
@@ -202,6 +205,12 @@ class RanksLife:
             why = why or self._what_happened(code)
         self._tell("job_ended", code, why)
         self._over()
+
+    def _was_first_left_alone(self) -> bool:
+        """Tell whether `mpiexec` blames a rank that it ended itself, because another had left."""
+        pids = {rank: facts["pid"] for rank, facts in self._ready.items()}
+        others = {pid for rank, pid in pids.items() if rank != self._first_left}
+        return bool(self._first_left) and not self._ended and self._job.blamed in others
 
     def _what_happened(self, code: int) -> str:
         missing = self._unheard()
@@ -265,6 +274,7 @@ class RanksLife:
 
     def rank_left(self, rank: str) -> None:
         """Wait for the end of the job to say why, but not for long."""
+        self._first_left = self._first_left or rank
         if not self._stopping:
             self._reactor.later(HUSH, lambda: self._still_silent(rank))
 

@@ -146,7 +146,7 @@ def test_an_application_that_exits_without_finalising_is_told_so(bench: Bench) -
     program = "import os\nfrom mpi4py import MPI\nos._exit(0)\n"
     outcome = bench.deploy(bench.plan(program))
     assert outcome.exit_code != 0
-    assert any("without finalising MPI" in error for error in outcome.errors)
+    assert any("without finalising MPI" in error for error in outcome.errors), outcome.errors
 
 
 def test_a_rank_that_is_killed_ends_the_run_with_128_plus_the_signal(bench: Bench) -> None:
