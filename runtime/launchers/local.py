@@ -13,14 +13,17 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from runtime.launchers import bootstrap, wire
 from runtime.launchers.errors import LauncherClosed
-from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.guard import GRACE
 from runtime.launchers.guarded import shielded
 from runtime.launchers.lines import Tail
 from runtime.launchers.session import GuardSession, broken
+
+if TYPE_CHECKING:
+    from runtime.launchers.forked_guard import ForkedGuard
 
 LAST_PATIENCE = 2 * GRACE + 4  # seconds for a guard to end everything, remove folders and go
 
