@@ -92,6 +92,10 @@ class InstantiationError(GcmError):
     """A component could not be made."""
 
 
+class CopyError(GcmError):
+    """Something that goes into or out of an active object cannot be copied; the cause tells why."""
+
+
 class DispatchError(GcmError):
     """A multicast call whose arguments cannot be spread over the bound servers."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeVar
 
+from gcm.errors import CopyError
+
 T = TypeVar("T")
 
 _IMMUTABLE = frozenset({type(None), bool, int, float, complex, str, bytes, range, type})
@@ -26,3 +28,14 @@ def by_value(value: T) -> T:
     if kind is tuple and _IMMUTABLE.issuperset(map(type, value)):  # type: ignore[call-overload]  # a tuple here
         return value
     return copy.deepcopy(value)
+
+
+def no_copy(what: str, error: Exception, component: str, interface: str) -> CopyError:
+    """Return what to raise because `error` came up in the copying of `what`."""
+    return CopyError(
+        f"{what} cannot be copied: {type(error).__name__}: {error}",
+        component=component,
+        interface=interface,
+        cure="Pass plain values or a stub, which stays a reference, or let the class define "
+        "__deepcopy__",
+    )

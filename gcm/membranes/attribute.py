@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gcm.components.declarations import declared_attributes
 from gcm.errors import NoSuchAttributeError
+from gcm.interfaces.annotations import describe, fits
 from gcm.invocation import Caller, RemotePort
 from gcm.membranes.controller import Controller
 from gcm.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
+
+
+_PLAIN = (str, bytes, bool, int, float, complex, list, tuple, dict, set, frozenset)
+_NUMBERS = (bool, int, float, complex)
+
+
+def _contradicts(value: object, annotation: Any) -> bool:
+    """Tell whether a value is surely none of the annotation's; all but plain values may be."""
+    kind = type(value)
+    if kind not in _PLAIN:
+        return False
+    if kind in _NUMBERS and any(fits(number, annotation) for number in _NUMBERS):
+        return False
+    # A literal fits wherever its type does, and also where the literal itself is asked for.
+    return not fits(Literal[value] if isinstance(value, str | bytes | int) else kind, annotation)
 
 
 class AttributeController(Controller):
@@ -59,13 +75,25 @@ class AttributeController(Controller):
         """Set an attribute.
 
         Raises:
-            NoSuchAttributeError: there is none of that name.
+            NoSuchAttributeError: there is none of that name, or the value plainly contradicts the
+                annotation; where that is in doubt, it is taken.
         """
         self._require(name)
+        self._require_fit(name, value)
         if self._elsewhere is not None:
             self._remote("set")(name, value)
         else:
             setattr(self.component.content, name, value)
+
+    def _require_fit(self, name: str, value: object) -> None:
+        annotation = self._declared()[name]
+        if not _contradicts(value, annotation):
+            return
+        raise NoSuchAttributeError(
+            f"{value!r} is no value for the attribute '{name}' of the type {describe(annotation)}",
+            component=self.component.path,
+            cure="Pass a value of that type, or change the annotation in the content class",
+        )
 
     def _remote(self, operation: str) -> RemotePort:
         assert self._elsewhere is not None

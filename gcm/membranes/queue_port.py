@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcm.interfaces.future import Future
 from gcm.interfaces.stacks import outside
-from gcm.interfaces.value import by_value
+from gcm.interfaces.value import by_value, no_copy
 from gcm.membranes.request import Priority, Request
 
 if TYPE_CHECKING:
@@ -33,11 +33,19 @@ class QueuePort:
         return outside(self.submit(*args, **kwargs).result)
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Queue the call and return at once with the future of its result."""
+        """Queue the call and return at once with the future of its result.
+
+        Raises:
+            CopyError: an argument cannot be copied.
+        """
         queue = self._queue
         if not queue.is_serving:
             queue.component.membrane.lifecycle.bring_up()
-        args, kwargs = by_value(args), by_value(kwargs) if kwargs else kwargs
+        try:
+            args, kwargs = by_value(args), by_value(kwargs) if kwargs else kwargs
+        except Exception as error:  # classes copy themselves as they like
+            what = f"an argument of '{self._operation}'"
+            raise no_copy(what, error, queue.component.path, self._interface) from error
         request = Request(self._interface, self._operation, args, kwargs, self._priority(), queue)
         queue.enqueue(request)
         return request.future

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gcm.errors import GcmError, IllegalLifeCycleError
 from gcm.interfaces.future import as_ours
 from gcm.interfaces.stacks import inside
-from gcm.interfaces.value import by_value
+from gcm.interfaces.value import by_value, no_copy
 from gcm.membranes.controller import Controller, Port
 from gcm.membranes.queue_port import ControlPort, QueuePort
 from gcm.membranes.request import Priority, Request, insert
@@ -235,11 +235,18 @@ class RequestQueueController(Controller):
                 result = inside(self.component, request, port, request.args, request.kwargs)
             else:
                 result = port(*request.args, **request.kwargs)
-            result = by_value(as_ours(result))
+            result = self._copied(as_ours(result), request)
         except BaseException as error:  # the caller gets it; the thread serves on
             request.future.set_exception(error)
         else:
             request.future.set_result(result)
+
+    def _copied(self, result: Any, request: Request) -> Any:
+        try:
+            return by_value(result)
+        except Exception as error:  # classes copy themselves as they like
+            what = f"the result of '{request.operation}'"
+            raise no_copy(what, error, self.component.path, request.interface) from error
 
     def _next(self) -> Request | None:
         """Take the next request that may be served now out of the queue; the lock is held."""

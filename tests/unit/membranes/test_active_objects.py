@@ -19,7 +19,7 @@ from gcm import (
     requires,
     submit,
 )
-from gcm.errors import IllegalLifeCycleError
+from gcm.errors import CopyError, IllegalLifeCycleError
 from gcm.membranes.request_queue import Request, RequestQueueController
 
 Ended = Callable[[Any], Any]
@@ -166,8 +166,16 @@ def test_stubs_cross_by_reference(clerk: Component) -> None:
 
 
 def test_an_argument_that_cannot_be_copied_is_an_error_of_the_call(clerk: Component) -> None:
-    with pytest.raises(TypeError, match="pickle"):
-        desk_of(clerk).take([threading.Lock()])
+    for call in (desk_of(clerk).take, lambda items: submit(desk_of(clerk).take, items)):
+        with pytest.raises(CopyError) as caught:
+            call([threading.Lock()])
+        assert str(caught.value) == (
+            "an argument of 'take' cannot be copied: TypeError: cannot pickle '_thread.lock' "
+            "object [component /clerk, interface 'desk']. Pass plain values or a stub, which stays "
+            "a reference, or let the class define __deepcopy__"
+        )
+        assert isinstance(caught.value.__cause__, TypeError)
+    assert queue_of(clerk).pending() == []
 
 
 def test_a_result_that_cannot_be_copied_is_an_error_of_the_call(clerk: Component) -> None:
@@ -179,8 +187,13 @@ def test_a_result_that_cannot_be_copied_is_an_error_of_the_call(clerk: Component
 
     component = active(Locked)
     component.start()
-    with pytest.raises(TypeError, match="pickle"):
+    with pytest.raises(CopyError) as caught:
         desk_of(component).take([])
+    assert caught.value.what == (
+        "the result of 'take' cannot be copied: TypeError: cannot pickle '_thread.lock' object"
+    )
+    assert (caught.value.component, caught.value.interface) == ("/locked", "desk")
+    assert isinstance(caught.value.__cause__, TypeError)
     component.stop()
     component.terminate()
 

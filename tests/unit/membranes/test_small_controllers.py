@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import partial
 from random import Random
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
+import numpy
 import pytest
 
 from gcm import (
@@ -90,6 +92,83 @@ def test_an_unknown_attribute_is_answered_with_the_nearest_one_or_all() -> None:
         attributes().get("siez")
     with pytest.raises(NoSuchAttributeError, match="There is: size, colour"):
         attributes().get("x")
+
+
+class Tone(Enum):
+    LOUD = "loud"
+
+
+class Whole(int):
+    pass
+
+
+class Sizes:
+    size: Annotated[int, attribute()]
+    ratio: Annotated[float, attribute()]
+    label: Annotated[str | None, attribute()]
+    tone: Annotated[Tone, attribute()]
+    mode: Annotated[Literal["fast", 2], attribute()]
+    steps: Annotated[list[int], attribute()]
+    any: Annotated[Any, attribute()]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("size", "x"),
+        ("size", [1]),
+        ("ratio", "0.5"),
+        ("ratio", b"0.5"),
+        ("label", 5),
+        ("label", True),
+        ("tone", "loud"),
+        ("mode", "slow"),
+        ("mode", 3),
+        ("steps", (1, 2)),
+        ("steps", {}),
+    ],
+)
+def test_a_value_that_contradicts_the_annotation_is_refused(name: str, value: object) -> None:
+    controller = primitive(Sizes).controller(AttributeController)
+    with pytest.raises(NoSuchAttributeError) as caught:
+        controller.set(name, value)
+    assert caught.value.what.startswith(f"{value!r} is no value for the attribute '{name}' of the ")
+    assert not hasattr(controller.component.content, name)
+
+
+def test_the_refusal_of_a_value_names_the_type_and_a_cure() -> None:
+    with pytest.raises(NoSuchAttributeError) as caught:
+        attributes().set("size", "x")
+    assert str(caught.value) == (
+        "'x' is no value for the attribute 'size' of the type int [component /speaker]. "
+        "Pass a value of that type, or change the annotation in the content class"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("size", True),
+        ("size", Whole(5)),
+        ("size", numpy.int64(5)),
+        ("size", numpy.array(5)),
+        ("size", 5.0),
+        ("size", None),
+        ("ratio", 1),
+        ("label", None),
+        ("label", "x"),
+        ("tone", Tone.LOUD),
+        ("mode", "fast"),
+        ("mode", 2),
+        ("steps", ["a"]),
+        ("any", "x"),
+        ("any", {}),
+    ],
+)
+def test_a_value_that_may_fit_is_taken(name: str, value: object) -> None:
+    controller = primitive(Sizes).controller(AttributeController)
+    controller.set(name, value)
+    assert controller.get(name) is value
 
 
 def test_a_name_is_read_and_changed() -> None:
@@ -342,7 +421,8 @@ def test_a_wrong_stub_type_is_refused() -> None:
     with pytest.raises(IllegalTypeError) as caught:
         primitive(Adding).stub("echo", Sums)
     assert str(caught.value) == (
-        "the signature is Echo, not Sums [component /adding, interface 'echo']"
+        "the signature is Echo, not Sums [component /adding, interface 'echo']. "
+        "Ask for Echo, or name another interface"
     )
 
 
