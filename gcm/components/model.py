@@ -154,6 +154,7 @@ class Component:
                 f"the signature is {actual.__qualname__}, not {expected.__qualname__}",
                 component=self.path,
                 interface=name,
+                cure=f"Ask for {actual.__qualname__}, or name another interface",
             )
         return found  # type: ignore[no-any-return]  # stubs are made at run time
 

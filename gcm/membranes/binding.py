@@ -55,7 +55,7 @@ class BindingController(Controller):
                 component=self.component.path,
                 interface=client,
                 state=self.component.state,
-                cure="Mend this, or choose another server",
+                cure=_cure(end, server, len(faults)),
             )
         end.bind(server)
 
@@ -144,6 +144,15 @@ def binding_faults(client: ClientInterface, server: ServerEnd) -> Iterable[str]:
         client.type.signature, server.type.signature, collective_cardinality(client)
     ):
         yield str(mismatch)
+
+
+def _cure(client: ClientInterface, server: ServerEnd, faults: int) -> str:
+    """Tell what to do about a binding that breaks some rules."""
+    if faults == 1 and client.is_bound_to(server):
+        return "Leave this out: the binding is there"
+    if faults == 1 and client.is_bound and not client.type.is_multicast:
+        return "Unbind it first"
+    return "Mend this, or choose another server"
 
 
 def collective_cardinality(client: ClientInterface) -> Cardinality:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from gcm.components.model import Component
+from gcm.errors import IllegalTypeError
 from gcm.interfaces.interface import Interface
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
@@ -50,13 +51,26 @@ class InterceptorController(Controller):
         The name of a collection means all its members.
 
         Raises:
+            IllegalTypeError: the object has no `before` and `after`.
             NoSuchInterfaceError: there is no interface of that name.
         """
+        self._require_interceptor(interceptor)
         declared = {known.name for known in self.component.type.interfaces}
         if where not in declared.union(Where) and self.component.type.find(where) is None:
             self.component.interface(where)
         self._placed.append((where, interceptor))
         self.component.rewire()
+
+    def _require_interceptor(self, given: object) -> None:
+        lacks = [name for name in ("before", "after") if not callable(getattr(given, name, None))]
+        if not lacks and not isinstance(given, type):
+            return
+        raise IllegalTypeError(
+            f"{given!r} is no interceptor: "
+            + (f"it has no {' and no '.join(lacks)}" if lacks else "it is a class"),
+            component=self.component.path,
+            cure="Pass an object with before(call) and after(call, error)",
+        )
 
     def remove(self, interceptor: Interceptor) -> None:
         """Take `interceptor` off every interface."""

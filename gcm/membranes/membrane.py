@@ -32,12 +32,23 @@ class MembraneDescription:
     controllers: tuple[type[Controller], ...]
 
     def __post_init__(self) -> None:
-        """Refuse a controller that nobody could ask for."""
+        """Refuse a controller that nobody could ask for, and one that cannot do its work."""
+        from gcm.membranes.lifecycle import LifeCycleController  # which imports this module's users
+
         for controller in self.controllers:
             if not controller.name:
                 raise IllegalTypeError(
                     f"the controller {controller.__qualname__} has no name",
                     cure='Give its class one: name = "counter"',
+                )
+            if controller.name == LifeCycleController.name and not issubclass(
+                controller, LifeCycleController
+            ):
+                raise IllegalTypeError(
+                    f"the controller {controller.__qualname__} is named '{controller.name}' and is "
+                    "no LifeCycleController, so the component could not be started",
+                    cure="Give its class another name, or make it a subclass of "
+                    "LifeCycleController",
                 )
 
     def including(self, *controllers: type[Controller], name: str = "") -> MembraneDescription:

@@ -169,7 +169,7 @@ def made_of_what_cannot_be_made(_whole: Composite) -> None:
             IllegalBindingError,
             "cannot be bound to /whole/server.echo: it is bound to it already "
             "[component /whole/client, interface 'next', state stopped]. "
-            "Mend this, or choose another server",
+            "Leave this out: the binding is there",
         ),
         (
             started_without_its_server,

@@ -171,7 +171,8 @@ def test_a_stub_is_typed_by_the_signature_or_a_base_of_it() -> None:
     with pytest.raises(IllegalTypeError) as caught:
         component.stub("echo", Other)
     assert str(caught.value) == (
-        "the signature is LoudEcho, not Other [component /loud, interface 'echo']"
+        "the signature is LoudEcho, not Other [component /loud, interface 'echo']. "
+        "Ask for LoudEcho, or name another interface"
     )
 
 

@@ -165,9 +165,9 @@ def test_every_reason_why_a_content_does_not_implement_its_interfaces_is_told() 
     assert "has no operation 'more'" in message
     assert "returns str" in message
     assert (
-        "interface 'many': a primitive cannot have a multicast server interface [component s]"
-        in message
-    )
+        "interface 'many': a primitive cannot have a multicast server interface [component s]. "
+        "Mend these in the class, or give the component another type"
+    ) in message
 
 
 def test_a_content_without_room_for_its_stub_is_refused() -> None:

@@ -166,7 +166,7 @@ def test_a_second_binding_of_a_singleton_is_refused() -> None:
     assert str(caught.value) == (
         "cannot be bound to /second.echo: a singleton interface has one server, and "
         "/speaker.echo is bound to it [component /asking, interface 'next', state stopped]. "
-        "Mend this, or choose another server"
+        "Unbind it first"
     )
     assert lookup(client, "next") == ["/speaker.echo"]
 
@@ -178,6 +178,15 @@ def test_the_same_binding_twice_is_refused(content: type[Any], name: str) -> Non
     with pytest.raises(IllegalBindingError) as caught:
         client.bind(name, server.server("echo"))
     assert caught.value.what == "cannot be bound to /speaker.echo: it is bound to it already"
+    assert caught.value.cure == "Leave this out: the binding is there"
+
+
+def test_unbinding_is_no_cure_when_there_is_more_to_mend() -> None:
+    client = primitive(Asking)
+    client.bind("next", primitive(Speaker).server("echo"))
+    with pytest.raises(IllegalBindingError, match="is bound to it; ") as caught:
+        client.bind("next", primitive(Shy).server("echo"))
+    assert caught.value.cure == "Mend this, or choose another server"
 
 
 def test_a_mandatory_client_is_not_bound_to_an_optional_server() -> None:
@@ -190,8 +199,10 @@ def test_a_mandatory_client_is_not_bound_to_an_optional_server() -> None:
 
 
 def test_an_optional_client_may_be_bound_to_any_server() -> None:
-    for server in (Shy, Speaker):
-        primitive(Wanting).bind("next", primitive(server).server("echo"))
+    for content, path in ((Shy, "/shy.echo"), (Speaker, "/speaker.echo")):
+        client, server = primitive(Wanting), primitive(content)
+        client.bind("next", server.server("echo"))
+        assert lookup(client, "next") == [path]
 
 
 def test_nothing_is_bound_to_a_client_interface() -> None:

@@ -12,11 +12,12 @@ from gcm import (
     PRIMITIVE,
     Component,
     Controller,
+    LifeCycleController,
     MembraneDescription,
     primitive,
     provides,
 )
-from gcm.errors import IllegalLifeCycleError
+from gcm.errors import IllegalLifeCycleError, IllegalTypeError
 from gcm.interfaces.interface import Interface
 
 Port = Callable[..., Any]
@@ -193,6 +194,28 @@ def test_an_exchanged_controller_takes_over() -> None:
     component.stub("echo", Echo).say("x")
     assert (old.count(), new.count()) == (0, 1)
     assert component.interface("counter-controller") is not interface
+
+
+def test_a_controller_in_the_place_of_the_life_cycle_is_one() -> None:
+    class Idle(Controller):
+        name = "lifecycle"
+
+    class Slow(LifeCycleController):
+        pass
+
+    with pytest.raises(IllegalTypeError) as caught:
+        PRIMITIVE.including(Idle)
+    assert caught.value.what.endswith(
+        "Idle is named 'lifecycle' and is no LifeCycleController, so the component could not be "
+        "started"
+    )
+    assert caught.value.cure == (
+        "Give its class another name, or make it a subclass of LifeCycleController"
+    )
+    component = primitive(Speaker, controllers=PRIMITIVE.including(Slow))
+    component.start()
+    assert type(component.membrane.lifecycle) is Slow
+    assert component.stub("echo", Echo).say("x") == "x"
 
 
 def test_a_membrane_description_needs_a_life_cycle() -> None:

@@ -22,7 +22,7 @@ from gcm import (
     requires,
     submit,
 )
-from gcm.errors import NoSuchInterfaceError
+from gcm.errors import CopyError, IllegalTypeError, NoSuchInterfaceError
 from gcm.membranes.content import ContentController
 from gcm.membranes.interceptor import InterceptorController, Where
 from gcm.membranes.membrane_controller import MembraneController
@@ -78,6 +78,15 @@ def pair() -> tuple[Component, Component]:
 
 def say(component: Component, text: str = "hi", times: int = 1) -> str:
     return component.stub("echo", Echo).say(text, times)
+
+
+class HalfAnInterceptor:
+    after = 5
+
+    def before(self, call: Invocation) -> None: ...
+
+    def __repr__(self) -> str:
+        return "half"
 
 
 def add(component: Component, *args: Any) -> None:
@@ -204,6 +213,25 @@ def test_an_interceptor_of_no_interface_is_refused() -> None:
     assert server.controller(InterceptorController).placed() == []
 
 
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (None, "None is no interceptor: it has no before and no after"),
+        (HalfAnInterceptor(), "half is no interceptor: it has no after"),
+        (Tape, f"{Tape!r} is no interceptor: it is a class"),
+    ],
+)
+def test_what_is_no_interceptor_is_refused_at_once(given: Any, reason: str) -> None:
+    _, server = pair()
+    with pytest.raises(IllegalTypeError) as caught:
+        add(server, given, "echo")
+    assert str(caught.value) == (
+        f"{reason} [component /server]. Pass an object with before(call) and after(call, error)"
+    )
+    assert server.controller(InterceptorController).placed() == []
+    assert server.stub("echo", Echo).say("x") == "x"
+
+
 def test_a_removed_interceptor_acts_no_more() -> None:
     record: list[str] = []
     _, server = pair()
@@ -325,10 +353,10 @@ def test_a_call_that_could_not_be_sent_has_an_end_too(ended: Ended) -> None:
     add(box, Tape("a", record), "echo")
     content.go_on.set()
     uncopyable: Any = threading.Lock()
-    with pytest.raises(TypeError):
+    with pytest.raises(CopyError):
         box.stub("echo", Echo).say(uncopyable)
     assert len(record) == 2
-    assert record[1].startswith("a after say TypeError(")
+    assert record[1].startswith("a after say CopyError(")
 
 
 def test_a_cancelled_asynchronous_call_is_cancelled_behind_the_interceptors(ended: Ended) -> None:
