@@ -42,18 +42,6 @@ class Caller(Protocol):
         ...
 
 
-class AsynchronousPort(Protocol):
-    """A port behind which somebody else does the work, so that the caller need not wait."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call and wait for the result."""
-        ...
-
-    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call and return at once with the future of the result."""
-        ...
-
-
 class RemotePort:
     """The port of one operation whose component lives behind a `Caller`."""
 

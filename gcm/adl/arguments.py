@@ -80,19 +80,13 @@ def parse_calls(text: str) -> tuple[Call, ...]:
     return tuple(_call(part.strip()) for part in _split(text))
 
 
-def format_call(call: Call) -> str:
-    """Return the text that `parse_calls` reads as this call."""
-    if not call.positional and not call.named:
-        return call.name
-    values = [quoted(value) for value in call.positional]
-    values += [f"{name}=>{quoted(value)}" for name, value in call.named]
-    return f"{call.name}({','.join(values)})"
-
-
 def bind_arguments(
     parameters: Sequence[Parameter], call: Call
 ) -> tuple[dict[str, str], list[ArgumentFault]]:
-    """Return the value of each parameter, and everything wrong with the call."""
+    """Return the value of each parameter, and everything wrong with the call.
+
+    A parameter without a value keeps its `${name}`, which tells what hangs on it.
+    """
     names = [parameter.name for parameter in parameters]
     faults: list[ArgumentFault] = []
     given: dict[str, str] = dict(zip(names, call.positional, strict=False))
@@ -115,8 +109,15 @@ def bind_arguments(
             message = f"argument '{parameter.name}' of '{call.name}' has no value"
             hint = f"write {call.name}({parameter.name}=>...) or give it a default"
             faults.append(ArgumentFault("missing-argument", message, hint))
-    bound = {p.name: given.get(p.name, p.default) or "" for p in parameters}
-    return bound, faults
+    bound = {p.name: given.get(p.name, p.default) for p in parameters}
+    return {
+        name: placeholder(name) if value is None else value for name, value in bound.items()
+    }, faults
+
+
+def placeholder(name: str) -> str:
+    """Return the text that stands for the value of an argument."""
+    return f"${{{name}}}"
 
 
 def substitute(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from gcm.adl.arguments import placeholder
 from gcm.adl.check import check
 from gcm.adl.classes import ImportingLoader, LoadClass
 from gcm.adl.drafts import Draft
@@ -36,14 +37,16 @@ def plan_document(
     >>> found = Diagnostics()
     >>> plan = plan_document("hello.fractal", diagnostics=found)  # doctest: +SKIP
     """
-    before = len(diagnostics.errors)
-    opened = _open(path, roots, diagnostics)
-    if opened is None:
-        return None
-    resolver, source, _document, folders = opened
-    draft = _check(resolver, source, arguments, load_class or ImportingLoader(folders), diagnostics)
-    clean = len(diagnostics.errors) == before
-    return plan_of(draft) if clean and draft is not None else None
+    found = Diagnostics()
+    opened = _open(path, roots, found)
+    draft = None
+    if opened is not None:
+        resolver, source, _document, folders = opened
+        loader = load_class or ImportingLoader(folders)
+        draft, found = _check(resolver, source, arguments, loader, found)
+    for one in found:
+        diagnostics.add(one)
+    return None if draft is None or found.errors else plan_of(draft)
 
 
 def check_files(paths: Iterable[PathLike], *, roots: Sequence[PathLike] = ()) -> Diagnostics:
@@ -75,9 +78,9 @@ def _check_file(path: PathLike, roots: Sequence[PathLike]) -> Diagnostics:
     needed = [one.name for one in document.parameters if one.default is None]
     if needed:
         _warn(document, f"it needs values for {', '.join(needed)}", diagnostics)
-    kept = {name: f"${{{name}}}" for name in needed}
-    draft = _check(resolver, source, kept, ImportingLoader(folders), diagnostics)
-    return _sure(diagnostics, tuple(kept.values()), draft) if needed else diagnostics
+    kept = {name: placeholder(name) for name in needed}
+    resolver.missing.update(kept.values())
+    return _check(resolver, source, kept, ImportingLoader(folders), diagnostics)[1]
 
 
 def _warn(document: Document, reason: str, diagnostics: Diagnostics) -> None:
@@ -100,7 +103,7 @@ _ABOUT_STRUCTURE = {
 """Faults that may be none when it is not known what a component is called or what is in it."""
 
 
-def _sure(found: Diagnostics, kept: Sequence[str], draft: Draft | None) -> Diagnostics:
+def _sure(found: Diagnostics, kept: Collection[str], draft: Draft | None) -> Diagnostics:
     """Return the faults that a definition has whatever the values of its arguments are.
 
     It was checked with `${name}` kept where a value is needed; what is said about such a text is no
@@ -150,6 +153,9 @@ def _check(
     arguments: Mapping[str, str],
     load_class: LoadClass,
     diagnostics: Diagnostics,
-) -> Draft | None:
+) -> tuple[Draft | None, Diagnostics]:
+    """Check a tree; also return what is sure of the findings where arguments have no value."""
     root = resolver.root(source, arguments)
-    return None if root is None else check(root, load_class, diagnostics)
+    draft = None if root is None else check(root, load_class, diagnostics)
+    missing = resolver.missing
+    return draft, _sure(diagnostics, missing, draft) if missing else diagnostics

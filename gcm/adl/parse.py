@@ -27,17 +27,6 @@ from gcm.adl.model import (
 from gcm.documents import Diagnostics, Node, read_document
 
 
-def parse_document(
-    source: str | os.PathLike[str] | bytes, *, name: str | None = None, diagnostics: Diagnostics
-) -> Definition | None:
-    """Read one document into the model, without looking at the definitions it refers to.
-
-    Faults go to `diagnostics`; what can be understood is returned all the same.
-    """
-    node = read_definition(source, name=name, diagnostics=diagnostics)
-    return None if node is None else definition_of(node)
-
-
 def read_definition(
     source: str | os.PathLike[str] | bytes, *, name: str | None = None, diagnostics: Diagnostics
 ) -> Node | None:

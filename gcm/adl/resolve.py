@@ -12,6 +12,7 @@ from gcm.adl.arguments import (
     bind_arguments,
     parse_calls,
     parse_parameters,
+    placeholder,
     substitute_node,
 )
 from gcm.adl.grammar import MAX_DEPTH
@@ -61,6 +62,8 @@ class Resolver:
         self._incomplete: set[_Key] = set()
         self._reported: set[tuple[str, Location]] = set()
         self._depth = 0
+        self.missing: set[str] = set()
+        """The texts that stand where arguments have no value."""
 
     def document(self, source: Source) -> Document | None:
         """Read a definition, or return it as it was read before."""
@@ -132,6 +135,9 @@ class Resolver:
 
     def _key(self, source: Source, document: Document, call: Call, location: Location) -> _Key:
         values, faults = bind_arguments(document.parameters, call)
+        given = {name for name, _ in call.named}
+        missing = [p.name for p in document.parameters[len(call.positional) :] if p.default is None]
+        self.missing |= {placeholder(name) for name in missing if name not in given}
         for fault in faults:
             self._report_once(fault.code, fault.message, location, fault.hint)
         return source.file, tuple(values.items())

@@ -16,8 +16,17 @@ def resolve_shared(root: Draft, findings: Findings) -> None:
         if target is not None:
             draft.target = target
             draft.traits = target.traits
-    if references:
-        _report_cycles(root, findings)
+    if references and not _report_cycles(root, findings):
+        _report_names(references, findings)
+
+
+def _report_names(references: list[Draft], findings: Findings) -> None:
+    """Report each reference with another name than its component, which keeps its own."""
+    for draft in references:
+        if draft.target is not None and draft.name != draft.target.name:
+            reason = f"the component is named '{draft.target.name}' and keeps that name"
+            hint = f'write name="{draft.target.name}", or rename the component where it is made'
+            _report(draft, "shared-name", reason, hint, findings)
 
 
 def _follow(draft: Draft, root: Draft, findings: Findings) -> Draft | None:
@@ -55,8 +64,9 @@ def _find(reference: Draft, origin: Draft, root: Draft, findings: Findings) -> D
     return here
 
 
-def _report_cycles(root: Draft, findings: Findings) -> None:
-    """Report each reference through which a component would contain itself."""
+def _report_cycles(root: Draft, findings: Findings) -> bool:
+    """Report each reference through which a component would contain itself; tell if any does."""
+    found = False
     open_paths: set[str] = set()
     done: set[str] = set()
     # Each entry is a component to enter, or to leave once all below it were visited.
@@ -68,6 +78,7 @@ def _report_cycles(root: Draft, findings: Findings) -> None:
             done.add(draft.path)
         elif draft.path in open_paths:
             if reference is not None:
+                found = True
                 reason = "the component would contain itself"
                 _report(reference, "shared-cycle", reason, "share it elsewhere", findings)
         elif draft.path not in done:
@@ -78,6 +89,7 @@ def _report_cycles(root: Draft, findings: Findings) -> None:
                     pending.append((child, None, False))
                 elif child.target is not None:
                     pending.append((child.target, child, False))
+    return found
 
 
 def _report(draft: Draft, code: str, reason: str, hint: str, findings: Findings) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gcm.adl.classes import ClassFault
 from gcm.adl.grammar import GRAMMAR
 from gcm.adl.loading import plan_document
-from gcm.adl.parse import parse_document
+from gcm.adl.parse import definition_of, read_definition
 from gcm.documents import Diagnostics, read_document
 
 SEED = b"""<?xml version="1.0" encoding="UTF-8"?>
@@ -104,8 +104,11 @@ def element(tree: Any) -> Element:
 
 def assert_told(data: bytes) -> None:
     found = Diagnostics()
-    if parse_document(data, diagnostics=found) is None:
+    node = read_definition(data, diagnostics=found)
+    if node is None:
         assert found.errors
+    else:
+        definition_of(node)
     for one in found:
         assert one.message
         assert "Traceback" not in str(one)

@@ -27,7 +27,7 @@ from gcm.adl.model import (
     LoggerNode,
     VirtualNodeNode,
 )
-from gcm.adl.parse import parse_document
+from gcm.adl.parse import definition_of, read_definition
 from gcm.documents import Diagnostics, Location
 
 CHARACTERS = st.characters(
@@ -105,9 +105,10 @@ def without_locations(value: Any) -> Any:
 
 def read(text: str) -> Any:
     found = Diagnostics()
-    definition = parse_document(text.encode(), diagnostics=found)
+    node = read_definition(text.encode(), diagnostics=found)
     assert [str(one) for one in found] == []
-    return without_locations(definition)
+    assert node is not None
+    return without_locations(definition_of(node))
 
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)

@@ -6,13 +6,14 @@ import pytest
 
 from gcm.adl.grammar import GRAMMAR, Occurs
 from gcm.adl.model import Body, CommentNode, Definition
-from gcm.adl.parse import parse_document
+from gcm.adl.parse import definition_of, read_definition
 from gcm.documents import Diagnostics, Location
 
 
 def parse(text: str) -> tuple[Definition | None, list[tuple[str, str, str]]]:
     found = Diagnostics()
-    definition = parse_document(text.encode(), name="a", diagnostics=found)
+    node = read_definition(text.encode(), name="a", diagnostics=found)
+    definition = definition_of(node) if node else None
     return definition, [(one.code, one.message, one.hint) for one in found]
 
 

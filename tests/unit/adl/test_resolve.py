@@ -45,6 +45,34 @@ def test_arguments_reach_the_attributes(check: Check) -> None:
     ]
 
 
+def test_a_missing_argument_brings_on_nothing_else(check: Check) -> None:
+    text = """
+    <definition name="app">
+      <component name="c" definition="Counting"/>
+      <component name="d" definition="Box"/>
+      <component name="e"><content class="lib.Nope"/></component>
+    </definition>"""
+    box = (
+        '<definition name="Box" arguments="who,size">'
+        '<component name="${who}" definition="Counting(${size})"/>'
+        '<binding client="this.run" server="runner.run"/></definition>'
+    )
+    done = check(text, Counting=COUNTING, Box=box)
+    assert sorted(done.codes) == ["2 missing-argument"] + ["3 missing-argument"] * 2 + [
+        "4 missing-class"
+    ]
+    assert done.plan is None
+
+
+def test_a_missing_argument_of_the_root_brings_on_nothing_else(check: Check) -> None:
+    text = """
+    <definition name="app" arguments="n">
+      <component name="c" definition="Counting(${n})"/>
+    </definition>"""
+    assert check(text, Counting=COUNTING).codes == ["1 missing-argument"]
+    assert check(text, {"n": "x"}, Counting=COUNTING).only.code == "bad-value"
+
+
 def test_arguments_of_the_root_are_given_from_outside(check: Check) -> None:
     text = """
     <definition name="app" arguments="n=1">
@@ -297,6 +325,17 @@ def test_why_a_component_cannot_be_shared_is_told(check: Check) -> None:
     }
     for path, reason in reasons.items():
         assert check(text.format(path)).only.message == f"'s' cannot share {path}: {reason}"
+
+
+def test_a_shared_component_keeps_its_name(check: Check) -> None:
+    text = SHARING.format("a/s").replace('name="s" definition', 'name="x" definition')
+    done = check(text.replace('server="s.greeter"', 'server="x.greeter"'))
+    assert done.codes == ["5 shared-name"]
+    assert done.only.message == (
+        "'x' cannot share ./../a/s: the component is named 's' and keeps that name"
+    )
+    assert done.only.hint == 'write name="s", or rename the component where it is made'
+    assert done.only.path == "/app/b/x"
 
 
 def test_a_shared_component_is_changed_only_where_it_is_made(check: Check) -> None:
