@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from gcm.adl import AssemblyPlan, assemble
 from gcm.adl.runnable import RUN, result_of, run_operation
@@ -90,14 +91,18 @@ def _end(root: Component) -> int:
 
 def _interrupted(root: Component) -> int:
     """Stop in bounded time: first in good order, then by ending the process."""
-    _say(f"interrupted; stopping within {GRACE_SECONDS:g} s (press Ctrl-C again to end at once)")
-    last = threading.Timer(GRACE_SECONDS, _give_up, ("something inside did not stop",))
-    last.daemon = True
-    last.start()
-    root.membrane.lifecycle.stop_timeout = STOP_SECONDS
     try:
+        _say(
+            f"interrupted; stopping within {GRACE_SECONDS:g} s (press Ctrl-C again to end at once)"
+        )
+        last = threading.Timer(GRACE_SECONDS, _give_up, ("something inside did not stop",))
+        last.daemon = True
+        last.start()
+        root.membrane.lifecycle.stop_timeout = STOP_SECONDS
         if _end(root) != 0:
             _give_up("not everything stopped")
+        # The process is at its end; a further Ctrl-C must not change how it ends.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
         _give_up("interrupted again")
     last.cancel()
@@ -105,7 +110,7 @@ def _interrupted(root: Component) -> int:
     return INTERRUPTED
 
 
-def _give_up(why: str) -> None:
+def _give_up(why: str) -> NoReturn:
     """End the process now, although threads may still be running."""
     _say(f"{why}; ended without waiting for it")
     sys.stdout.flush()

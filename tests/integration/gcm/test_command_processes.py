@@ -14,6 +14,9 @@ import pytest
 Gcm = Callable[..., tuple[int, str, str]]
 
 ENDLESS = """
+import atexit
+import os
+import signal
 import threading
 from typing import Protocol
 from gcm import provides
@@ -38,6 +41,18 @@ class Stubborn(Main):
     def on_stop(self):
         print("stopping", flush=True)
         threading.Event().wait()
+
+@provides("run", Runnable)
+class Late(Main):
+    def on_stop(self):
+        atexit.register(self.interrupted)
+
+    def on_terminate(self):
+        pass
+
+    def interrupted(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        print("at the end")
 """
 LONGEST_STOP = 30.0
 
@@ -100,6 +115,16 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path, environment: dict[str, str
         _, err = process.communicate(timeout=LONGEST_STOP)
     assert process.returncode == 130
     assert err.endswith("gcm run: interrupted again; ended without waiting for it\n")
+
+
+def test_a_second_ctrl_c_at_the_very_end_changes_nothing(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with started(tmp_path, environment, "Late") as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=LONGEST_STOP)
+    assert (process.returncode, out) == (130, "at the end\n")
+    assert err.endswith("\ngcm run: stopped\n")
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, environment: dict[str, str]) -> None:
