@@ -106,7 +106,12 @@ def test_closing_ends_what_uses_it_and_twice_is_once() -> None:
 
 
 def test_a_reactor_that_never_ran_can_be_closed() -> None:
-    Reactor().close()
+    reactor = Reactor()
+    ends = (reactor._awake, reactor._waker)
+    assert all(end.fileno() >= 0 for end in ends)
+    reactor.close()
+    assert [end.fileno() for end in ends] == [-1, -1]
+    assert not reactor._thread.is_alive()
 
 
 def test_a_callback_cannot_close_the_reactor_it_runs_on() -> None:
