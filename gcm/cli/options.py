@@ -42,9 +42,7 @@ _EXAMPLES = {
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = _described(argparse.ArgumentParser, "", _DESCRIPTION, prog="gcm")
-    parser.add_argument(
-        "--version", action=ShowVersion, nargs=0, help="show the version and leave"
-    )
+    parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the version and leave")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_check(commands)
     _add_show(commands)
