@@ -79,9 +79,7 @@ class Place:
     ) -> Channel:
         """Speak over a stream from now on; `hear` serves what the front-end says."""
         name = f"the front-end of {self.cluster.path}"
-        self.channel = Channel(
-            reactor, stream, name, hear, relay=self.relay, codec=self.codec
-        )
+        self.channel = Channel(reactor, stream, name, hear, relay=self.relay, codec=self.codec)
         self.channel.open(received)
         return self.channel
 

@@ -375,8 +375,6 @@ _TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
     ((_S.ENDING,), PlaceClosed, _R._place_closed),
 )
 TRANSITIONS: dict[tuple[State, type], _Action] = {
-    (state, event): action
-    for states, event, action in _TABLE
-    for state in states
+    (state, event): action for states, event, action in _TABLE for state in states
 }
 """Which action each event leads to in each state; a pair that is not here cannot happen."""
