@@ -179,8 +179,10 @@ def test_a_far_end_with_nothing_but_old_pythons_tells_all_of_them(
     command.chmod(0o755)
     process, far = start_sshd(bench, command=str(command))
     with process:
-        outcome = failed(bench, far.grid(front_end="<front-end/>"))
-        process.terminate()
+        try:
+            outcome = failed(bench, far.grid(front_end="<front-end/>"))
+        finally:
+            process.terminate()
     version = old_python.name.removeprefix("python")
     assert f"the newest Python found is too old (python3: Python {version}." in outcome.errors[0]
 
@@ -256,9 +258,13 @@ def test_a_full_disk_while_staging_is_told_with_the_place(bench: Bench) -> None:
         pytest.skip(f"root may not mount here: {mount.stderr}")
     try:
         process, far = start_sshd(bench, temporary=str(small))
+        # A Python with another version of the package: ours has to be brought along.
+        front_end = f'<front-end python="{other_version(bench, first=False)}"/>'
         with process:
-            outcome = failed(bench, far.grid())
-            process.terminate()
+            try:
+                outcome = failed(bench, far.grid(front_end=front_end))
+            finally:
+                process.terminate()
         assert list(small.iterdir()) == []
     finally:
         subprocess.run(["umount", str(small)], check=True)
