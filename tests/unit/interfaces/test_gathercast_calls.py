@@ -22,7 +22,7 @@ from gcm import (
     requires,
     submit,
 )
-from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError
+from gcm.errors import CopyError, GathercastTimeoutError, GcmError, IllegalLifeCycleError
 from gcm.membranes.content import ContentController
 from gcm.membranes.gathercast import GathercastController
 
@@ -201,7 +201,7 @@ def test_arguments_that_cannot_cross_into_an_active_object_are_an_error_of_every
     _, (one, other) = assembled(2, ended(active(Adder)))
     uncopyable: Any = threading.Lock()
     futures = [submit(giver.content.sum.add, uncopyable) for giver in (one, other)]
-    assert [type(future.exception(WAIT)) for future in futures] == [TypeError] * 2
+    assert [type(future.exception(WAIT)) for future in futures] == [CopyError] * 2
 
 
 def test_a_caller_without_a_binding_is_refused() -> None:

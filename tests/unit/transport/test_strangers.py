@@ -239,6 +239,9 @@ def test_a_guest_that_cannot_be_received_is_sent_away(
     connected, _, _ = dial(door.address, Credentials(SECRET, "guest"))
     with contextlib.closing(connected):
         assert rest_of(connected) == b""
+    logged = threading.Event()  # the reactor hangs up first and logs then, before its next callback
+    reactor.soon(logged.set)
+    assert logged.wait(LONG)
     assert "LookupError: no room for guest" in caplog.text
 
 
