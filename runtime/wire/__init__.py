@@ -1,0 +1,50 @@
+"""Messages between ranks of different clusters: any number of peers, one connection to each.
+
+A peer is named by its index, its rank in the whole grid. A message is a head, opaque bytes, and a
+payload of any size. Heads arrive in the order in which they were sent, per pair of sender and
+receiver. Payloads that are large travel in segments, so that a small message never waits behind
+them, and land in the buffer that the receiver gives, if it gives one in time, without being copied.
+
+**Sending.** `post.send(to, head, payload)` starts at once and returns an `Outgoing`. Once it is
+`done` the memory of the payload may be used again, or there is an `error`. Up to 8 MiB per pair may
+be on their way without being asked for; what is beyond waits at the sender until the receiver has
+matched it, while heads go on. With `sync` a message is done only once it has been matched.
+
+**Receiving.** `post.progress()` calls `receiver.arrived(incoming)` as soon as a head is here, in
+order. The receiver *matches* it, then or whenever it is ready to, with `incoming.give(buffer)` or
+`incoming.take()`. Neither of them calls back: if `incoming.done` is true then, the payload is all
+there, otherwise `receiver.completed(incoming)` will be called by a later `progress()`. A payload
+of up to 32 KiB is always there when its head is, so it is done as soon as it is matched.
+
+**Waiting.** Nothing here waits but `post.ready(timeout)`, which sleeps until `progress()` has
+something to do, and `post.close()`.
+
+**Peers that are gone.** `receiver.lost(peer, why)` is called once for each; all `Outgoing` to it
+have their error then. `post.why_lost(peer)` tells later. A peer that closed its post in order is
+lost too, once all that it sent has been delivered; `why` is a `PeerLeft` then. The loss of a peer
+to which there is no connection goes unnoticed: who waits for one for long says `post.watch(peer)`.
+
+**Threads.** Only `ready` and `wake` may be called without the lock of the owner. Callbacks are made
+by `progress`, `send`, `watch` and `close`; from them `send`, `give` and `take` may be called.
+
+    post = open_post(link, receiver)    # of a rank; imports sockets only now
+    outgoing = post.send(7, b"head", [memoryview(array).cast("B")])
+    while not outgoing.done:
+        post.ready(None)
+        post.progress()
+    post.close()
+"""
+
+from runtime.wire.errors import BadFrame, PeerLeft, PeerLost, WireError
+from runtime.wire.messages import SENT, Incoming, Outgoing, Receiver
+
+__all__ = [
+    "SENT",
+    "BadFrame",
+    "Incoming",
+    "Outgoing",
+    "PeerLeft",
+    "PeerLost",
+    "Receiver",
+    "WireError",
+]

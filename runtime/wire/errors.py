@@ -1,0 +1,21 @@
+"""What can go wrong between ranks of different clusters; every error names the peer."""
+
+from __future__ import annotations
+
+from runtime.errors import GridError
+
+
+class WireError(GridError):
+    """The root of what this package raises."""
+
+
+class BadFrame(WireError):
+    """What came over a connection is no frame of this protocol, or one beyond its limits."""
+
+
+class PeerLost(WireError):
+    """A peer cannot be reached, or not any more; nothing more will come from it."""
+
+
+class PeerLeft(PeerLost):
+    """A peer has ended in order; nothing more will come from it."""
