@@ -1,0 +1,128 @@
+"""The communicator classes that programs see, put together from their parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from mpi4py import MPI
+
+from runtime.mpi.face_type import FaceType
+
+if TYPE_CHECKING:
+    from runtime.mpi.membership import Membership
+
+
+class Comm(MPI.Comm, metaclass=FaceType):
+    """A communicator. Without `_members` it is a native one, and all its methods are mpi4py's."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Comm
+    _members: Membership | None = None
+
+    def __new__(cls, comm: MPI.Comm | None = None) -> Self:
+        """Return a communicator with the handle of another one; raises TypeError for a wrong one.
+
+        It does not call the constructors of mpi4py's subclasses, which look at the handle: behind
+        a Cartesian communicator of the grid there is a native one without a topology.
+        """
+        members: Membership | None = getattr(comm, "_members", None)
+        if comm is not None:
+            _check(cls, comm, members)
+        self = MPI.Comm.__new__(cls, comm)
+        if members is not None:
+            self._members = members
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Let predefined communicators be pickled; raises ValueError for others."""
+        if self._members is None:
+            return super().__reduce__()
+        from runtime.mpi.worlds import name_of, predefined
+
+        name = name_of(self)
+        if name is None:
+            raise ValueError(f"cannot serialize '{type(self).__module__}.{type(self).__name__}'")
+        return predefined, (name, type(self))
+
+
+class Intracomm(Comm, MPI.Intracomm):
+    """A communicator of one group."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Intracomm
+
+
+class Topocomm(Intracomm, MPI.Topocomm):
+    """A communicator whose ranks have neighbours."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Topocomm
+
+
+class Cartcomm(Topocomm, MPI.Cartcomm):
+    """A communicator whose ranks form a grid of any number of dimensions."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Cartcomm
+
+
+class Graphcomm(Topocomm, MPI.Graphcomm):
+    """A communicator whose ranks form a graph that every rank knows."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Graphcomm
+
+
+class Distgraphcomm(Topocomm, MPI.Distgraphcomm):
+    """A communicator whose ranks form a graph of which every rank knows its neighbours."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Distgraphcomm
+
+
+class Intercomm(Comm, MPI.Intercomm):
+    """A communicator of two groups, which talk to each other."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Intercomm
+
+
+_FACE_OF: dict[type[MPI.Comm], type[Comm]] = {
+    MPI.Comm: Comm,
+    MPI.Intracomm: Intracomm,
+    MPI.Topocomm: Topocomm,
+    MPI.Cartcomm: Cartcomm,
+    MPI.Graphcomm: Graphcomm,
+    MPI.Distgraphcomm: Distgraphcomm,
+    MPI.Intercomm: Intercomm,
+}
+
+_OF_TOPOLOGY: dict[int, type[Comm]] = {
+    MPI.CART: Cartcomm,
+    MPI.GRAPH: Graphcomm,
+    MPI.DIST_GRAPH: Distgraphcomm,
+}
+
+
+def wrap(members: Membership, kind: type[Comm] | None = None) -> Comm:
+    """Return the communicator that a membership stands behind; it owns `members.native`.
+
+    Its class is the one for the topology, unless `kind` names one, such as a user's own.
+    """
+    comm = MPI.Comm.__new__(kind or class_of(members), members.native)
+    comm._members = members
+    return comm
+
+
+def near(native: MPI.Comm) -> Comm:
+    """Return a native communicator as one of our classes; all its members share a cluster."""
+    return _FACE_OF[type(native)](native)
+
+
+def class_of(members: Membership) -> type[Comm]:
+    """Return the class for the communicator that a membership stands behind."""
+    if members.is_inter:
+        return Intercomm
+    return Intracomm if members.topology is None else _OF_TOPOLOGY[members.topology.kind]
+
+
+def _check(cls: type[Comm], comm: MPI.Comm, members: Membership | None) -> None:
+    """Raise the TypeError of mpi4py if a communicator does not fit a class."""
+    wanted: type[MPI.Comm] = next(base for base in cls.__mro__ if base in _FACE_OF)
+    if members is None:
+        wanted.__new__(wanted, comm)
+    elif not issubclass(class_of(members), wanted):
+        raise TypeError(f"expecting a communicator that is a {wanted.__name__}")
