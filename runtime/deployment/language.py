@@ -60,8 +60,9 @@ _APPLICATION = ElementType(
         Attribute(
             "comm-world",
             Kind.CHOICE,
-            "What `COMM_WORLD` means to it: all its clusters, or the own one.",
-            default="cluster",
+            "What `COMM_WORLD` means to a Python program: all its clusters, or the own one, "
+            "which it always means to a native program.",
+            default="grid",
             choices=("grid", "cluster"),
         ),
         Attribute(

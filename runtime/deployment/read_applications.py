@@ -67,10 +67,23 @@ def _application(entry: Entry, alone: bool, places: Places, reading: Reading) ->
         arguments=read_arguments(entry),
         environment=read_environment(entry, reading),
         clusters=clusters,
-        comm_world=CommWorld(entry.text("comm-world")),
+        comm_world=_comm_world(entry, kind, name, reading),
         staged=_is_staged(entry, kind),
         location=entry.location,
     )
+
+
+def _comm_world(entry: Entry, kind: ProgramKind, name: str, reading: Reading) -> CommWorld:
+    if kind is not ProgramKind.EXECUTABLE:
+        return CommWorld(entry.text("comm-world"))
+    if entry.has("comm-world") and entry.text("comm-world") == CommWorld.GRID:
+        reading.fault(
+            "native-world",
+            f"COMM_WORLD of the native application '{name}' cannot be the grid",
+            entry.location,
+            hint='leave out comm-world="grid"; only Python programs see the grid as one MPI',
+        )
+    return CommWorld.CLUSTER
 
 
 def _program(entry: Entry, name: str, reading: Reading) -> tuple[ProgramKind, str]:

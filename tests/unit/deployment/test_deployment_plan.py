@@ -71,7 +71,7 @@ def test_the_commands_of_an_emulated_cluster_run_here(read: Any) -> None:
     ranks = plan.step("ranks:0:0")
     assert ranks.argv == (
         "mpiexec", "-n", "2", PYTHON, "-m", "runtime.rank", "--cluster", "0:0",
-        "--application", "x", "--comm-world", "cluster", "--script", "/home/me/grid/a.py",
+        "--application", "x", "--comm-world", "grid", "--script", "/home/me/grid/a.py",
         "--", "1", "2 3",
     )  # fmt: skip
     assert (ranks.by, ranks.place) == ("front-end:0:0", "site0/cluster0")
@@ -95,7 +95,7 @@ def test_the_front_ends_of_this_machine_begin_as_one_process_for_each_python(rea
 
 def test_the_commands_of_a_cluster_elsewhere_lead_there_and_stage_the_program(read: Any) -> None:
     grid = REMOTE.format(flavour="mpich", nodes="")
-    plan = plan_of(read, f'{grid}<application script="a.py" comm-world="grid"/>')
+    plan = plan_of(read, f'{grid}<application script="a.py" comm-world="cluster"/>')
     front_end = plan.step("front-end:0:0")
     assert front_end.argv == (
         "ssh", "-o", "BatchMode=yes", "--", "u@h",
@@ -105,7 +105,7 @@ def test_the_commands_of_a_cluster_elsewhere_lead_there_and_stage_the_program(re
     assert front_end.folder == "/run"
     assert plan.step("ranks:0:0").argv == (
         "mpiexec", "-n", "3", "-v", "python3", "-m", "runtime.rank", "--cluster", "0:0",
-        "--application", "application", "--comm-world", "grid", "--script", "a.py", "--",
+        "--application", "application", "--comm-world", "cluster", "--script", "a.py", "--",
     )  # fmt: skip
 
 

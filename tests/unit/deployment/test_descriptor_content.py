@@ -41,15 +41,30 @@ def test_a_file_that_is_not_staged_may_be_missing_here(read: Any) -> None:
 def test_an_application_has_arguments_environment_and_a_world(read: Any) -> None:
     text = (
         f'<deployment>{GRID}<application script="a" arguments="-n \'two words\'" '
-        'comm-world="grid"><argument value="a b"/><argument/><environment name="X" value="1"/>'
+        'comm-world="cluster"><argument value="a b"/><argument/><environment name="X" value="1"/>'
         '<environment name="Y"/></application></deployment>'
     )
     (found,) = read(text).good.applications
     assert found.arguments == ("-n", "two words", "a b", "")
     assert found.environment == {"X": "1", "Y": ""}
-    assert found.comm_world is CommWorld.GRID
+    assert found.comm_world is CommWorld.CLUSTER
     assert found.clusters == ((0, 0), (0, 1), (1, 0), (1, 1))
     assert found.name == "application"
+
+
+@pytest.mark.parametrize(
+    ("program", "world"),
+    [
+        ('script="a.py"', CommWorld.GRID),
+        ('module="m"', CommWorld.GRID),
+        ('script="a.py" comm-world="cluster"', CommWorld.CLUSTER),
+        ('executable="x"', CommWorld.CLUSTER),
+        ('executable="x" comm-world="cluster"', CommWorld.CLUSTER),
+    ],
+)
+def test_the_world_is_the_grid_where_it_can_be(read: Any, program: str, world: CommWorld) -> None:
+    (found,) = read(f"<deployment>{GRID}<application {program}/></deployment>").good.applications
+    assert found.comm_world is world
 
 
 def test_applications_are_mapped_to_clusters_by_path_range_or_site(read: Any) -> None:
