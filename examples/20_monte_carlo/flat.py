@@ -1,0 +1,36 @@
+"""Pi by throwing darts, flat: every process of the grid throws, one average collects the results.
+
+    gcm-deploy descriptors/monte-carlo.xml           on sites and clusters, emulated on this machine
+    mpiexec -n 4 python examples/20_monte_carlo/flat.py         on one cluster
+    python examples/20_monte_carlo/flat.py                      alone
+
+The program names no site and no cluster. `COMM_GRID` has the processes of all of them, and a
+reduction on it sends one number over each slow link.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from darts import TRIES, hits, verdict
+
+from runtime import MPI
+
+
+def main() -> int:
+    """Throw, average, check; return the exit code."""
+    grid = MPI.COMM_GRID
+    mine = np.array([4 * hits(TRIES, seed=grid.rank) / TRIES])
+    average = np.empty(1)
+    grid.Reduce(mine, average, op=MPI.AVG, root=0)
+    if grid.rank:
+        return 0
+    pi, tries = float(average[0]), TRIES * grid.size
+    answer = verdict(pi, tries)
+    print(f"pi is about {pi:.6f} after {tries} tries of {grid.size} processes: {answer}")
+    return 0 if answer == "right" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""Mergesort, flat and unmodified: the first process deals the numbers out and merges what returns.
+
+    gcm-deploy descriptors/mergesort.xml           on sites and clusters, emulated on this machine
+    mpiexec -n 4 python examples/21_mergesort/flat.py         on one cluster
+    python examples/21_mergesort/flat.py                      alone
+
+This is a plain mpi4py program that knows nothing of grids. The descriptor says `comm-world="grid"`,
+so its `COMM_WORLD` has the processes of all clusters.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from mpi4py import MPI
+from numbers_to_sort import SIZE, Row, merge, report, shares, unsorted
+
+
+def main() -> int:
+    """Scatter, sort, merge in the order of arrival; return the exit code."""
+    world = MPI.COMM_WORLD
+    size = int(sys.argv[1]) if len(sys.argv) > 1 else SIZE
+    counts = shares(world.bcast(size), [1] * world.size)
+    mine: Row = np.empty(counts[world.rank], np.int32)
+    numbers = unsorted(size) if world.rank == 0 else None
+    world.Scatterv([numbers, counts, MPI.INT32_T], mine, root=0)
+    mine.sort()
+    if world.rank:
+        world.Send(mine, dest=0)
+        return 0
+    for _ in range(world.size - 1):
+        arrived: Row = np.empty(max(counts), np.int32)
+        status = MPI.Status()
+        world.Recv(arrived, source=MPI.ANY_SOURCE, status=status)
+        mine = merge(mine, arrived[: status.Get_count(MPI.INT32_T)])
+    return report(mine, size, world.size)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""What both versions of mergesort need: numbers, how to merge two sorted rows, and the check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Row = NDArray[np.int32]
+
+SIZE = 200_000
+"""How many numbers are sorted unless the command line says otherwise."""
+
+
+def unsorted(size: int) -> Row:
+    """Return that many numbers, the same ones every time."""
+    return np.random.default_rng(7).integers(0, 1_000_000, size, dtype=np.int32)
+
+
+def merge(first: Row, second: Row) -> Row:
+    """Return one sorted row with the numbers of two sorted rows."""
+    merged = np.empty(len(first) + len(second), np.int32)
+    from_second = np.zeros(len(merged), np.bool_)
+    from_second[np.searchsorted(first, second, side="right") + np.arange(len(second))] = True
+    merged[from_second] = second
+    merged[~from_second] = first
+    return merged
+
+
+def shares(size: int, weights: list[int]) -> list[int]:
+    """Divide a number of things by weights; the first ones get what is left over."""
+    total = sum(weights)
+    counts = [size * weight // total for weight in weights]
+    for index in range(size - sum(counts)):
+        counts[index] += 1
+    return counts
+
+
+def report(result: Row, size: int, processes: Any) -> int:
+    """Print whether the numbers are sorted and all there; return the exit code."""
+    right = np.array_equal(result, np.sort(unsorted(size)))
+    print(f"{size} numbers sorted by {processes} processes: {'right' if right else 'wrong'}")
+    return 0 if right else 1

@@ -1,0 +1,80 @@
+"""The MPI examples say the right thing alone, under a plain mpiexec, and on a grid."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = [sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())"]
+VERSIONS = ["flat", "hierarchical"]
+PI = r"pi is about 3\.1[34]\d{4} after (\d+) tries of (\d+) processes: right\n"
+
+
+def run(*words: str) -> str:
+    """Run a command; return what it printed."""
+    done = subprocess.run(
+        words,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 0), done.stdout
+    return done.stdout
+
+
+def mpiexec() -> str:
+    beside_python = Path(sys.executable).parent
+    found = shutil.which("mpiexec", path=f"{beside_python}:{os.environ.get('PATH', '')}")
+    assert found is not None
+    return found
+
+
+def deploy(descriptor: str, *options: str) -> str:
+    return run(*DEPLOY, "--quiet", *options, f"descriptors/{descriptor}.xml")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("ranks", [0, 3])
+def test_pi_is_right_on_one_cluster(version: str, ranks: int) -> None:
+    start = [mpiexec(), "-n", str(ranks)] if ranks else []
+    said = run(*start, sys.executable, f"examples/20_monte_carlo/{version}.py")
+    found = re.fullmatch(PI, said)
+    assert found, said
+    assert found.groups() == (str(200_000 * max(ranks, 1)), str(max(ranks, 1)))
+
+
+def test_pi_is_the_same_flat_and_along_the_hierarchy_of_two_sites() -> None:
+    flat, hierarchical = (
+        deploy("monte-carlo", "--set", f"version={version}") for version in VERSIONS
+    )
+    found = re.fullmatch(PI, flat)
+    assert found, flat
+    assert found.groups() == ("1400000", "7")
+    assert hierarchical == flat
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("ranks", [0, 3])
+def test_numbers_are_sorted_on_one_cluster(version: str, ranks: int) -> None:
+    start = [mpiexec(), "-n", str(ranks)] if ranks else []
+    said = run(*start, sys.executable, f"examples/21_mergesort/{version}.py", "1001")
+    assert said == f"1001 numbers sorted by {max(ranks, 1)} processes: right\n"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("numbers", [3, 200_000])
+def test_numbers_are_sorted_on_two_sites(version: str, numbers: int) -> None:
+    said = deploy("mergesort", "--set", f"version={version}", "--set", f"numbers={numbers}")
+    assert said == f"{numbers} numbers sorted by 5 processes: right\n"
