@@ -44,7 +44,13 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("USER", "me")
     folder = tmp_path / "descriptors"
     shutil.copytree(ROOT / "descriptors", folder)
-    for name in ("10_ring/ring.py", "11_coupled_codes/ocean.py", "11_coupled_codes/atmosphere.py"):
+    for name in (
+        "10_ring/ring.py",
+        "11_coupled_codes/ocean.py",
+        "11_coupled_codes/atmosphere.py",
+        "20_monte_carlo/flat.py",
+        "21_mergesort/flat.py",
+    ):
         _write(tmp_path / "examples" / name, "")
     _write(
         tmp_path / "examples" / "12_components_on_nodes" / "farm.fractal",
