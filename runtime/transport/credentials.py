@@ -1,23 +1,43 @@
 """Proof by both ends of a connection that they know the secret of the run. A pure machine.
 
-The listener greets with a number used once. The dialler answers with a number of its own and a
-proof over both; the listener checks it and proves itself too. A proof covers the role, both
-numbers and the names of the ends, so a recorded one is of no use, and nothing is learnt from a
-listener by who does not know the secret. No byte is interpreted as a frame before that.
+A connection begins as one of Pyro5, whose port it shares with ordinary clients: the dialler
+connects and shows a number used once, the listener answers with a number of its own. The dialler
+then calls `join` with a proof over both; the listener checks it and proves itself in its answer. A
+proof covers the role, both numbers and the names of the ends, so a recorded one is of no use, and
+nothing is learnt from a listener by who does not know the secret. No payload is interpreted
+before that. After it the connection carries frames.
 """
 
 from __future__ import annotations
 
-from runtime.transport.errors import AuthenticationFailed
+from runtime.transport.errors import AuthenticationFailed, FrameError, NotAMember
 from runtime.transport.keyed_hash import is_same, keyed_hash
+from runtime.transport.pyro_messages import (
+    CONNECT,
+    CONNECTED,
+    INVOKE,
+    REFUSED,
+    RESULT,
+    Message,
+    MessageReader,
+)
 
-MAGIC = b"gcm-ch01"
 NONCE = 32
 PROOF = 32
 SHORTEST_SECRET = 16
 LONGEST_NAME = 1024
 
-_NAME_LENGTH = 2
+NUMBER_OF_MEMBER = "GCMN"
+"""The annotation in which each end shows its number; only members of a run send it."""
+
+PROOF_OF_MEMBER = "GCMP"
+"""The annotation of a proof and the name behind it."""
+
+MOST_BYTES = 8192  # of a message before the proof: those of members have far less
+
+_CONNECT = b'{"handshake": "member", "object": "gcm.run"}'
+_CONNECTED = b'{"handshake": "member", "meta": {"methods": ["join"], "oneway": [], "attrs": []}}'
+_JOIN = b'{"object": "gcm.run", "method": "join", "params": [], "kwargs": {}}'
 _CURE = "Both ends have to belong to the same run"
 
 
@@ -46,16 +66,21 @@ class Greeting:
     `nonce` has to be fresh and random. After the exchange `rest` holds what came behind it.
     """
 
-    __slots__ = ("_buffer", "_credentials", "_nonce", "peer", "rest")
+    __slots__ = ("_credentials", "_nonce", "_reader", "_theirs", "peer")
 
     def __init__(self, credentials: Credentials, nonce: bytes) -> None:
         if len(nonce) != NONCE:
             raise ValueError(f"a nonce has {NONCE} bytes")
         self._credentials = credentials
         self._nonce = nonce
-        self._buffer = b""
+        self._reader = MessageReader(MOST_BYTES)
+        self._theirs = b""
         self.peer: str | None = None
-        self.rest = b""
+
+    @property
+    def rest(self) -> bytes:
+        """What came behind the exchange."""
+        return self._reader.rest
 
     def begin(self) -> bytes:
         """Return what to send before anything is received."""
@@ -65,48 +90,45 @@ class Greeting:
         """Take what was received and return what to send.
 
         Raises:
+            NotAMember: the other end speaks Pyro5, and shows no number as members do.
             AuthenticationFailed: the other end does not know the secret, or speaks no such thing.
         """
-        self._buffer += data
-        known = self._buffer[: len(MAGIC)]
-        if self._expects_magic and known != MAGIC[: len(known)]:
-            raise AuthenticationFailed("the other end does not speak this protocol", cure=_CURE)
-        return self._step()
+        self._reader.feed(data)
+        answer = b""
+        while self.peer is None:
+            try:
+                message = self._reader.take()
+            except FrameError as error:
+                raise AuthenticationFailed(
+                    f"the other end does not speak this protocol: {error.what}", cure=_CURE
+                ) from error
+            if message is None:
+                break
+            answer += self._hear(message)
+        return answer
 
-    @property
-    def _expects_magic(self) -> bool:
+    def _hear(self, message: Message) -> bytes:
         raise NotImplementedError
 
-    def _step(self) -> bytes:
-        raise NotImplementedError
+    def _take_number(self, message: Message) -> None:
+        number = bytes(message.annotations.get(NUMBER_OF_MEMBER, b""))
+        if len(number) != NONCE:
+            raise NotAMember("the other end is no member of a run", cure=_CURE)
+        self._theirs = number
 
-    def _take(self, fixed: int) -> tuple[bytes, bytes] | None:
-        """Take `fixed` bytes and the name behind them, or nothing if they are not all here."""
-        start = fixed + _NAME_LENGTH
-        if len(self._buffer) < start:
-            return None
-        size = int.from_bytes(self._buffer[fixed:start], "big")
-        if size > LONGEST_NAME:
+    def _taken_proof(self, message: Message) -> tuple[bytes, bytes]:
+        proof = bytes(message.annotations.get(PROOF_OF_MEMBER, b""))
+        return proof[:PROOF], proof[PROOF:]
+
+    def _proven(self, expected: bytes, proof: bytes, name: bytes) -> None:
+        if len(name) > LONGEST_NAME:
             raise AuthenticationFailed(
-                f"the name of the other end has {size} bytes; at most {LONGEST_NAME} are allowed"
+                f"the name of the other end has {len(name)} bytes; at most {LONGEST_NAME} are "
+                "allowed"
             )
-        if len(self._buffer) < start + size:
-            return None
-        taken = self._buffer[:fixed], self._buffer[start : start + size]
-        self._buffer = self._buffer[start + size :]
-        return taken
-
-    def _check(self, expected: bytes, proof: bytes) -> None:
         if not is_same(expected, proof):
             raise AuthenticationFailed("the other end does not know the secret", cure=_CURE)
-
-    def _finish(self, name: bytes) -> None:
         self.peer = name.decode(errors="replace")
-        self.rest, self._buffer = self._buffer, b""
-
-    def _named(self) -> bytes:
-        name = self._credentials.name.encode()
-        return len(name).to_bytes(_NAME_LENGTH, "big") + name
 
 
 class Listener(Greeting):
@@ -114,62 +136,51 @@ class Listener(Greeting):
 
     __slots__ = ()
 
-    @property
-    def _expects_magic(self) -> bool:
-        return self.peer is None
-
     def begin(self) -> bytes:
-        """Return the greeting, which says nothing but a number."""
-        return MAGIC + self._nonce
+        """Return nothing: the dialler speaks first."""
+        return b""
 
-    def _step(self) -> bytes:
-        taken = self._take(len(MAGIC) + NONCE + PROOF)
-        if taken is None:
-            return b""
-        fixed, name = taken
-        theirs, proof = fixed[len(MAGIC) : -PROOF], fixed[-PROOF:]
-        self._check(self._credentials.prove(b"dialler", self._nonce, theirs, name), proof)
+    def _hear(self, message: Message) -> bytes:
+        if message.kind == CONNECT and not self._theirs:
+            self._take_number(message)
+            return Message(
+                CONNECTED,
+                _CONNECTED,
+                {NUMBER_OF_MEMBER: self._nonce},
+                sequence=message.sequence,
+            ).joined()
+        if message.kind != INVOKE or not self._theirs:
+            raise AuthenticationFailed("the other end is no member of a run", cure=_CURE)
+        proof, name = self._taken_proof(message)
+        expected = self._credentials.prove(b"dialler", self._nonce, self._theirs, name)
+        self._proven(expected, proof, name)
         own = self._credentials.name.encode()
-        answer = self._credentials.prove(b"listener", self._nonce, theirs, name, own)
-        self._finish(name)
-        return answer + self._named()
+        answer = self._credentials.prove(b"listener", self._nonce, self._theirs, name, own)
+        return Message(
+            RESULT, b"null", {PROOF_OF_MEMBER: answer + own}, sequence=message.sequence
+        ).joined()
 
 
 class Dialler(Greeting):
     """The end that dials."""
 
-    __slots__ = ("_theirs",)
-
-    def __init__(self, credentials: Credentials, nonce: bytes) -> None:
-        super().__init__(credentials, nonce)
-        self._theirs = b""
-
-    @property
-    def _expects_magic(self) -> bool:
-        return not self._theirs
+    __slots__ = ()
 
     def begin(self) -> bytes:
-        """Return nothing: the listener speaks first."""
-        return b""
+        """Return the message that connects; it says nothing but a number."""
+        return Message(CONNECT, _CONNECT, {NUMBER_OF_MEMBER: self._nonce}).joined()
 
-    def _step(self) -> bytes:
-        return self._last_step() if self._theirs else self._first_step()
-
-    def _first_step(self) -> bytes:
-        size = len(MAGIC) + NONCE
-        if len(self._buffer) < size:
-            return b""
-        self._theirs, self._buffer = self._buffer[len(MAGIC) : size], self._buffer[size:]
-        name = self._credentials.name.encode()
-        proof = self._credentials.prove(b"dialler", self._theirs, self._nonce, name)
-        return MAGIC + self._nonce + proof + self._named()
-
-    def _last_step(self) -> bytes:
-        taken = self._take(PROOF)
-        if taken is not None:
-            proof, name = taken
-            own = self._credentials.name.encode()
-            expected = self._credentials.prove(b"listener", self._theirs, self._nonce, own, name)
-            self._check(expected, proof)
-            self._finish(name)
+    def _hear(self, message: Message) -> bytes:
+        own = self._credentials.name.encode()
+        if message.kind == CONNECTED and not self._theirs:
+            self._take_number(message)
+            proof = self._credentials.prove(b"dialler", self._theirs, self._nonce, own)
+            return Message(INVOKE, _JOIN, {PROOF_OF_MEMBER: proof + own}, sequence=1).joined()
+        if message.kind == REFUSED:
+            raise AuthenticationFailed("the other end refused to connect", cure=_CURE)
+        if message.kind != RESULT or not self._theirs:
+            raise AuthenticationFailed("the other end does not speak this protocol", cure=_CURE)
+        proof, name = self._taken_proof(message)
+        expected = self._credentials.prove(b"listener", self._theirs, self._nonce, own, name)
+        self._proven(expected, proof, name)
         return b""

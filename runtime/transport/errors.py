@@ -17,6 +17,10 @@ class AuthenticationFailed(TransportError):
     """The two ends of a connection do not share the secret of the run."""
 
 
+class NotAMember(AuthenticationFailed):
+    """Who connects does not even claim to belong to the run: perhaps an ordinary Pyro5 client."""
+
+
 class Unreachable(TransportError):
     """Nobody answers at an address."""
 

@@ -78,6 +78,7 @@ def dial(
         ) from error
     greeting = Dialler(credentials, os.urandom(NONCE))
     try:
+        made.sendall(greeting.begin())
         while greeting.peer is None:
             made.settimeout(max(0.001, deadline - time.monotonic()))
             received = made.recv(_PIECE)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from runtime.transport.credentials import NONCE, Credentials, Listener
-from runtime.transport.errors import AuthenticationFailed, Unreachable
+from runtime.transport.credentials import MOST_BYTES, NONCE, Credentials, Listener
+from runtime.transport.errors import AuthenticationFailed, NotAMember, Unreachable
 from runtime.transport.lean import HANDSHAKE_SECONDS, UNIX, socket_for
+from runtime.transport.pyro_messages import MessageReader, refusal
 from runtime.transport.reactor import READ, WRITE, Reactor
 
 _log = logging.getLogger(__name__)
@@ -21,6 +23,8 @@ MOST_STRANGERS = 256
 
 _PIECE = 4096
 
+_MEMBERS_ONLY = "only members of the run may connect here: nothing is exposed to others"
+
 Admitted = Callable[[socket.socket, str, bytes], None]
 """Gets a connection that has proved itself: the socket, the peer's name, what it already sent."""
 
@@ -29,7 +33,8 @@ class Door:
     """A listening socket whose visitors are let in once they have proved themselves.
 
     `admitted` is called on the reactor's thread. A visitor that does not finish its handshake
-    within `patience` seconds is sent away, and so is one that proves nothing.
+    within `patience` seconds is sent away, and so is one that proves nothing. Ordinary Pyro5
+    clients, who do not claim to be members, are given to `guests`, with all they have said.
 
     Raises:
         Unreachable: nobody can listen at `address`.
@@ -43,10 +48,12 @@ class Door:
         admitted: Admitted,
         *,
         patience: float = HANDSHAKE_SECONDS,
+        guests: Admitted | None = None,
     ) -> None:
         self._reactor = reactor
         self._credentials = credentials
         self._admitted = admitted
+        self._guests = guests
         self._patience = patience
         self._visitors: set[_Visitor] = set()
         self._socket, self.address = _listen(address)
@@ -105,6 +112,7 @@ class _Visitor:
         self._where = where
         self._greeting = Listener(door._credentials, os.urandom(NONCE))
         self._to_send = self._greeting.begin()
+        self._said = b""
         self._open = True
         self._timer = door._reactor.later(door._patience, self._too_slow)
 
@@ -140,23 +148,42 @@ class _Visitor:
                 if not received:
                     self._send_away("it hung up before it proved anything")
                     return
+                self._said += received
                 self._to_send += self._greeting.feed(received)
             self._flush()
         except BlockingIOError:
             pass
+        except NotAMember as error:
+            self._take_guest(error)
+            return
         except (AuthenticationFailed, OSError) as error:
             self._send_away(str(error))
             return
         if self._greeting.peer is not None and not self._to_send:
-            self._let_go()
-            try:
-                self._door._admitted(self._socket, self._greeting.peer, self._greeting.rest)
-            except BaseException:
-                self._socket.close()
-                raise
+            self._hand_over(self._door._admitted, self._greeting.peer, self._greeting.rest)
             return
         events = READ | (WRITE if self._to_send else 0)
         self._door._reactor.watch(self._socket.fileno(), events, self._ready)
+
+    def _take_guest(self, error: NotAMember) -> None:
+        if self._door._guests is not None:
+            self._hand_over(self._door._guests, self._where, self._said)
+            return
+        reader = MessageReader(MOST_BYTES)
+        reader.feed(self._said)
+        asked = reader.take()
+        if asked is not None:
+            with contextlib.suppress(OSError):  # it may not wait for the answer
+                self._socket.send(refusal(asked, _MEMBERS_ONLY).joined())
+        self._send_away(str(error))
+
+    def _hand_over(self, receiver: Admitted, peer: str, received: bytes) -> None:
+        self._let_go()
+        try:
+            receiver(self._socket, peer, received)
+        except BaseException:
+            self._socket.close()
+            raise
 
     def _flush(self) -> None:
         if self._to_send:

@@ -38,6 +38,7 @@ def test_a_rank_imports_nothing_but_what_it_needs() -> None:
         "runtime.transport.keyed_hash",
         "runtime.transport.lean",
         "runtime.transport.messages",
+        "runtime.transport.pyro_messages",
     }
 
 

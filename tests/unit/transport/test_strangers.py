@@ -14,21 +14,41 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from Pyro5.client import Proxy
+from Pyro5.errors import CommunicationError
 
 from gcm.invocation import Invocation
 from runtime.transport import listening
 from runtime.transport.channel import Channel
-from runtime.transport.credentials import NONCE, Credentials, Dialler
+from runtime.transport.credentials import (
+    NONCE,
+    NUMBER_OF_MEMBER,
+    PROOF_OF_MEMBER,
+    Credentials,
+    Dialler,
+)
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
 from runtime.transport.frames import HEAD, MARK
 from runtime.transport.lean import LeanChannel, dial
 from runtime.transport.listening import Door
-from runtime.transport.messages import CALL, NOTE, RESULT, Target
+from runtime.transport.messages import CALL, NOTE, Target
+from runtime.transport.messages import RESULT as RESULT_FRAME
+from runtime.transport.pyro_messages import (
+    CONNECT,
+    CONNECTED,
+    INVOKE,
+    MARSHAL,
+    RESULT,
+    Message,
+    MessageReader,
+)
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
 
 SECRET = os.urandom(32)
 LONG = 10.0
+NUMBER = Message(CONNECT, b"{}", {NUMBER_OF_MEMBER: os.urandom(NONCE)}).joined()
+"""What a member says first; anybody can."""
 
 
 class House:
@@ -78,6 +98,17 @@ def rest_of(connected: _socket.socket) -> bytes:
     return received
 
 
+def proofs_in(received: bytes) -> list[object]:
+    """Return the proofs of a listener, which only a member may get to see."""
+    reader = MessageReader(10_000)
+    found: list[object] = []
+    reader.feed(received)
+    while message := reader.take():
+        found += [data for name, data in message.annotations.items() if name == PROOF_OF_MEMBER]
+    assert reader.rest == b""
+    return found
+
+
 class Trap:
     """Leaves a mark when it is unpickled."""
 
@@ -98,18 +129,18 @@ def _spring() -> None:
         b"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
         HEAD.pack(MARK, CALL, 2, 1) + pickle.dumps(Trap()),
         pickle.dumps(Trap()),
-        b"gcm-ch01" + os.urandom(500),
+        NUMBER + Message(INVOKE, b"", {PROOF_OF_MEMBER: os.urandom(40)}).joined(),
+        Message(INVOKE, pickle.dumps(Trap()), serializer=MARSHAL).joined(),
+        Message(CONNECT, pickle.dumps(Trap())).joined(),
     ],
-    ids=["random", "http", "a frame", "a pickle", "a wrong proof"],
+    ids=["random", "http", "a frame", "a pickle", "a wrong proof", "a call", "a guest"],
 )
 def test_whoever_says_something_else_is_sent_away(
     house: House, data: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     with house.connect() as stranger:
-        greeting = stranger.recv(4096)
-        assert len(greeting) == 8 + NONCE
         stranger.sendall(data)
-        assert rest_of(stranger) == b""
+        assert proofs_in(rest_of(stranger)) == []
     assert house.guests.empty()
     assert not Trap.sprung
     assert "was refused" in caplog.text
@@ -118,20 +149,22 @@ def test_whoever_says_something_else_is_sent_away(
 def test_who_says_nothing_is_sent_away_when_patience_is_over(reactor: Reactor) -> None:
     house = House(reactor, "127.0.0.1:0", patience=0.05)
     with house.connect() as silent, house.connect() as half:
-        half.sendall(b"gcm-ch01")
-        assert len(rest_of(silent)) == 8 + NONCE
-        assert len(rest_of(half)) == 8 + NONCE
+        half.sendall(NUMBER)
+        assert rest_of(silent) == b""
+        assert proofs_in(rest_of(half)) == []
 
 
 def test_a_recorded_handshake_does_not_open_the_door_again(house: House) -> None:
     greeting = Dialler(Credentials(SECRET, "guest"), os.urandom(NONCE))
     with house.connect() as first:
+        first.sendall(greeting.begin())
         recorded = greeting.feed(first.recv(4096))
         first.sendall(recorded)
         assert greeting.feed(first.recv(4096)) == b""
         assert house.guests.get(timeout=LONG).peer == "guest"
     with house.connect() as second:
-        second.recv(4096)
+        second.sendall(NUMBER)
+        assert second.recv(4096)
         second.sendall(recorded)
         assert rest_of(second) == b""
     assert house.guests.empty()
@@ -150,9 +183,10 @@ def test_a_listener_that_knows_nothing_gets_no_call() -> None:
         def pretend() -> None:
             came, _ = impostor.accept()
             with came:
-                came.sendall(b"gcm-ch01" + bytes(NONCE))
                 came.recv(4096)
-                came.sendall(bytes(32) + b"\0\5house")
+                came.sendall(Message(CONNECTED, b"", {NUMBER_OF_MEMBER: bytes(NONCE)}).joined())
+                came.recv(4096)
+                came.sendall(Message(RESULT, b"", {PROOF_OF_MEMBER: bytes(32) + b"house"}).joined())
 
         thread = threading.Thread(target=pretend)
         thread.start()
@@ -177,7 +211,7 @@ def test_an_oversized_frame_ends_the_connection_before_it_is_read(house: House) 
     assert house.calls == ["/a.i.small"]
 
 
-@pytest.mark.parametrize("kind", [CALL, NOTE, RESULT, 99])
+@pytest.mark.parametrize("kind", [CALL, NOTE, RESULT_FRAME, 99])
 def test_frames_that_make_no_sense_end_the_connection_or_mean_nothing(
     house: House, kind: int
 ) -> None:
@@ -218,14 +252,16 @@ def test_when_the_room_is_full_others_wait_until_somebody_leaves(
     monkeypatch.setattr(listening, "MOST_STRANGERS", 2)
     first, second = house.connect(), house.connect()
     for stranger in (first, second):
-        assert len(stranger.recv(4096)) == 8 + NONCE
+        stranger.sendall(NUMBER)
+        assert stranger.recv(4096)
     with house.connect() as third:
+        third.sendall(NUMBER)
         third.settimeout(0.05)
         with pytest.raises(TimeoutError):
             third.recv(4096)
         first.close()
         third.settimeout(LONG)
-        assert len(third.recv(4096)) == 8 + NONCE
+        assert third.recv(4096)
     second.close()
 
 
@@ -275,3 +311,14 @@ def test_a_channel_made_of_a_dialled_socket_works_both_ways(house: House) -> Non
     channel = Channel(house.reactor, SocketStream(connected), peer).open(received)
     assert channel.call(Invocation("/a", "i", "hello")).result(LONG) is None
     channel.close()
+
+
+@pytest.mark.parametrize("serializer", ["serpent", "json", "msgpack"])
+def test_an_ordinary_client_of_pyro5_is_told_that_nothing_is_exposed(
+    house: House, serializer: str
+) -> None:
+    with Proxy(f"PYRO:anything@{house.door.address}") as proxy:
+        proxy._pyroSerializer = serializer
+        with pytest.raises(CommunicationError, match="only members of the run may connect here"):
+            proxy._pyroBind()
+    assert house.guests.empty()
