@@ -1,0 +1,71 @@
+"""Where this process is in the machine: its site, cluster and rank, and everybody else's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from mpi4py import MPI
+
+from runtime.topology import Cluster, Grid, Identifier, Node, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class Place:
+    """The machine as the processes of one MPI program see it, and which of them this one is.
+
+    Every process has an index, its rank in COMM_GRID. Those from `first` to before `last` share the
+    native MPI of this process, where their ranks begin with 0.
+    """
+
+    grid: Grid
+    me: Identifier
+
+    @cached_property
+    def everybody(self) -> tuple[Identifier, ...]:
+        """All processes by index."""
+        return tuple(self.grid.identifiers())
+
+    @cached_property
+    def first(self) -> int:
+        """The index of the first process of this cluster."""
+        return self.everybody.index(Identifier(self.me.site, self.me.cluster, 0))
+
+    @cached_property
+    def last(self) -> int:
+        """One more than the index of the last process of this cluster."""
+        return self.first + self.grid.cluster_of(self.me).size
+
+    @property
+    def index(self) -> int:
+        """The index of this process."""
+        return self.first + self.me.rank
+
+    @property
+    def is_one_cluster(self) -> bool:
+        """Whether native MPI reaches everybody."""
+        return self.last - self.first == self.grid.size
+
+
+def place_of_plain_mpi() -> Place:
+    """Return a grid of one cluster: all processes that `mpiexec` started, or this one alone.
+
+    All processes of COMM_WORLD have to call it.
+    """
+    names = MPI.COMM_WORLD.allgather(MPI.Get_processor_name())
+    cluster = Cluster("cluster0", nodes_of(names))
+    return Place(Grid((Site("site0", (cluster,)),)), Identifier(0, 0, MPI.COMM_WORLD.Get_rank()))
+
+
+def nodes_of(hosts: Sequence[str]) -> tuple[Node, ...]:
+    """Return the nodes of a cluster whose ranks are on these hosts.
+
+    >>> [node.ranks for node in nodes_of(["a", "a", "b"])]
+    [2, 1]
+    """
+    return tuple(Node(host, host, len(list(ranks))) for host, ranks in groupby(hosts))
