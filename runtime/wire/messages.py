@@ -13,13 +13,21 @@ class Outgoing:
 
     __slots__ = ("done", "error")
 
-    def __init__(self, *, done: bool = False, error: Exception | None = None) -> None:
+    def __init__(self, *, done: bool = False) -> None:
         self.done = done
-        self.error = error
+        self.error: Exception | None = None
 
 
 SENT = Outgoing(done=True)
-"""What `send` returns for each message that has left at once."""
+"""What `send` returns for each message whose payload is not needed any more."""
+
+
+class Origin(Protocol):
+    """Where an incoming message comes from, and to where it tells that it was matched."""
+
+    def matched(self, incoming: Incoming) -> None:
+        """Know that somebody takes the message."""
+        ...
 
 
 class Incoming:
@@ -28,23 +36,70 @@ class Incoming:
     `done` says that it has been matched and its `payload` is complete. `owner` is for the receiver.
     """
 
-    __slots__ = ("done", "head", "owner", "payload", "size", "source")
+    __slots__ = ("_origin", "asks", "came", "done", "head", "is_lent", "number", "owner", "payload",
+                 "size", "source")  # fmt: skip
 
-    def __init__(self, source: int, head: bytes, size: int) -> None:
+    def __init__(
+        self, source: int, head: bytes, size: int, number: int, origin: Origin, *, asks: bool
+    ) -> None:
         self.source = source
         self.head = head
         self.size = size
-        self.payload: memoryview | bytes | None = None
+        self.number = number
+        self.asks = asks
+        """Whether the sender waits to be told that it was matched."""
+        self.came = 0
+        """How many bytes of the payload are here."""
+        self.payload: memoryview | None = None
+        self.is_lent = False
+        """Whether the payload lies where it cannot stay, which ends when `arrived` returns."""
         self.done = False
         self.owner: Any = None
+        self._origin: Origin | None = origin
+
+    @property
+    def is_matched(self) -> bool:
+        """Whether somebody takes it."""
+        return self._origin is None
 
     def give(self, buffer: memoryview) -> None:
-        """Match it: its payload goes to `buffer`, writable bytes of exactly its size."""
-        raise NotImplementedError
+        """Match it: its payload goes to `buffer`, writable bytes of exactly its size.
+
+        Raises:
+            ValueError: the buffer has another size, or the message has been matched before.
+        """
+        if len(buffer) != self.size:
+            raise ValueError(f"the buffer has {len(buffer)} bytes, the payload {self.size}")
+        came = self.came
+        if came:
+            assert self.payload is not None
+            buffer[:came] = self.payload[:came]
+        self._match()
+        self.payload = buffer
 
     def take(self) -> None:
-        """Match it: its payload goes to memory that is made for it."""
-        raise NotImplementedError
+        """Match it: its payload goes to memory that is made for it.
+
+        Raises:
+            ValueError: the message has been matched before.
+        """
+        if self.is_lent:
+            self.keep()
+        self._match()
+
+    def keep(self) -> None:
+        """Let the payload have memory of its own."""
+        assert self.payload is not None
+        self.payload = memoryview(bytearray(self.payload))
+        self.is_lent = False
+
+    def _match(self) -> None:
+        origin = self._origin
+        if origin is None:
+            raise ValueError("the message has been matched before")
+        self._origin = None
+        self.done = self.came == self.size
+        origin.matched(self)
 
 
 class Receiver(Protocol):

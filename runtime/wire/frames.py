@@ -1,0 +1,66 @@
+"""How frames look on a connection: a head of fixed size, then what it announces.
+
+Every frame begins with its kind, flags, the length of a message's head, a number and a size:
+
+- MESSAGE: the next message of this pair; `number` counts them from 0, so their order does not
+  depend on the connection. The message's head follows, and with `INLINE` its payload of `size`
+  bytes too. Otherwise the payload comes in segments.
+- SEGMENT: `size` more bytes of the payload of message `number`.
+- TAKEN: the receiver has matched messages that weigh `size`; as much more may be sent.
+- MATCHED: the receiver has matched message `number`, which asked to be told (`ASKS`).
+- GO: whoever accepted this connection is going to use it; `number` is the message it awaits next.
+- BYE: nothing will follow; BYE_TOO: it has been read.
+
+What resumption after a broken connection needs is here: messages and the places of segments are
+numbered per pair, and both ends know which message they await.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from runtime.wire.errors import BadFrame
+
+HEAD = Struct("<BBHQQ")  # kind, flags, length of the message's head, number, size
+HEAD_SIZE = HEAD.size
+
+MESSAGE, SEGMENT, TAKEN, MATCHED, GO, BYE, BYE_TOO = range(1, 8)
+INLINE, ASKS = 1, 2
+
+MOST_HEAD = 4096
+"""How long the head of a message may be."""
+
+MOST_INLINE = 32 << 10
+"""Payloads of up to this many bytes travel with their heads."""
+
+MOST_SEGMENT = 256 << 10
+"""How many bytes of a large payload go in one piece, before others have their turn."""
+
+MOST_BYTES = 1 << 40
+"""How large a payload may be: 1 TiB."""
+
+pack = HEAD.pack
+unpack_from = HEAD.unpack_from
+
+
+def check(kind: int, flags: int, head: int, size: int) -> None:
+    """Raise `BadFrame` unless a frame can have such a head."""
+    if kind == MESSAGE:
+        if head > MOST_HEAD:
+            raise BadFrame(f"the head of a message has {head} bytes; {MOST_HEAD} are allowed")
+        if not size and not flags & INLINE:
+            raise BadFrame("a message without a payload says that it comes in segments")
+        most = MOST_INLINE if flags & INLINE else MOST_BYTES
+    elif kind == SEGMENT:
+        if not size:
+            raise BadFrame("a segment has no bytes")
+        most = MOST_SEGMENT
+    elif kind <= BYE_TOO and kind:
+        most = MOST_BYTES
+    else:
+        raise BadFrame(
+            f"what came is no frame: there is no kind {kind}",
+            cure="Both ends have to run the same version of this package",
+        )
+    if size > most:
+        raise BadFrame(f"a frame announces {size} bytes; {most} are allowed")

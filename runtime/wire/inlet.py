@@ -1,0 +1,224 @@
+"""The receiving half of a pair: bytes in, calls of the receiver out. A machine without input.
+
+The owner receives into `spaces`, and tells how much came with `filled`. Large payloads are received
+right where they stay, small ones with their heads, several at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from runtime.matching import Debt, weight
+from runtime.wire.errors import BadFrame
+from runtime.wire.frames import (
+    ASKS,
+    BYE,
+    BYE_TOO,
+    HEAD_SIZE,
+    INLINE,
+    MATCHED,
+    MESSAGE,
+    SEGMENT,
+    TAKEN,
+    check,
+    unpack_from,
+)
+from runtime.wire.messages import Incoming, Receiver
+from runtime.wire.outlet import WINDOW, Outlet
+
+STAGE = 64 << 10
+"""How much is received at once of heads and small payloads."""
+
+_AHEAD = 512  # how much is received behind a segment, most often the head of the next one
+
+
+class Inlet:
+    """What comes from one peer.
+
+    `outlet` is the other half of the pair; `kick` is called when something was put into it by
+    somebody who matched a message. `room` returns memory for a payload that nobody gave a buffer
+    for. `stage` can be shared by all that are not filled at the same time. `has_left` and `may_go`
+    say that the peer said goodbye, or answered it.
+    """
+
+    __slots__ = ("_ahead", "_current", "_debt", "_expected", "_incomplete", "_kick", "_left",
+                 "_outlet", "_receiver", "_rest", "_room", "_source", "_stage", "bytes",
+                 "has_left", "may_go", "messages")  # fmt: skip
+
+    def __init__(
+        self,
+        source: int,
+        receiver: Receiver,
+        outlet: Outlet,
+        *,
+        kick: Callable[[], None],
+        room: Callable[[int], memoryview] = lambda size: memoryview(bytearray(size)),
+        stage: memoryview | None = None,
+        window: int = WINDOW,
+    ) -> None:
+        self._source = source
+        self._receiver = receiver
+        self._outlet = outlet
+        self._kick = kick
+        self._room = room
+        self._debt = Debt(window)
+        self._stage = memoryview(bytearray(STAGE)) if stage is None else stage
+        self._ahead = self._stage[:_AHEAD]
+        self._rest = b""  # the beginning of a frame
+        self._expected = 0
+        self._incomplete: dict[int, Incoming] = {}
+        self._current: Incoming | None = None  # whose segment is coming in
+        self._left = 0  # how much of that segment lacks
+        self.messages = 0
+        self.bytes = 0
+        self.has_left = False
+        self.may_go = False
+
+    # --- for the one who receives -----------------------------------------------------------------
+
+    @property
+    def is_in_segment(self) -> bool:
+        """Whether the next bytes belong to a large payload, so that there are two spaces."""
+        return self._current is not None
+
+    def space(self) -> memoryview:
+        """Return where the next bytes go, outside of a segment."""
+        if not self._rest:
+            return self._stage
+        begun = len(self._rest)
+        self._stage[:begun] = self._rest
+        return self._stage[begun:]
+
+    def spaces(self) -> list[memoryview]:
+        """Return where the next bytes go: into a payload, and what comes behind it."""
+        current = self._current
+        assert current is not None
+        assert current.payload is not None
+        return [current.payload[current.came : current.came + self._left], self._ahead]
+
+    def filled(self, count: int) -> None:
+        """Take note that `count` bytes were received into the space or the spaces.
+
+        Raises:
+            BadFrame: they are not what a peer can say; the connection is of no use any more.
+        """
+        if self._current is not None:
+            if count < self._left:
+                self._left -= count
+                self._current.came += count
+                return
+            count -= self._left
+            self._advance(self._left)
+            end = count
+        else:
+            end = len(self._rest) + count
+        if end:
+            self._read(end)
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes that were received elsewhere; raises as `filled`."""
+        rest = memoryview(data)
+        while rest:
+            space = self.space() if self._current is None else self.spaces()[0]
+            count = min(len(space), len(rest))
+            space[:count] = rest[:count]
+            rest = rest[count:]
+            self.filled(count)
+
+    # --- frames -----------------------------------------------------------------------------------
+
+    def _read(self, end: int) -> None:
+        """Read the frames in the first `end` bytes of the stage; an incomplete one stays."""
+        stage = self._stage
+        at = 0
+        while end - at >= HEAD_SIZE:
+            kind, flags, head, number, size = unpack_from(stage, at)
+            check(kind, flags, head, size)
+            body = at + HEAD_SIZE
+            if kind == MESSAGE:
+                inline = size if flags & INLINE else 0
+                if end - body < head + inline:
+                    break
+                at = body + head + inline
+                self._message(flags, number, size, bytes(stage[body : body + head]),
+                              stage[body + head : at])  # fmt: skip
+            elif kind == SEGMENT:
+                here = min(size, end - body)
+                at = body + here
+                self._segment(number, size, stage[body:at])
+            else:
+                at = body
+                self._control(kind, number, size)
+        self._rest = bytes(stage[at:end]) if at < end else b""
+
+    def _message(self, flags: int, number: int, size: int, head: bytes, inline: memoryview) -> None:
+        if number != self._expected:
+            raise BadFrame(f"message {number} came where {self._expected} was awaited")
+        self._expected = number + 1
+        self.messages += 1
+        incoming = Incoming(self._source, head, size, number, self, asks=bool(flags & ASKS))
+        if flags & INLINE:
+            incoming.payload = inline
+            incoming.is_lent = True
+            incoming.came = size
+            self.bytes += size
+            self._receiver.arrived(incoming)
+            if incoming.payload is inline:
+                incoming.keep()
+            return
+        self._incomplete[number] = incoming
+        self._receiver.arrived(incoming)
+
+    def _segment(self, number: int, size: int, here: memoryview) -> None:
+        incoming = self._incomplete.get(number)
+        if incoming is None or size > incoming.size - incoming.came:
+            raise BadFrame(f"{size} bytes came for message {number}, which lacks less")
+        if incoming.payload is None:
+            incoming.payload = self._room(incoming.size)
+        came = incoming.came
+        count = len(here)
+        incoming.payload[came : came + count] = here
+        self._current = incoming
+        self._left = size
+        if count < size:
+            self._left -= count
+            incoming.came += count
+        else:
+            self._advance(size)
+
+    def _advance(self, count: int) -> None:
+        """Take note of the last `count` bytes of a segment."""
+        incoming, self._current, self._left = self._current, None, 0
+        assert incoming is not None
+        incoming.came += count
+        if incoming.came == incoming.size:
+            del self._incomplete[incoming.number]
+            self.bytes += incoming.size
+            if incoming.is_matched:
+                incoming.done = True
+                self._receiver.completed(incoming)
+
+    def _control(self, kind: int, number: int, size: int) -> None:
+        if kind == TAKEN:
+            self._outlet.taken(size)
+        elif kind == MATCHED:
+            self._outlet.matched(number)
+        elif kind == BYE:
+            self.has_left = True
+        elif kind == BYE_TOO:
+            self.may_go = True
+        else:
+            raise BadFrame(f"a frame of kind {kind} came where none can be")
+
+    # --- matching ---------------------------------------------------------------------------------
+
+    def matched(self, incoming: Incoming) -> None:
+        """Tell the peer that somebody takes a message, now or with others later."""
+        if incoming.asks:
+            self._outlet.say(MATCHED, incoming.number)
+            self._kick()
+            return
+        told = self._debt.take(weight(incoming.size))
+        if told:
+            self._outlet.say(TAKEN, 0, told)
+            self._kick()
