@@ -1,1 +1,32 @@
-"""The hierarchical machine: several native-MPI clusters joined over GCM components."""
+"""The hierarchical machine: several native-MPI clusters joined over GCM components.
+
+    from runtime import MPI          # mpi4py's MPI, with the communicators of the whole machine
+    from runtime import coupling     # messages between the codes of a deployment
+    from runtime import Machine      # a deployment held by a Python program
+
+Importing this costs nothing; each name is loaded when it is first asked for.
+"""
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime import coupling
+    from runtime.engine.launch import Machine
+    from runtime.mpi import face as MPI
+
+__all__ = ["MPI", "Machine", "coupling"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "MPI":
+        from runtime.mpi.install import load
+
+        return load()
+    if name == "Machine":
+        from runtime.engine.launch import Machine
+
+        return Machine
+    if name == "coupling":
+        import runtime.coupling
+
+        return runtime.coupling
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from mpi4py import MPI
 
@@ -42,6 +42,13 @@ class Comm(MPI.Comm, metaclass=FaceType):
         if name is None:
             raise ValueError(f"cannot serialize '{type(self).__module__}.{type(self).__name__}'")
         return predefined, (name, type(self))
+
+    def Abort(self, errorcode: int = 0) -> NoReturn:
+        """End the whole run, all clusters of it, with this exit code."""
+        from runtime.mpi.worlds import abort
+
+        abort(errorcode)
+        super().Abort(errorcode)
 
 
 class Intracomm(Comm, MPI.Intracomm):

@@ -14,6 +14,8 @@ from runtime.topology import Cluster, Grid, Identifier, Node, Site
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from runtime.engine.rank_link import RankLink
+
 
 @dataclass(frozen=True)
 class Place:
@@ -34,7 +36,7 @@ class Place:
     @cached_property
     def first(self) -> int:
         """The index of the first process of this cluster."""
-        return self.everybody.index(Identifier(self.me.site, self.me.cluster, 0))
+        return self.index_of(Identifier(self.me.site, self.me.cluster, 0))
 
     @cached_property
     def last(self) -> int:
@@ -46,10 +48,28 @@ class Place:
         """The index of this process."""
         return self.first + self.me.rank
 
+    @cached_property
+    def _indexes(self) -> dict[Identifier, int]:
+        return {one: index for index, one in enumerate(self.everybody)}
+
+    def index_of(self, process: Identifier) -> int:
+        """Return the index of a process of the grid."""
+        return self._indexes[process]
+
+    def name_of(self, index: int) -> str:
+        """Return who a process is, for messages: `0:1:3 on node7`."""
+        who = self.everybody[index]
+        return f"{who} on {self.grid.cluster_of(who).node_of(who.rank).host}"
+
     @property
     def is_one_cluster(self) -> bool:
         """Whether native MPI reaches everybody."""
         return self.last - self.first == self.grid.size
+
+
+def place_of_rank(link: RankLink) -> Place:
+    """Return the place of a rank that a front-end started."""
+    raise NotImplementedError
 
 
 def place_of_plain_mpi() -> Place:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.errors import GridError
+from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.face_type import FaceType
 
 if TYPE_CHECKING:
@@ -44,10 +44,6 @@ _PERSISTENT = (
     "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw",
 )  # fmt: skip
 _INSTEAD |= {f"{name}_init": f"Use I{name.lower()} each time" for name in _PERSISTENT}
-
-
-class NotOnTheGrid(GridError, NotImplementedError):
-    """A call that no MPI can do together with others."""
 
 
 def not_on_the_grid(call: str, instead: str) -> NotOnTheGrid:

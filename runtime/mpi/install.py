@@ -1,0 +1,81 @@
+"""Unmodified programs: `from mpi4py import MPI` gives them the machine, once they say so.
+
+Until then nothing of it is loaded, so that a program without MPI starts as quickly as ever.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+PACKAGE = "mpi4py"
+NAME = "mpi4py.MPI"
+
+
+class _Finder:
+    """Stands in for mpi4py's own MPI until somebody imports it."""
+
+    def __init__(self) -> None:
+        package = sys.modules.get(PACKAGE)
+        self._native = sys.modules.pop(NAME, None)
+        if package is not None and hasattr(package, "MPI"):
+            del package.MPI
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how to load the one module that is meant."""
+        del path, target
+        if name != NAME:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, self)  # type: ignore[arg-type]  # it has all that a loader needs
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Load the face."""
+        del spec
+        return load()
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: it has been run."""
+
+    def step_aside(self) -> None:
+        """Let mpi4py's own MPI be found: the face needs it."""
+        sys.meta_path.remove(self)  # type: ignore[arg-type]  # it was put there
+        if self._native is not None:
+            sys.modules[NAME] = self._native
+            sys.modules[PACKAGE].MPI = self._native  # type: ignore[attr-defined]  # a submodule
+
+
+_finder: _Finder | None = None
+
+
+def install() -> None:
+    """Let COMM_WORLD be the grid for what runs in this process from now on."""
+    global _finder  # noqa: PLW0603 - a process runs one program
+    if _finder is None:
+        _finder = _Finder()
+        sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]  # see `find_spec`
+
+
+def world_is_grid() -> bool:
+    """Tell whether COMM_WORLD is the grid in this process."""
+    return _finder is not None
+
+
+def load() -> ModuleType:
+    """Return the face; the first call makes it, and puts it where `import` looks if need be."""
+    if _finder is not None and _finder in sys.meta_path:
+        _finder.step_aside()
+    from runtime.mpi import face
+
+    if _finder is not None:
+        sys.modules[NAME] = face
+        sys.modules[PACKAGE].MPI = face  # type: ignore[attr-defined]  # a submodule
+    return face

@@ -1,0 +1,99 @@
+"""The communicators that every process has from the start, and the one engine behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mpi4py import MPI
+
+from runtime.engine.rank_link import current
+from runtime.mpi.comm import Comm, near, wrap
+from runtime.mpi.engine import Engine
+from runtime.mpi.membership import derived_context, intra
+from runtime.mpi.place import Place, place_of_plain_mpi, place_of_rank
+from runtime.topology import Communicator, rank_table
+from runtime.wire import open_post
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.engine.rank_link import RankLink
+
+
+class Worlds:
+    """What `start` makes: the place of this process, its engine and its communicators."""
+
+    def __init__(self, place: Place, engine: Engine | None) -> None:
+        self.place = place
+        self.engine = engine
+        self.comms: dict[str, MPI.Comm] = {Communicator.CLUSTER: near(MPI.COMM_WORLD)}
+        for name in Communicator:
+            if name not in self.comms:
+                self.comms[name] = self._made(name)
+
+    def _made(self, name: Communicator) -> MPI.Comm:
+        members = tuple(
+            self.place.index_of(one) for one in rank_table(self.place.grid, name, self.place.me)
+        )
+        if self.place.index not in members:
+            return MPI.COMM_NULL
+        comm = self._communicator(name, members)
+        comm.Set_name(name)
+        return comm
+
+    def _communicator(self, name: Communicator, members: Sequence[int]) -> Comm:
+        close = [one for one in members if self.place.first <= one < self.place.last]
+        parent = MPI.COMM_SELF if len(close) == 1 else MPI.COMM_WORLD
+        if len(close) == len(members) or self.engine is None:
+            return near(parent.Dup())
+        context = derived_context(b"", name, tuple(members))
+        return wrap(intra(self.engine, members, parent.Dup(), parent.Dup(), context))
+
+
+_worlds: Worlds | None = None
+
+
+def start() -> Worlds:
+    """Return the communicators; the first call makes them, together with all of the cluster."""
+    global _worlds  # noqa: PLW0603 - a process is in one machine
+    if _worlds is None:
+        link = current()
+        place = place_of_plain_mpi() if link is None else place_of_rank(link)
+        engine = None if link is None or place.is_one_cluster else _engine(place, link)
+        _worlds = Worlds(place, engine)
+    return _worlds
+
+
+def _engine(place: Place, link: RankLink) -> Engine:
+    engine = Engine(place.index, place.first, place.last, place.name_of)
+    engine.attach(open_post(link, engine))
+    return engine
+
+
+def place() -> Place:
+    """Return where this process is."""
+    return start().place
+
+
+def predefined(name: str, kind: type[Comm] = Comm) -> MPI.Comm:
+    """Return a communicator by its name, as an object of a class if it is not of that one."""
+    found = start().comms[name]
+    return found if type(found) is kind or kind is Comm else kind(found)
+
+
+def name_of(comm: MPI.Comm) -> str | None:
+    """Return the name of one of the communicators that were there from the start."""
+    return next((name for name, one in start().comms.items() if one == comm), None)
+
+
+def finish() -> None:
+    """Send what is still to be sent and hang up; nobody is waited for."""
+    if _worlds is not None and _worlds.engine is not None:
+        _worlds.engine.close()
+
+
+def abort(code: int) -> None:
+    """Tell the front-end that this process ends the run."""
+    link = current()
+    if link is not None:
+        link.note("ended", code & 0xFF, f"MPI.Abort({code})")
