@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gcm.documents import Node, did_you_mean
+from gcm.records import dataclass
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")
 _ARROW = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=>(.*)\Z", re.DOTALL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gcm.adl.control_ends import CONTROL_SUFFIX, control_names, control_type, has_known_membrane
@@ -14,6 +14,7 @@ from gcm.adl.plan import BindingPlan, End
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import Cardinality, InterfaceType, mismatches, redistributes
+from gcm.records import dataclass
 from gcm.suggestion import nearest
 
 _THIS = "this"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gcm.adl.bindings import BindingCheck
 from gcm.adl.classes import LoadClass
 from gcm.adl.drafts import Draft, Traits, membrane_node
@@ -15,6 +13,7 @@ from gcm.adl.shared import resolve_shared
 from gcm.adl.traits import TraitsReader
 from gcm.documents import Diagnostics, did_you_mean
 from gcm.interfaces import InterfaceType
+from gcm.records import dataclass
 
 _RESERVED = "this"
 

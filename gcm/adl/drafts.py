@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gcm.adl.model import Body, ComponentNode, ControllerNode
 from gcm.adl.plan import (
@@ -16,6 +16,7 @@ from gcm.adl.plan import (
 from gcm.adl.references import is_path
 from gcm.documents import Location
 from gcm.interfaces import ComponentType, InterfaceType
+from gcm.records import dataclass
 
 
 @dataclass(slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gcm.documents import Diagnostics, Location, Severity
+from gcm.records import dataclass
 
 
 @dataclass(slots=True)

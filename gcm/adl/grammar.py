@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from gcm.documents import Diagnostics, Limits, Node, did_you_mean
+from gcm.records import dataclass
 from gcm.suggestion import nearest
 
 MAX_DEPTH = 64

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from gcm.interfaces import (
     Role,
     signature_of,
 )
+from gcm.records import dataclass
 
 E = TypeVar("E", bound=StrEnum)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gcm.documents import Location
+from gcm.records import dataclass
 
 NOWHERE = Location("", 0)
 

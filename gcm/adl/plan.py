@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gcm.documents import Location
 from gcm.interfaces import ComponentType
+from gcm.records import dataclass
 
 NO_INTERFACES = ComponentType()
 

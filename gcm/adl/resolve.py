@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gcm.adl.arguments import (
     ArgumentSyntaxError,
@@ -23,6 +23,7 @@ from gcm.adl.references import is_path, relative_to_parents
 from gcm.adl.repeats import report_repeats
 from gcm.adl.sources import Loader, Source
 from gcm.documents import Diagnostics, Location, Node, did_you_mean
+from gcm.records import dataclass
 
 Arguments = tuple[tuple[str, str], ...]
 _Key = tuple[str, Arguments]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from inspect import Parameter
 
 from gcm.adl.plan import ComponentPlan
 from gcm.documents import Diagnostics, did_you_mean
 from gcm.interfaces import InterfaceType, Operation, Role, signature_of
+from gcm.records import dataclass
 
 RUN = "run"
 HIGHEST_EXIT_CODE = 255

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from gcm.records import dataclass
 
 SUFFIX = ".fractal"
 _KNOWN_LIMIT = 1000

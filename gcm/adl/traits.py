@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gcm.adl.attributes import read_attributes
@@ -21,6 +21,7 @@ from gcm.components import (
 from gcm.documents import Location, Severity, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import ComponentType, InterfaceType, content_mismatches
+from gcm.records import dataclass
 
 
 @dataclass(slots=True)

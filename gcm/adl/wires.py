@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from gcm.adl.plan import End
 from gcm.components.composite import Composite
 from gcm.components.model import Component
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
+from gcm.records import dataclass
 
 THIS = "this"
 

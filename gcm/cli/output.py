@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TextIO
 
 from gcm.documents import Diagnostic, Severity
+from gcm.records import dataclass
 
 _INDENT = "    "
 _CODES = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}

@@ -13,13 +13,13 @@ class Client:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.hints import split_annotated
 from gcm.interfaces.marks import get_mark, put_mark
 from gcm.interfaces.types import Cardinality, ComponentType, Contingency, InterfaceType, Role
+from gcm.records import dataclass
 
 Content = TypeVar("Content", bound=type)
 Method = TypeVar("Method", bound=Callable[..., Any])

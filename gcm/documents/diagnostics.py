@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gcm.documents.location import Location
+from gcm.records import dataclass
 
 
 class Severity(StrEnum):

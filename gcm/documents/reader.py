@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from xml.parsers import expat
 
 from gcm.documents.diagnostics import Diagnostics
 from gcm.documents.encoding import EncodingFault, decode_document
 from gcm.documents.location import Location
+from gcm.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

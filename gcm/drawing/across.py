@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gcm.drawing.metrics import CHANNEL_MARGIN, TRACK
+from gcm.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import NamedTuple
 
 from gcm.drawing.metrics import CROSSING_MARGIN
 from gcm.drawing.scene import Link
+from gcm.records import dataclass
 
 CROSSING_WEIGHT = 2
 """How much more a wire that passes wants to be straight than a box wants to be in line."""

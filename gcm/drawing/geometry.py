@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gcm.drawing import metrics
 from gcm.drawing.routing import Point
 from gcm.drawing.scene import Box, Link, Port
+from gcm.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

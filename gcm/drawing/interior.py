@@ -6,7 +6,6 @@ The steps are one module each: layers, columns, order, heights, tracks, places f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from gcm.drawing import metrics
 from gcm.drawing.across import Across, spread
@@ -16,6 +15,7 @@ from gcm.drawing.metrics import shortened, text_width
 from gcm.drawing.plan import Plan, plan
 from gcm.drawing.routing import Point, corners, simplified, tracks_of
 from gcm.drawing.scene import THIS, Box, Port
+from gcm.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

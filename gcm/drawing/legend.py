@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from gcm.drawing import metrics
 from gcm.drawing.geometry import PlacedBox
 from gcm.drawing.metrics import text_width
 from gcm.drawing.scene import Port
+from gcm.records import dataclass
 
 SAMPLE = 26
 GAP = 18

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gcm.drawing import metrics
 from gcm.drawing.alignment import align
@@ -13,6 +12,7 @@ from gcm.drawing.geometry import PlacedBox
 from gcm.drawing.layering import layers_of
 from gcm.drawing.ordering import order
 from gcm.drawing.scene import THIS, Box, Link, Port, PortFinder
+from gcm.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gcm.drawing.board import Board, Pin, Route, Strand
+from gcm.records import dataclass
 
 CLEARANCE = 8
 """How far two wires on the same track stay apart."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from gcm.errors import GcmError
+from gcm.records import dataclass
 
 THIS = "this"
 """The name by which a link speaks of the composite that contains it."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from gcm.records import dataclass
 
 Bounds = Sequence[tuple[int, int]]
 """The start and the stop of each block."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from types import GenericAlias
 from typing import Any
 
 from gcm.interfaces.annotations import describe, element_of, fits
 from gcm.interfaces.signature import Operation, Parameter
 from gcm.interfaces.types import Cardinality
+from gcm.records import dataclass
 
 _KIND = inspect._ParameterKind
 _POSITIONAL = (_KIND.POSITIONAL_ONLY, _KIND.POSITIONAL_OR_KEYWORD)

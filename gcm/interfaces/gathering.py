@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from gcm.errors import GcmError
+from gcm.records import dataclass
 
 Client = TypeVar("Client", bound=Hashable)
 

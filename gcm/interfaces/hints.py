@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from gcm.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

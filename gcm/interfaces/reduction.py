@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final, TypeVar
 
 from gcm.errors import DispatchError
 from gcm.interfaces.marks import get_mark, put_mark
+from gcm.records import dataclass
 
 Marked = TypeVar("Marked")
 

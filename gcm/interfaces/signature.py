@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from abc import ABC
 from collections.abc import Callable, Coroutine, Hashable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import GenericAlias, MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -14,6 +13,7 @@ from gcm.errors import IllegalTypeError
 from gcm.interfaces.hints import Hints, resolve_hints, split_annotated
 from gcm.interfaces.reduction import Reduction, reduction_mark
 from gcm.interfaces.spreading import Distribution, broadcast, distribution_mark
+from gcm.records import dataclass
 
 Extra = TypeVar("Extra")
 

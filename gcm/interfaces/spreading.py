@@ -16,7 +16,7 @@ A mode can be given at three levels; the parameter beats the operation, which be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -24,6 +24,7 @@ from gcm.errors import DispatchError, IllegalTypeError
 from gcm.interfaces.blocks import block_bounds
 from gcm.interfaces.marks import get_mark, put_mark
 from gcm.interfaces.parallel import Blocks
+from gcm.records import dataclass
 
 if TYPE_CHECKING:
     from random import Random

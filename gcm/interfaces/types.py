@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.distribution import redistributes
+from gcm.records import dataclass
 
 
 class Role(StrEnum):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gcm.errors import IllegalTypeError, NoSuchControllerError
 from gcm.membranes.control import ControlInterface
 from gcm.membranes.controller import Controller
+from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 
 if TYPE_CHECKING:

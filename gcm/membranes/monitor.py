@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from gcm.components.model import Component
@@ -12,6 +11,7 @@ from gcm.interfaces.interface import Interface
 from gcm.membranes.around import End, around
 from gcm.membranes.controller import Controller, Port
 from gcm.membranes.request_queue import Request, RequestQueueController
+from gcm.records import dataclass
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from gcm.interfaces.interface import ServerInterface
 from gcm.interfaces.stacks import inside, outside, through
 from gcm.interfaces.stub import STUB_FILE, Stub
 from gcm.membranes.request import Request, RequestFuture
+from gcm.records import dataclass
 
 if TYPE_CHECKING:
     from gcm.components.model import Component

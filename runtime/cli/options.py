@@ -6,10 +6,10 @@ import argparse
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gcm.cli.common_options import ShowVersion, setting
+from gcm.records import dataclass
 
 _DESCRIPTION = """\
 Start what a descriptor describes, on the machines it names, and bring it to its end.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from gcm.records import dataclass
 from runtime.cli.tree import (
     BAD,
     DONE,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from gcm.records import dataclass
 from runtime.launchers.base import Stream
 
 MOST_WAITING = 32 << 20

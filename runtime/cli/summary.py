@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from gcm.cli.output import counted
+from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan
 from runtime.engine.outcome import ComponentReport, Outcome, RankReport, Traffic
 

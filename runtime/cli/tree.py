@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan, Level
 
 PLANNED, STARTING, UP, READY, RUNNING = "planned", "starting", "up", "ready", "running"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from gcm.records import dataclass
 from runtime.coupling.code_run import CodeState
 from runtime.coupling.mailbox import Message
 from runtime.matching import ANY, Wildcard

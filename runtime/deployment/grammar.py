@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from gcm.records import dataclass
 
 NAME_PATTERN = "[A-Za-z0-9_][A-Za-z0-9_.-]*"
 """What a name looks like, as a regular expression that Python and XML Schema both understand."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gcm.documents import Location
+from gcm.records import dataclass
 from runtime.deployment.variables import Variable
 from runtime.topology import Cluster, Grid, Node, Reachability, Site
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from gcm.records import dataclass
 from runtime.deployment.assembly import Level
 from runtime.deployment.commands import (
     front_end_command,

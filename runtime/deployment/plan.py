@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from gcm.records import dataclass
 from runtime.deployment.assembly import Part, implied_assembly
 from runtime.deployment.closing import closing_steps
 from runtime.deployment.model import DeployedCluster, Deployment, Position

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gcm.documents import Location
+from gcm.records import dataclass
 from runtime.deployment.grammar import NAME_PATTERN
 from runtime.deployment.model import (
     LOCAL_ADDRESS,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from graphlib import TopologicalSorter
+
+from gcm.records import dataclass
 
 
 class StepKind(StrEnum):

@@ -6,9 +6,9 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from gcm.documents import Diagnostics, Location, Node, did_you_mean
+from gcm.records import dataclass
 from runtime.deployment.grammar import (
     NAME_PATTERN,
     NUMBER_PATTERN,

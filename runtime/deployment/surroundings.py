@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gcm.documents import Diagnostics, Location
+from gcm.records import dataclass
 
 VirtualNodes = Callable[[str, Mapping[str, str], Diagnostics], Iterable[str] | None]
 

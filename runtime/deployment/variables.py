@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from gcm.documents import Diagnostics, Location, Node, did_you_mean
+from gcm.records import dataclass
 from runtime.deployment.grammar import NAME_PATTERN
 
 _NAME = re.compile(NAME_PATTERN)

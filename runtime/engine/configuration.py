@@ -6,9 +6,10 @@ import pickle
 import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
+from gcm.records import dataclass
 from runtime.engine.home import HOME
 from runtime.errors import GridError
 

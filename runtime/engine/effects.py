@@ -6,12 +6,12 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
+from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.words import cluster_of
 from runtime.deployment.model import ASSEMBLY

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
+from gcm.records import dataclass
 from runtime.deployment.plan import DeploymentPlan
 from runtime.engine.autopsy import fault_of
 from runtime.engine.crew import Crew

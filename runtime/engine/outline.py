@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from gcm.records import dataclass
 from runtime.deployment.assembly import Level
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
+from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster, SshHop
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import FileMove

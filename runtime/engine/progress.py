@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gcm.records import dataclass
 from runtime.engine.outline import Outline
 
 MOST_NAMES = 8

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from gcm.records import dataclass
 from runtime.engine.events import (
     AssemblyEnded,
     Begin,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from gcm.records import dataclass
 from runtime.deployment.commands import (
     RANK_MODULE,
     front_end_command,

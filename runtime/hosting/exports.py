@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from gcm.components.composite import Composite
@@ -13,6 +13,7 @@ from gcm.errors import NoSuchComponentError, NoSuchInterfaceError
 from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
 from gcm.interfaces.stub import Stub
 from gcm.interfaces.types import Cardinality, Contingency, InterfaceType, Role
+from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.transport.messages import Target
 

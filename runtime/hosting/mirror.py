@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from gcm.adl.assemble import describe_membrane, make_component
@@ -18,6 +18,7 @@ from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.descriptions import PRIMITIVE
+from gcm.records import dataclass
 from runtime.hosting.host import Host
 from runtime.hosting.neighbours import clients_of, servers_of
 from runtime.hosting.node import NODE, PrimitivePlan

@@ -6,7 +6,6 @@ import importlib
 import os
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gcm.components.declarations import declared_type
@@ -17,6 +16,7 @@ from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.descriptions import PRIMITIVE
 from gcm.membranes.membrane import MembraneDescription
+from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.hosting.host import Host
 from runtime.transport.channel import Channel

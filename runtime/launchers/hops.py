@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from gcm.records import dataclass
 from runtime.launchers.errors import BadHop
 
 _NAME = re.compile(r"[A-Za-z0-9_.:\[\]%@+-]+")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
 
+from gcm.records import dataclass
 from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import CommandNotFound, MissingMpiexec, MpiexecFailed, WrongMpiexec
 from runtime.launchers.lines import Collected

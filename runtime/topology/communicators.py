@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
 
+from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.topology.identifiers import Identifier
 from runtime.topology.tree import Grid

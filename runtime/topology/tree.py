@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
+from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.topology.identifiers import Identifier
 
