@@ -66,6 +66,10 @@ def _run(options: RankOptions, link: RankLink) -> int:
     else:
         from runtime.engine.rank_program import run_program
 
+        if options.comm_world == "grid":
+            from runtime.mpi.install import install
+
+            install()
         code, why = run_program(options.kind, options.path, options.arguments)
     control.ended = True
     link.note("ended", code, why)
