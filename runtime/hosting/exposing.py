@@ -1,0 +1,141 @@
+"""Components for ordinary Pyro5 clients, and ordinary Pyro5 objects for components."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+from gcm.components.model import Component
+from gcm.interfaces.future import Future
+from gcm.interfaces.interface import ClientInterface
+from gcm.interfaces.signature import signature_of
+from gcm.interfaces.stub import Stub, stub_class
+from gcm.interfaces.types import InterfaceType
+from gcm.invocation import Invocation, RemotePort
+from runtime.hosting.host import Host
+from runtime.transport.credentials import Credentials
+from runtime.transport.listening import Door
+from runtime.transport.pyro import Guests, PyroCaller, Served
+from runtime.transport.reactor import Reactor
+
+_HERE = "/exposed"
+
+
+class Exposed:
+    """A server interface that ordinary Pyro5 clients can call; made by `expose`."""
+
+    def __init__(self, component: Component, interface: str, name: str, address: str) -> None:
+        self._reactor = Reactor("exposed")
+        self._reactor.start()
+        try:
+            self._host = Host(_HERE, self._reactor)
+            self._host.publish(_HERE, component)
+            self._guests = Guests(self._reactor)
+            operations = signature_of(component.server(interface).type.signature).operations
+            self._guests.expose(name, Served(operations, self._serving(interface)))
+            nobody = Credentials(os.urandom(32), _HERE)  # nobody knows it, so there are only guests
+            self._door = Door(self._reactor, address, nobody, _refuse, guests=self._guests.receive)
+        except BaseException:
+            self._reactor.close()
+            raise
+        self.uri = f"PYRO:{name}@{_as_pyro_says(self._door.address)}"
+        """What clients give to `Pyro5.api.Proxy`."""
+
+    def _serving(self, interface: str) -> Any:
+        def serve(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Future[Any]:
+            return self._host.call(Invocation(_HERE, interface, method, args, kwargs))
+
+        return serve
+
+    def close(self) -> None:
+        """Hang up on all clients and listen no more; twice is once."""
+        self._door.close()
+        self._guests.close()
+        self._host.close()
+        self._reactor.close()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+
+def expose(
+    component: Component, interface: str, *, name: str = "", address: str = "127.0.0.1:0"
+) -> Exposed:
+    """Let ordinary Pyro5 clients call a server interface of a component of this process.
+
+    Anybody who reaches the address may call, so it is this machine's own unless another is given.
+    Values travel in serializers that cannot execute code: plain values, no objects of own classes.
+
+    Raises:
+        NoSuchInterfaceError: the component has no such server interface.
+        Unreachable: nobody can listen at the address.
+
+    >>> with expose(component, "greeter") as exposed:        # doctest: +SKIP
+    ...     print(exposed.uri)                               # doctest: +SKIP
+    PYRO:greeter@127.0.0.1:40123
+    """
+    return Exposed(component, interface, name or interface, address)
+
+
+class PyroObject:
+    """An object of a Pyro5 daemon, as something that a client interface can be bound to.
+
+    >>> weather = PyroObject("PYRO:weather@station:7766", Weather)      # doctest: +SKIP
+    >>> model.bind("weather", weather)                                  # doctest: +SKIP
+    """
+
+    def __init__(self, uri: str, signature: type[Any], *, timeout: float | None = None) -> None:
+        self._caller = PyroCaller(uri, timeout=timeout)
+        self.type = InterfaceType(uri.partition(":")[2].partition("@")[0], signature)
+        self._stub: Stub | None = None
+
+    @property
+    def path(self) -> str:
+        """Where the object is."""
+        return self._caller.uri
+
+    def __str__(self) -> str:
+        """Return where the object is."""
+        return self.path
+
+    @property
+    def stub(self) -> Stub:
+        """The stub for callers that have no binding."""
+        if self._stub is None:
+            self._stub = stub_class(self.type.signature)(self)
+            for name in self._stub._operations:
+                port = RemotePort(self._caller, self.path, self.type.name, name)
+                self._stub._set_port(name, port)
+        return self._stub
+
+    def connect(self, client: ClientInterface) -> Stub:  # noqa: ARG002 - all clients are the same
+        """Return the stub through which a client calls."""
+        return self.stub
+
+    def disconnect(self, client: ClientInterface) -> None:
+        """Do nothing: the object does not know its clients."""
+
+    def close(self) -> None:
+        """Wait for the calls that were made, and hang up."""
+        self._caller.close()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+
+def _refuse(came: Any, peer: str, received: bytes) -> None:  # noqa: ARG001
+    came.close()
+
+
+def _as_pyro_says(address: str) -> str:
+    return f"./u:{address.removeprefix('unix:')}" if address.startswith("unix:") else address

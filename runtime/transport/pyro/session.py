@@ -1,0 +1,294 @@
+"""One connected Pyro5 client: its messages in, the outcomes of its calls out."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from Pyro5.core import DAEMON_NAME
+from Pyro5.errors import DaemonError
+
+from gcm.interfaces.future import Future
+from gcm.suggestion import did_you_mean
+from runtime.transport.errors import FrameError, NotSendable
+from runtime.transport.pyro.values import Language, wrapped
+from runtime.transport.pyro_messages import (
+    BATCH,
+    COMPRESSED,
+    CONNECT,
+    CONNECTED,
+    EXCEPTION,
+    INVOKE,
+    ONEWAY,
+    PING,
+    RESULT,
+    Message,
+    MessageReader,
+    refusal,
+)
+from runtime.transport.reactor import Reactor
+from runtime.transport.streams import SocketStream
+
+if TYPE_CHECKING:
+    from runtime.transport.pyro.guests import Guests
+
+_log = logging.getLogger(__name__)
+
+_PIECE = 1 << 16
+_MOST_CALLS = 64
+"""How many calls a client may have waiting before no more are read from it."""
+
+Calls = list[tuple[str, tuple[Any, ...], dict[str, Any]]]
+
+
+class Session:
+    """Serves one client; all methods are for the reactor's thread."""
+
+    def __init__(
+        self,
+        guests: Guests,
+        stream: SocketStream,
+        where: str,
+        most_bytes: int,
+        gone: Callable[[Session], None],
+    ) -> None:
+        self._guests = guests
+        self._stream = stream
+        self._where = where
+        self._gone = gone
+        self._reader = MessageReader(most_bytes)
+        self._reactor: Reactor | None = None
+        self._space = memoryview(bytearray(_PIECE))
+        self._to_send: deque[memoryview] = deque()
+        self._waiting: deque[Message] = deque()
+        self._is_busy = False
+        self._is_connected = False
+        self._is_open = True
+
+    def open(self, reactor: Reactor, received: bytes) -> None:
+        """Begin to serve; `received` is what the client has said already."""
+        self._reactor = reactor
+        self._stream.attach(reactor, self._readable, self._flush)
+        self._reader.feed(received)
+        self._take_all()
+
+    def close(self) -> None:
+        """Hang up; twice is once."""
+        if self._is_open:
+            self._is_open = False
+            self._stream.close()
+            self._gone(self)
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def _readable(self) -> None:
+        try:
+            count = self._stream.receive_into(self._space)
+        except OSError as error:
+            _log.info("the connection to the Pyro5 client %s broke: %s", self._where, error)
+            count = 0
+        if count == 0:
+            self.close()
+        elif count:
+            self._reader.feed(self._space[:count])
+            self._take_all()
+
+    def _take_all(self) -> None:
+        try:
+            while self._is_open and (message := self._reader.take()) is not None:
+                self._hear(message)
+        except FrameError as error:
+            _log.warning("the Pyro5 client %s was sent away: %s", self._where, error)
+            self.close()
+            return
+        self._want()
+
+    def _hear(self, message: Message) -> None:
+        if message.flags & COMPRESSED:
+            raise FrameError("a compressed message; who knows how large it really is")
+        if message.kind == PING:
+            self._send(Message(PING, b"pong", sequence=message.sequence))
+        elif message.kind == CONNECT and not self._is_connected:
+            self._connect(message)
+        elif message.kind == INVOKE and self._is_connected:
+            self._waiting.append(message)
+            self._serve_next()
+        else:
+            raise FrameError(f"a message of kind {message.kind}, which makes no sense here")
+
+    def _connect(self, message: Message) -> None:
+        language = Language(message.serializer)
+        name = language.hello(message.payload)
+        served = self._guests.find(name)
+        if served is None and name != DAEMON_NAME:
+            hint = did_you_mean(name, self._guests.names())
+            self._send(refusal(message, f"unknown object '{name}'. {hint}".strip()))
+            return
+        self._is_connected = True
+        answer = {"handshake": "hello", "meta": self._metadata(name)}
+        self._answer(CONNECTED, message, language.value(answer))
+
+    def _metadata(self, name: str) -> dict[str, list[str]]:
+        served = self._guests.find(name)
+        if served is None:
+            return {"methods": ["get_metadata", "ping", "registered"], "oneway": [], "attrs": []}
+        return {"methods": list(served.methods), "oneway": list(served.oneway), "attrs": []}
+
+    # -- calls -----------------------------------------------------------------------------------
+
+    def _serve_next(self) -> None:
+        if self._is_busy or not self._waiting or not self._is_open:
+            return
+        self._is_busy = True
+        message = self._waiting.popleft()
+        language = Language(message.serializer)
+        name, method, args, kwargs = language.call(message.payload)
+        batch = bool(message.flags & BATCH)
+        calls = [(str(m), tuple(a), dict(k)) for m, a, k in args] if batch else []
+        _Work(self, message, language, name, calls or [(method, args, kwargs)], batch=batch).go_on()
+
+    def call(self, name: str, method: str, args: tuple[Any, ...], kwargs: Any) -> Future[Any]:
+        """Return the future of one call."""
+        served = self._guests.find(name)
+        try:
+            if served is not None:
+                if method not in served.methods:
+                    raise AttributeError(
+                        f"'{name}' exposes no method '{method}'. "
+                        + (did_you_mean(method, served.methods) or f"It has: {served.methods}")
+                    )
+                return served.serve(method, args, kwargs)
+            return _done(self._of_daemon(name, method, args))
+        except Exception as error:  # the client gets it
+            failed: Future[Any] = Future(f"{name}.{method}")
+            failed.set_exception(error)
+            return failed
+
+    def _of_daemon(self, name: str, method: str, args: tuple[Any, ...]) -> Any:
+        if name == DAEMON_NAME and method == "get_metadata" and len(args) == 1:
+            return self._metadata(str(args[0]))
+        if name == DAEMON_NAME and method == "registered":
+            return self._guests.names()
+        if name == DAEMON_NAME and method == "ping":
+            return None
+        raise DaemonError(f"unknown object '{name}' or method '{method}'")
+
+    def outcome(self, message: Message, flags: int, payload: bytes) -> None:
+        """Send what became of a call, and serve the next; any thread may say so."""
+        if self._reactor is not None:
+            self._reactor.soon(lambda: self._finish(message, flags, payload))
+
+    def _finish(self, message: Message, flags: int, payload: bytes) -> None:
+        self._is_busy = False
+        if not self._is_open:
+            return
+        if not message.flags & ONEWAY:
+            self._answer(RESULT, message, payload, flags)
+        try:
+            self._serve_next()
+        except FrameError as error:
+            _log.warning("the Pyro5 client %s was sent away: %s", self._where, error)
+            self.close()
+            return
+        if self._is_open:
+            self._want()
+
+    # -- out -------------------------------------------------------------------------------------
+
+    def _answer(self, kind: int, asked: Message, payload: bytes, flags: int = 0) -> None:
+        self._send(
+            Message(
+                kind, payload, flags=flags, sequence=asked.sequence, serializer=asked.serializer
+            )
+        )
+
+    def _send(self, message: Message) -> None:
+        self._to_send.extend(memoryview(part) for part in message.parts() if len(part))
+        self._flush()
+
+    def _flush(self) -> None:
+        try:
+            while self._to_send:
+                count = self._stream.send(list(self._to_send)[:64])
+                if not count:
+                    break
+                while count:
+                    first = self._to_send[0]
+                    if count < len(first):
+                        self._to_send[0] = first[count:]
+                        break
+                    count -= len(self._to_send.popleft())
+        except OSError as error:
+            _log.info("the connection to the Pyro5 client %s broke: %s", self._where, error)
+            self.close()
+            return
+        self._want()
+
+    def _want(self) -> None:
+        if self._is_open:
+            self._stream.want(read=len(self._waiting) < _MOST_CALLS, write=bool(self._to_send))
+
+
+class _Work:
+    """One message's calls, carried out one after another: several if it is a batch."""
+
+    def __init__(
+        self,
+        session: Session,
+        message: Message,
+        language: Language,
+        name: str,
+        calls: Calls,
+        *,
+        batch: bool,
+    ) -> None:
+        self._session = session
+        self._message = message
+        self._language = language
+        self._name = name
+        self._calls = deque(calls)
+        self._batch = batch
+        self._results: list[Any] = []
+
+    def go_on(self) -> None:
+        """Begin the next call, or send what came of all."""
+        method, args, kwargs = self._calls.popleft()
+        self._session.call(self._name, method, args, kwargs).add_done_callback(self._ended)
+
+    def _ended(self, done: Future[Any]) -> None:
+        error = done.exception()
+        if self._batch:
+            self._results.append(done.result() if error is None else wrapped(error, _trace(error)))
+            if error is None and self._calls:
+                self.go_on()
+            else:
+                self._send(BATCH, self._results)
+        elif error is None:
+            self._send(0, done.result())
+        else:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        payload = self._language.failure(error, _trace(error))
+        self._session.outcome(self._message, EXCEPTION, payload)
+
+    def _send(self, flags: int, value: Any) -> None:
+        try:
+            payload = self._language.value(value)
+        except NotSendable as error:
+            self._fail(error)
+        else:
+            self._session.outcome(self._message, flags, payload)
+
+
+def _done(value: Any) -> Future[Any]:
+    future: Future[Any] = Future("an answer")
+    future.set_result(value)
+    return future
+
+
+def _trace(error: BaseException) -> list[str]:
+    return traceback.format_exception(error)
