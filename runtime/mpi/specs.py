@@ -1,0 +1,341 @@
+"""Message specifications: read as mpi4py reads them, turned into bytes and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from operator import index as as_integer
+from typing import Any, TypeAlias
+
+from mpi4py import MPI
+
+from runtime.mpi.loop import pack_natively, unpack_natively
+
+Data: TypeAlias = "bytes | bytearray | memoryview"
+
+EMPTY = memoryview(bytearray(0))
+
+
+@dataclass(slots=True)
+class Spec:
+    """One message in memory: `count` entries of a datatype, `offset` bytes from the beginning.
+
+    `memory` is all that the buffer has, or empty for MPI.BOTTOM and None.
+    """
+
+    buffer: Any
+    memory: memoryview
+    count: int
+    datatype: MPI.Datatype
+    offset: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it has on its way."""
+        return self.count * _size(self.datatype)
+
+    @property
+    def view(self) -> memoryview | None:
+        """Its bytes where they are, or None if they do not lie one after the other."""
+        nbytes = self.nbytes
+        if nbytes == 0:
+            return EMPTY
+        end = self.offset + nbytes
+        if end > len(self.memory) or not is_dense(self.datatype):
+            return None
+        return self.memory[self.offset : end]
+
+    def pack(self) -> memoryview:
+        """Return its bytes: its own memory if they lie there one after the other, or a copy."""
+        view = self.view
+        return pack_natively(self.native()) if view is None else view
+
+    def unpack(self, data: Data) -> int:
+        """Put bytes into it; return how many.
+
+        Raises MPI.Exception with class ERR_TRUNCATE if they are too many.
+        """
+        if len(data) > self.nbytes:
+            raise MPI.Exception(MPI.ERR_TRUNCATE)
+        view = self.view
+        if view is None:
+            unpack_natively(self.native(), data)
+        else:
+            view[: len(data)] = data
+        return len(data)
+
+    def native(self) -> tuple[Any, int, MPI.Datatype]:
+        """Return what mpi4py understands."""
+        buffer = self.memory[self.offset :] if self.offset else self.buffer
+        return buffer, self.count, self.datatype
+
+
+def read(message: Any, *, readonly: bool, blocks: int = 1) -> Spec:
+    """Read the specification of a message to or from one process, or of `blocks` equal parts.
+
+    What it is not told is inferred from the buffer. Raises what mpi4py raises.
+    """
+    buffer, count, displacement, kind = _simple_parts(message)
+    memory, datatype = _memory_and_type(buffer, kind, readonly)
+    offset = _offset(displacement, datatype, len(memory))
+    if count is not None:
+        number = as_integer(count)
+        if number < 0:
+            raise ValueError(f"message: negative count {number}")
+        if number > 0 and buffer is None:
+            raise ValueError(f"message: buffer is None but count is {number}")
+    else:
+        number = _inferred(len(memory) - offset, datatype, blocks)
+    return Spec(buffer, memory, number, datatype, offset)
+
+
+@dataclass(slots=True)
+class Vector:
+    """Messages to or from several processes in one memory: `parts` has one for each."""
+
+    parts: list[Spec]
+
+    @property
+    def datatype(self) -> MPI.Datatype:
+        """The datatype of the first part, which is that of all but for types of their own."""
+        return self.parts[0].datatype
+
+
+def read_vector(message: Any, blocks: int, *, readonly: bool) -> Vector:
+    """Read counts and displacements in entries of one datatype. Raises what mpi4py raises."""
+    buffer, counts, displacements, kind = _vector_parts(message)
+    memory, datatype = _memory_and_type(buffer, kind, readonly)
+    if counts is None:
+        entries = _entries(len(memory), datatype)
+        numbers = [entries // blocks + (entries % blocks > place) for place in range(blocks)]
+    else:
+        numbers = _integers(counts, blocks)
+    if displacements is None:
+        places = [sum(numbers[:place]) for place in range(blocks)]
+    elif _is_integer(displacements):
+        places = [as_integer(displacements) * place for place in range(blocks)]
+    else:
+        places = _integers(displacements, blocks)
+    extent = datatype.extent
+    return Vector(
+        [
+            Spec(buffer, memory, number, datatype, place * extent)
+            for number, place in zip(numbers, places, strict=True)
+        ]
+    )
+
+
+def read_vector_w(message: Any, blocks: int, *, readonly: bool) -> Vector:
+    """Read counts, displacements in bytes, and datatypes of their own."""
+    counts: Any
+    places: Any
+    match len(message):
+        case 2:
+            (buffer, types), counts, places = message, None, None
+        case 3:
+            buffer, (counts, places), types = message
+        case 4:
+            buffer, counts, places, types = message
+        case _:
+            raise ValueError("message: expecting 2 to 4 items")
+    if _is_bottom(buffer):
+        for given, what in ((counts, "counts"), (places, "displs")):
+            if given is None:
+                raise ValueError(f"message: BOTTOM requires {what}")
+    memory = EMPTY if _is_bottom(buffer) else memory_of(buffer, readonly)
+    if counts is None and places is None:
+        counts, places = [1] * blocks, [0] * blocks
+    if len(types) != blocks:
+        raise ValueError(f"expecting {blocks} items, got {len(types)}")
+    several = zip(_integers(counts, blocks), _integers(places, blocks), types, strict=True)
+    return Vector([Spec(buffer, memory, number, _type(kind), at) for number, at, kind in several])
+
+
+def memory_of(buffer: Any, readonly: bool) -> memoryview:
+    """Return the bytes of a buffer; raises what mpi4py raises for what is none, or not writable."""
+    try:
+        view = memoryview(buffer)
+    except (TypeError, ValueError, BufferError):
+        view = EMPTY  # it may be one that only mpi4py can read, or wants to complain about
+    if view.f_contiguous and not view.c_contiguous and (readonly or not view.readonly):
+        where = MPI.buffer.fromaddress(MPI.Get_address(buffer), view.nbytes, readonly)
+    elif view.obj is buffer and view.format == "B" and view.ndim == 1 and not view.readonly:
+        return view
+    else:
+        where = MPI.buffer.frombuffer(buffer, readonly)
+    found: Any = where
+    return memoryview(found)
+
+
+def is_dense(datatype: MPI.Datatype) -> bool:
+    """Tell whether entries of a datatype lie in memory as they travel: predefined, without gaps."""
+    handle = datatype.handle
+    known = _dense.get(handle)
+    if known is None:
+        known = datatype.is_predefined and datatype.size == datatype.extent and datatype.lb == 0
+        if datatype.is_predefined:  # handles of other types are used again
+            _dense[handle] = known
+            _sizes[handle] = datatype.size
+    return known
+
+
+_dense: dict[int, bool] = {}
+_sizes: dict[int, int] = {}
+
+
+def _size(datatype: MPI.Datatype) -> int:
+    known = _sizes.get(datatype.handle)
+    return datatype.size if known is None else known
+
+
+def _simple_parts(message: Any) -> tuple[Any, Any, Any, Any]:
+    """Return buffer, count, displacement and datatype as they were given."""
+    if not isinstance(message, list | tuple):
+        _check_buffer(message)
+        return message, None, None, None
+    match len(message):
+        case 2:
+            buffer, count = message
+            if _names_type(count):
+                return buffer, None, None, count
+            return (buffer, *_pair(count, (list, tuple)), None)
+        case 3:
+            buffer, count, kind = message
+            return (buffer, *_pair(count, (list, tuple)), kind)
+        case 4:
+            return message[0], message[1], message[2], message[3]
+        case _:
+            raise ValueError("message: expecting 2 to 4 items")
+
+
+def _vector_parts(message: Any) -> tuple[Any, Any, Any, Any]:
+    if not isinstance(message, list | tuple):
+        _check_buffer(message)
+        return message, None, None, None
+    match len(message):
+        case 2:
+            buffer, counts = message
+            if _names_type(counts):
+                return buffer, None, None, counts
+            return (buffer, *_pair(counts, tuple), None)
+        case 3:
+            buffer, counts, kind = message
+            return (buffer, *_pair(counts, tuple), kind)
+        case 4:
+            return message[0], message[1], message[2], message[3]
+        case _:
+            raise ValueError("message: expecting 2 to 4 items")
+
+
+def _pair(count: Any, kinds: Any) -> tuple[Any, Any]:
+    if isinstance(count, kinds):
+        one, other = count
+        return one, other
+    return count, None
+
+
+def _check_buffer(message: Any) -> None:
+    try:
+        memoryview(message)
+    except (TypeError, BufferError, ValueError) as error:
+        if not hasattr(message, "__dlpack__") and not hasattr(message, "__cuda_array_interface__"):
+            if isinstance(error, TypeError):
+                raise TypeError("message: expecting buffer or list/tuple") from None
+            raise
+
+
+def _memory_and_type(buffer: Any, kind: Any, readonly: bool) -> tuple[memoryview, MPI.Datatype]:
+    if _is_bottom(buffer):
+        return EMPTY, _type(kind)
+    memory = memory_of(buffer, readonly)
+    return memory, _type(kind) if kind is not None else _inferred_type(buffer)
+
+
+def _inferred_type(buffer: Any) -> MPI.Datatype:
+    written = memoryview(buffer).format
+    if written == "B":
+        return MPI.BYTE
+    return _type(written[1:] if written[0] in "@<" else written)
+
+
+def _type(kind: Any) -> MPI.Datatype:
+    if isinstance(kind, MPI.Datatype):
+        return kind
+    return _type_of_code(kind)
+
+
+@cache
+def _type_of_code(code: Any) -> MPI.Datatype:
+    try:
+        return MPI.Datatype.fromcode(code)
+    except (KeyError, ValueError, TypeError):
+        raise KeyError(f"cannot map {code!r} to MPI datatype") from None
+
+
+def _offset(displacement: Any, datatype: MPI.Datatype, length: int) -> int:
+    places = 0 if displacement is None else as_integer(displacement)
+    if places < 0:
+        raise ValueError(f"message: negative displacement {places}")
+    if places == 0:
+        return 0
+    extent = _extent(datatype, "handle displacement")
+    if places * extent > length:
+        raise ValueError(
+            f"message: displacement {places} out of bounds, "
+            f"number of datatype entries {length // extent}"
+        )
+    return places * extent
+
+
+def _inferred(length: int, datatype: MPI.Datatype, blocks: int) -> int:
+    entries = _entries(length, datatype)
+    if blocks >= 2 and entries % blocks:
+        raise ValueError(
+            f"message: cannot infer count, number of entries {entries} is not a multiple of "
+            f"required number of blocks {blocks}"
+        )
+    return entries // max(blocks, 1)
+
+
+def _entries(length: int, datatype: MPI.Datatype) -> int:
+    if length <= 0:
+        return 0
+    extent = _extent(datatype, "infer count")
+    if length % extent:
+        raise ValueError(
+            f"message: cannot infer count, buffer length {length} is not a multiple of "
+            f"datatype extent {extent} (lb:{datatype.lb}, ub:{datatype.ub})"
+        )
+    return length // extent
+
+
+def _extent(datatype: MPI.Datatype, what: str) -> int:
+    if datatype == MPI.DATATYPE_NULL:
+        raise ValueError(f"message: cannot {what}, datatype is null")
+    extent = datatype.extent
+    if extent <= 0:
+        raise ValueError(
+            f"message: cannot {what}, datatype extent {extent} (lb:{datatype.lb}, ub:{datatype.ub})"
+        )
+    return extent
+
+
+def _integers(given: Any, blocks: int) -> list[int]:
+    if _is_integer(given):
+        return [as_integer(given)] * blocks
+    numbers = [as_integer(one) for one in given]
+    if len(numbers) != blocks:
+        raise ValueError(f"expecting {blocks} items, got {len(numbers)}")
+    return numbers
+
+
+def _is_integer(given: Any) -> bool:
+    return hasattr(given, "__index__") and not hasattr(given, "__len__")
+
+
+def _names_type(given: Any) -> bool:
+    return isinstance(given, MPI.Datatype | str)
+
+
+def _is_bottom(buffer: Any) -> bool:
+    return buffer is None or buffer is MPI.BOTTOM
