@@ -22,7 +22,7 @@ EXAMPLES := $(patsubst %/,%,$(dir $(wildcard examples/*/*.py)))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help run test lint format bench mutate clean
+.PHONY: help run test lint format conformance bench mutate clean
 MAKEFLAGS += --no-print-directory
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make test     run all tests (one folder: make test TESTS=tests/unit/house)"
 	@echo "make lint     check style, format, types and import rules"
 	@echo "make format   rewrite the code in the checked format"
+	@echo "make conformance  run mpi4py's own tests on grids (CONFORMANCE='--grid 1+1 p2p_buf')"
 	@echo "make bench    measure against other libraries and print the ratios"
 	@echo "make mutate   plant faults in gcm/ and report those no unit test notices (BUDGET=seconds)"
 	@echo "make clean    remove everything these commands made"
@@ -54,6 +55,9 @@ lint: $(VENV)/.dev
 format: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet --fix .
 	@$(BIN)/ruff format --quiet .
+
+conformance: $(VENV)/.dev
+	@$(BIN)/python -m tests.conformance $(CONFORMANCE)
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 from mpi4py import MPI
 
 from runtime.mpi.face_type import FaceType
+from runtime.mpi.refusals import Refusals
+from runtime.mpi.topology_calls import TopologyCalls
 
 if TYPE_CHECKING:
     from runtime.mpi.membership import Membership
 
 
-class Comm(MPI.Comm, metaclass=FaceType):
+class Comm(TopologyCalls, Refusals, MPI.Comm, metaclass=FaceType):
     """A communicator. Without `_members` it is a native one, and all its methods are mpi4py's."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Comm

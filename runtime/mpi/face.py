@@ -8,44 +8,51 @@
 Everything that is not defined here is mpi4py's own.
 """
 
+# ruff: noqa: PLC0414 - `as` tells type checkers that a name is for those who import this module
+
 from __future__ import annotations
 
 import atexit
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI as _native
 
 from runtime.mpi import worlds as _worlds
-from runtime.mpi.comm import (
-    Cartcomm,
-    Comm,
-    Distgraphcomm,
-    Graphcomm,
-    Intercomm,
-    Intracomm,
-    Topocomm,
-)
-from runtime.mpi.refusals import File, NotOnTheGrid, Win
-from runtime.mpi.topology_calls import ClusterInfo, Gateways, Neighborhood, SiteInfo
-from runtime.topology import Neighbourhood, Reachability
+from runtime.mpi.comm import Cartcomm as Cartcomm
+from runtime.mpi.comm import Comm as Comm
+from runtime.mpi.comm import Distgraphcomm as Distgraphcomm
+from runtime.mpi.comm import Graphcomm as Graphcomm
+from runtime.mpi.comm import Intercomm as Intercomm
+from runtime.mpi.comm import Intracomm as Intracomm
+from runtime.mpi.comm import Topocomm as Topocomm
+from runtime.mpi.errors import NotOnTheGrid as NotOnTheGrid
+from runtime.mpi.install import world_is_grid as _world_is_grid
+from runtime.mpi.refusals import File as File
+from runtime.mpi.refusals import Win as Win
+from runtime.mpi.topology_calls import ClusterInfo as ClusterInfo
+from runtime.mpi.topology_calls import Gateways as Gateways
+from runtime.mpi.topology_calls import Neighborhood as Neighborhood
+from runtime.mpi.topology_calls import SiteInfo as SiteInfo
+from runtime.topology import Neighbourhood as Neighbourhood
+from runtime.topology import Reachability as Reachability
 
 if TYPE_CHECKING:
-    from mpi4py.MPI import *  # noqa: F403 - what a program may use
-
-_made = dict(globals())
-globals().update({name: value for name, value in vars(_native).items() if name not in _made})
-_comms = _worlds.start().comms
-COMM_CLUSTER = _comms["COMM_CLUSTER"]
-COMM_SITE = _comms["COMM_SITE"]
-COMM_GRID = _comms["COMM_GRID"]
-COMM_SITE_GATEWAYS = _comms["COMM_SITE_GATEWAYS"]
-COMM_GRID_GATEWAYS = _comms["COMM_GRID_GATEWAYS"]
+    COMM_CLUSTER: Intracomm
+    COMM_SITE: Intracomm
+    COMM_GRID: Intracomm
+    COMM_SITE_GATEWAYS: Intracomm
+    COMM_GRID_GATEWAYS: Intracomm
+    COMM_WORLD: Intracomm
+    COMM_SELF: Intracomm
+    from mpi4py.MPI import *  # type: ignore[assignment]  # noqa: F403 - what is ours comes first
 
 
-def Finalize() -> None:
-    """Send what is still to be sent, then end MPI in this cluster."""
+def Finalize() -> None:  # type: ignore[no-redef]  # ours
+    """Send what is still to be sent, then end the native MPI of this cluster."""
     _worlds.finish()
     _native.Finalize()
 
 
+globals().update({name: one for name, one in vars(_native).items() if name not in globals()})
+globals().update(_worlds.start(world_is_grid=_world_is_grid()).comms)
 atexit.register(_worlds.finish)

@@ -47,10 +47,10 @@ class _Finder:
 
     def step_aside(self) -> None:
         """Let mpi4py's own MPI be found: the face needs it."""
-        sys.meta_path.remove(self)  # type: ignore[arg-type]  # it was put there
+        sys.meta_path.remove(self)
         if self._native is not None:
             sys.modules[NAME] = self._native
-            sys.modules[PACKAGE].MPI = self._native  # type: ignore[attr-defined]  # a submodule
+            vars(sys.modules[PACKAGE])["MPI"] = self._native
 
 
 _finder: _Finder | None = None
@@ -61,7 +61,7 @@ def install() -> None:
     global _finder  # noqa: PLW0603 - a process runs one program
     if _finder is None:
         _finder = _Finder()
-        sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]  # see `find_spec`
+        sys.meta_path.insert(0, _finder)
 
 
 def world_is_grid() -> bool:
@@ -77,5 +77,5 @@ def load() -> ModuleType:
 
     if _finder is not None:
         sys.modules[NAME] = face
-        sys.modules[PACKAGE].MPI = face  # type: ignore[attr-defined]  # a submodule
+        vars(sys.modules[PACKAGE])["MPI"] = face
     return face

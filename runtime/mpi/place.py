@@ -67,6 +67,21 @@ class Place:
         return self.last - self.first == self.grid.size
 
 
+_here: Place | None = None
+
+
+def here() -> Place:
+    """Return where this process is."""
+    assert _here is not None, "the communicators are made first"
+    return _here
+
+
+def settle(place: Place) -> None:
+    """Let `here` return a place."""
+    global _here  # noqa: PLW0603 - a process is in one machine
+    _here = place
+
+
 def place_of_rank(link: RankLink) -> Place:
     """Return the place of a rank that a front-end started."""
     raise NotImplementedError

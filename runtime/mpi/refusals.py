@@ -65,7 +65,7 @@ def _refusal(name: str, instead: str) -> Callable[..., Any]:
         raise not_on_the_grid(name, instead)
 
     refuse.__name__ = name
-    refuse.__doc__ = getattr(MPI.Intracomm, name).__doc__
+    refuse.__doc__ = getattr(MPI.Cartcomm, name).__doc__
     return refuse
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
-from runtime.mpi import worlds
+from runtime.mpi.place import here
 from runtime.topology import Identifier, Neighbourhood, Reachability, hops, neighbourhood
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ class TopologyCalls:
     def translate(self, rank: int, other: MPI.Comm) -> int | None:
         """Return the rank in another communicator of the process that has `rank` in this one.
 
-        None means that it is not a member there. Raises `MPI.Exception` for a rank that is not here.
+        None means that it is not a member there. Raises `MPI.Exception` for a rank that this one
+        has not.
 
         >>> MPI.COMM_CLUSTER.translate(0, MPI.COMM_GRID)               # doctest: +SKIP
         4
@@ -135,18 +136,18 @@ class TopologyCalls:
         return there.index(index) if index in there else None
 
     def neighborhood(self, first: int, second: int) -> Neighborhood:
-        """Return how far two ranks are apart; raises `MPI.Exception` for a rank that is not here."""
-        grid, everybody = worlds.place().grid, worlds.place().everybody
+        """Return how far two ranks are apart; raises `MPI.Exception` for one that is not here."""
+        grid, everybody = here().grid, here().everybody
         pair = everybody[self._index_of(first)], everybody[self._index_of(second)]
         return Neighborhood(hops(grid, *pair), neighbourhood(grid, *pair))
 
     @property
     def clusters(self) -> tuple[ClusterInfo, ...]:
         """The clusters that have members in this communicator, in the order of the machine."""
-        everybody = worlds.place().everybody
+        everybody = here().everybody
         members = sorted((everybody[at], rank) for rank, at in enumerate(self._indexes()))
         return tuple(
-            _cluster(*position, {who: rank for who, rank in pairs})
+            _cluster(*position, dict(pairs))
             for position, pairs in groupby(members, lambda one: (one[0].site, one[0].cluster))
         )
 
@@ -163,7 +164,7 @@ class TopologyCalls:
     @property
     def my_cluster(self) -> ClusterInfo:
         """The cluster of this process, with its members in this communicator."""
-        me = worlds.place().me
+        me = here().me
         mine = f"{me.site}:{me.cluster}"
         return next((one for one in self.clusters if one.identifier == mine), None) or _cluster(
             me.site, me.cluster, {}
@@ -172,7 +173,7 @@ class TopologyCalls:
     @property
     def my_site(self) -> SiteInfo:
         """The site of this process, with its members in this communicator."""
-        mine = worlds.place().me.site
+        mine = here().me.site
         return next((one for one in self.sites if one.identifier == str(mine)), None) or _site(
             mine, ()
         )
@@ -203,7 +204,7 @@ def indexes(comm: MPI.Comm) -> tuple[int, ...]:
     if members is not None:
         return members.group
     own, world = MPI.Comm.Get_group(comm), MPI.COMM_WORLD.Get_group()
-    first = worlds.place().first
+    first = here().first
     try:
         ranks = MPI.Group.Translate_ranks(own, list(range(own.Get_size())), world)
         return tuple(first + rank for rank in ranks)
@@ -213,7 +214,7 @@ def indexes(comm: MPI.Comm) -> tuple[int, ...]:
 
 
 def _cluster(site: int, number: int, members: dict[Identifier, int]) -> ClusterInfo:
-    grid = worlds.place().grid
+    grid = here().grid
     found = grid.cluster_at(site, number)
     return ClusterInfo(
         identifier=f"{site}:{number}",
@@ -227,7 +228,7 @@ def _cluster(site: int, number: int, members: dict[Identifier, int]) -> ClusterI
 
 
 def _site(number: int, clusters: tuple[ClusterInfo, ...]) -> SiteInfo:
-    found = worlds.place().grid.sites[number]
+    found = here().grid.sites[number]
     first = next(at for at, cluster in enumerate(found.clusters) if cluster.size)
     gateways = [one.gateway for one in clusters if one.identifier == f"{number}:{first}"]
     return SiteInfo(str(number), found.name, clusters, next(iter(gateways), None))

@@ -10,9 +10,8 @@ from runtime.engine.rank_link import current
 from runtime.mpi.comm import Comm, near, wrap
 from runtime.mpi.engine import Engine
 from runtime.mpi.membership import derived_context, intra
-from runtime.mpi.place import Place, place_of_plain_mpi, place_of_rank
+from runtime.mpi.place import Place, place_of_plain_mpi, place_of_rank, settle
 from runtime.topology import Communicator, rank_table
-from runtime.wire import open_post
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,13 +22,17 @@ if TYPE_CHECKING:
 class Worlds:
     """What `start` makes: the place of this process, its engine and its communicators."""
 
-    def __init__(self, place: Place, engine: Engine | None) -> None:
+    def __init__(self, place: Place, engine: Engine | None, *, world_is_grid: bool) -> None:
         self.place = place
         self.engine = engine
-        self.comms: dict[str, MPI.Comm] = {Communicator.CLUSTER: near(MPI.COMM_WORLD)}
+        self.comms: dict[str, MPI.Comm] = {
+            "COMM_SELF": near(MPI.COMM_SELF),
+            "COMM_CLUSTER": near(MPI.COMM_WORLD),
+        }
         for name in Communicator:
             if name not in self.comms:
                 self.comms[name] = self._made(name)
+        self.comms["COMM_WORLD"] = self.comms["COMM_GRID" if world_is_grid else "COMM_CLUSTER"]
 
     def _made(self, name: Communicator) -> MPI.Comm:
         members = tuple(
@@ -53,26 +56,24 @@ class Worlds:
 _worlds: Worlds | None = None
 
 
-def start() -> Worlds:
+def start(*, world_is_grid: bool = False) -> Worlds:
     """Return the communicators; the first call makes them, together with all of the cluster."""
     global _worlds  # noqa: PLW0603 - a process is in one machine
     if _worlds is None:
         link = current()
         place = place_of_plain_mpi() if link is None else place_of_rank(link)
+        settle(place)
         engine = None if link is None or place.is_one_cluster else _engine(place, link)
-        _worlds = Worlds(place, engine)
+        _worlds = Worlds(place, engine, world_is_grid=world_is_grid)
     return _worlds
 
 
 def _engine(place: Place, link: RankLink) -> Engine:
+    from runtime.wire import open_post
+
     engine = Engine(place.index, place.first, place.last, place.name_of)
     engine.attach(open_post(link, engine))
     return engine
-
-
-def place() -> Place:
-    """Return where this process is."""
-    return start().place
 
 
 def predefined(name: str, kind: type[Comm] = Comm) -> MPI.Comm:

@@ -1,0 +1,139 @@
+"""mpi4py's own tests on grids of several clusters, COMM_WORLD being the grid.
+
+    python -m tests.conformance                          all modules on all grids
+    python -m tests.conformance --grid 1+1 p2p_buf comm  some of them
+
+Each module runs by itself with a time limit. Exit code 0 means that every test passed that is not
+in `excluded.toml`, and that none skipped itself which does not do so under plain MPI too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.conformance.results import (
+    Result,
+    excluded_on,
+    read_exclusions,
+    read_reports,
+    unused,
+)
+from tests.conformance.source import folder_of_tests
+from tools.on_grids import COMMAND, ROOT, descriptor, environment, identifiers
+
+MODULES = (
+    "p2p_buf", "p2p_obj", "p2p_buf_matched", "p2p_obj_matched", "cco_buf", "cco_obj", "cco_vec",
+    "cco_obj_inter", "cco_buf_inter", "cco_nb_buf", "cco_nb_vec", "cco_ngh_buf", "cco_ngh_obj",
+    "comm", "comm_inter", "comm_topo", "group", "request", "status", "pack", "msgspec", "op",
+    "attributes", "errhandler", "util_pkl5",
+)  # fmt: skip
+GRIDS = ("1+1", "2+2", "1+2|3")
+PLAIN = "plain"
+GRACE = 10.0  # seconds between asking a run to end and ending it
+PROGRAM = Path(__file__).with_name("run_module.py")
+
+
+def main() -> int:
+    """Run what is asked for, print a table, and return the exit code."""
+    options = _options()
+    tests, exclusions = folder_of_tests(), read_exclusions()
+    everything: set[str] = set()
+    failed = False
+    print(f"{'module':<18}{'grid':<8}{'passed':>8}{'skipped':>8}{'excluded':>9}{'failed':>7}  time")
+    for module in options.modules:
+        plain = run(PLAIN, module, tests, [], options.limit)
+        everything |= set(plain.words)
+        for grid in options.grid:
+            result = run(grid, module, tests, excluded_on(grid, exclusions), options.limit)
+            complaints = _complaints(result, plain)
+            failed |= bool(complaints)
+            _print_row(module, grid, result, complaints, details=not options.brief)
+    stale = unused(exclusions, everything) if options.modules == list(MODULES) else []
+    for pattern in stale:
+        print(f"excluded.toml: no test is called {pattern}")
+    return 1 if failed or stale else 0
+
+
+def run(grid: str, module: str, tests: Path, excluded: list[str], limit: float) -> Result:
+    """Run one module on a grid, or on two processes of plain MPI."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="conformance-") as name:
+        folder = Path(name)
+        reports = folder / "reports"
+        reports.mkdir()
+        words = [str(tests), f"test_{module}", str(reports), *excluded]
+        if grid == PLAIN:
+            ranks = 2
+            command = ["mpiexec", "-n", "2", sys.executable, str(PROGRAM), *words]
+        else:
+            ranks = len(identifiers(grid))
+            (folder / "grid.xml").write_text(descriptor(grid, str(PROGRAM), words))
+            command = [*COMMAND, "--quiet", "--tag-output", str(folder / "grid.xml")]
+        said, problem = _carry_out(command, limit)
+        result = read_reports(reports, ranks)
+    result.problem = problem or result.problem
+    if result.problem or not result.words:
+        result.problem += f"\n{said[-3000:]}"
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def _carry_out(command: list[str], limit: float) -> tuple[str, str]:
+    """Return what the command said, and what went wrong with it."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment(), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        return process.communicate(timeout=limit)[0], ""
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    try:
+        return process.communicate(timeout=GRACE)[0], f"did not end within {limit:.0f} s"
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[0], f"did not end within {limit:.0f} s, nor when asked to"
+
+
+def _complaints(result: Result, plain: Result) -> list[str]:
+    found = [result.problem] if result.problem else []
+    for test in result.faults():
+        found.append(f"{result.words[test]}: {test}\n{result.details[test]}")
+    for test in sorted(result.skipped() - plain.skipped()):
+        found.append(f"skipped only here: {test}\n{result.details[test]}")
+    return found
+
+
+def _print_row(
+    module: str, grid: str, result: Result, complaints: list[str], *, details: bool
+) -> None:
+    counts = result.counts
+    bad = counts["failed"] + counts["begins"]
+    print(
+        f"{module:<18}{grid:<8}{counts['passed']:>8}{counts['skipped']:>8}{counts['excluded']:>9}"
+        f"{bad:>7}  {result.seconds:.1f} s{'' if not complaints else '  NOT GOOD'}",
+        flush=True,
+    )
+    for complaint in complaints if details else []:
+        print("    " + complaint.rstrip().replace("\n", "\n    "))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
+    parser.add_argument("modules", nargs="*", default=list(MODULES), help="names without `test_`")
+    parser.add_argument("--grid", action="append", help=f"such as {', '.join(GRIDS)}")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for one module")
+    parser.add_argument("--brief", action="store_true", help="the table alone")
+    options = parser.parse_args()
+    options.grid = options.grid or list(GRIDS)
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())
