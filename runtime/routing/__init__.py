@@ -1,0 +1,19 @@
+"""Which way messages take: native, direct or forwarded; what is tried, remembered and forgotten."""
+
+from runtime.routing.cache import ReferenceCache
+from runtime.routing.stops import FrontEnd, Leg, Rank, Stop
+from runtime.routing.tension import Experience, Tension
+from runtime.routing.ways import Kind, Route, routes
+
+__all__ = [
+    "Experience",
+    "FrontEnd",
+    "Kind",
+    "Leg",
+    "Rank",
+    "ReferenceCache",
+    "Route",
+    "Stop",
+    "Tension",
+    "routes",
+]

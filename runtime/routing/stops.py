@@ -1,0 +1,76 @@
+"""The stops of a route, and which of two neighbours may open the connection between them."""
+
+from __future__ import annotations
+
+from gcm.records import dataclass
+from runtime.topology import Grid, Identifier, Reachability
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A process of the application."""
+
+    identifier: Identifier
+
+    @property
+    def cluster(self) -> tuple[int, int]:
+        """Site and cluster it is in."""
+        return self.identifier.site, self.identifier.cluster
+
+    def __str__(self) -> str:
+        """Return `site:cluster:rank`."""
+        return str(self.identifier)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEnd:
+    """The front-end of a cluster, which forwards for others."""
+
+    cluster: tuple[int, int]
+
+    def __str__(self) -> str:
+        """Return `site:cluster`."""
+        return "{}:{}".format(*self.cluster)
+
+
+Stop = Rank | FrontEnd
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """The connection between two neighbouring stops of a route; `dialler` opens it."""
+
+    dialler: Stop
+    listener: Stop
+
+
+def leg(grid: Grid, first: Stop, second: Stop) -> Leg | None:
+    """Return the connection between two stops, or None if neither can open it."""
+    if _can_dial(grid, first, second):
+        return Leg(first, second)
+    if _can_dial(grid, second, first):
+        return Leg(second, first)
+    return None
+
+
+def _can_dial(grid: Grid, dialler: Stop, listener: Stop) -> bool:
+    """Tell whether a connection can be opened, as far as is known of the clusters."""
+    if dialler.cluster == listener.cluster:
+        return True
+    return _may_leave(grid, dialler) and _lets_in(grid, listener)
+
+
+def _may_leave(grid: Grid, stop: Stop) -> bool:
+    # Behind a front-end that is the only way in, ranks have no way out either.
+    return isinstance(stop, FrontEnd) or _of(grid, stop) is not Reachability.FRONT_END
+
+
+def _lets_in(grid: Grid, stop: Stop) -> bool:
+    reachability = _of(grid, stop)
+    if isinstance(stop, FrontEnd):
+        return reachability is not Reachability.OUTWARDS
+    return reachability is Reachability.DIRECT
+
+
+def _of(grid: Grid, stop: Stop) -> Reachability:
+    return grid.cluster_at(*stop.cluster).reachability

@@ -1,0 +1,106 @@
+"""All sensible routes between two processes, the shortest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import pairwise
+
+from gcm.records import dataclass
+from runtime.routing.stops import FrontEnd, Leg, Rank, Stop, leg
+from runtime.topology import Grid, Identifier
+
+
+class Kind(StrEnum):
+    """What a message passes on its way."""
+
+    NATIVE = "native"
+    """Nothing: the native MPI of the cluster carries it."""
+    DIRECT = "direct"
+    """Nothing but one connection between the two processes."""
+    FORWARDED = "forwarded"
+    """One or more front-ends, which pass its bytes on as they come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The stops of a message in order, and the connections between them."""
+
+    stops: tuple[Stop, ...]
+    legs: tuple[Leg, ...]
+
+    @property
+    def kind(self) -> Kind:
+        """What a message passes."""
+        if not self.legs:
+            return Kind.NATIVE
+        return Kind.DIRECT if len(self.legs) == 1 else Kind.FORWARDED
+
+    @property
+    def forwarders(self) -> tuple[Stop, ...]:
+        """The front-ends that pass it on."""
+        return self.stops[1:-1]
+
+    @property
+    def hops(self) -> int:
+        """How many connections it travels over; native MPI counts as one."""
+        return max(1, len(self.legs))
+
+    def __str__(self) -> str:
+        """Return the stops, and who opens each connection."""
+        if not self.legs:
+            return f"{self.stops[0]} -native- {self.stops[1]}"
+        text = str(self.stops[0])
+        for (before, after), one in zip(pairwise(self.stops), self.legs, strict=True):
+            text += f" {'->' if one.dialler == before else '<-'} {after}"
+        return text
+
+
+def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
+    """Return the routes that what is known of the clusters allows, the shortest first.
+
+    A direct connection comes first, whoever has to open it; then what passes one front-end, then
+    two, then three: a third cluster relays between two that can only connect outwards. Raises
+    `GridError` when one of the processes does not exist.
+
+    >>> from runtime.topology import Cluster, Node, Reachability, Site
+    >>> there = Cluster("b", (Node("n", ranks=1),), Reachability.OUTWARDS)
+    >>> grid = Grid((Site("s", (Cluster("a", (Node("n", ranks=1),)), there)),))
+    >>> print(routes(grid, Identifier(0, 0, 0), Identifier(0, 1, 0))[0])
+    0:0:0 <- 0:1:0
+    """
+    grid.cluster_of(source)
+    grid.cluster_of(target)
+    here, there = Rank(source), Rank(target)
+    if source.same_cluster(target):
+        return [Route((here, there), ())]
+    found = []
+    for between in _ways_between(grid, here, there):
+        stops: tuple[Stop, ...] = (here, *between, there)
+        legs = [leg(grid, first, second) for first, second in pairwise(stops)]
+        if all(legs):
+            found.append(Route(stops, tuple(one for one in legs if one is not None)))
+    return found
+
+
+def _ways_between(grid: Grid, here: Rank, there: Rank) -> Iterator[tuple[FrontEnd, ...]]:
+    """Yield which front-ends to pass, fewest first; relays in the site of either before others."""
+    mine, theirs = FrontEnd(here.cluster), FrontEnd(there.cluster)
+    others = [
+        FrontEnd((site, number))
+        for site, number, cluster in grid.clusters()
+        if cluster.size and (site, number) not in (here.cluster, there.cluster)
+    ]
+    sites = (here.cluster[0], there.cluster[0])
+    others.sort(key=lambda one: (one.cluster[0] not in sites, one.cluster))
+    yield ()
+    yield (theirs,)
+    yield (mine,)
+    for relay in others:
+        yield (relay,)
+    yield (mine, theirs)
+    for relay in others:
+        yield (relay, theirs)
+        yield (mine, relay)
+    for relay in others:
+        yield (mine, relay, theirs)
