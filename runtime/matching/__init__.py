@@ -1,13 +1,16 @@
 """Matching of messages with those who wait for them, and how much a sender may have on its way."""
 
 from runtime.matching.envelope import ANY, Envelope, Pattern, Wildcard
+from runtime.matching.joint import Asked, JointMatcher
 from runtime.matching.queues import Matcher, Posted
 from runtime.matching.window import Debt, Window, weight
 
 __all__ = [
     "ANY",
+    "Asked",
     "Debt",
     "Envelope",
+    "JointMatcher",
     "Matcher",
     "Pattern",
     "Posted",

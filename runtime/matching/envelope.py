@@ -87,6 +87,18 @@ class Pattern:
             for asked, found in zip((self.code, self.rank, self.tag), envelope, strict=True)
         )
 
+    def overlaps(self, other: Pattern) -> bool:
+        """Tell whether there can be a message that fits both.
+
+        >>> Pattern("ocean", ANY, 5).overlaps(Pattern("ocean", 1, ANY))
+        True
+        """
+        return (
+            (self.tag is ANY or other.tag is ANY or self.tag == other.tag)
+            and (self.rank is ANY or other.rank is ANY or self.rank == other.rank)
+            and (self.code is ANY or other.code is ANY or self.code == other.code)
+        )
+
     def __str__(self) -> str:
         """Say it in words."""
         tag = "any tag" if self.tag is ANY else f"tag {self.tag}"

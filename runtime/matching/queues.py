@@ -49,25 +49,30 @@ class Matcher:
     def post(self, pattern: Pattern) -> Posted:
         """Ask for a message; what is returned has come already, or will be given one later."""
         asked = Posted(pattern)
-        envelope = self.find(pattern)
+        self.enter(asked)
+        return asked
+
+    def enter(self, asked: Posted) -> None:
+        """Ask for a message with a `Posted` that the caller made, perhaps of a class of its own."""
+        envelope = self.find(asked.pattern)
         if envelope is None:
             self._posted.append(asked)
-            return asked
+            return
         kept = self._unexpected[envelope]
         asked.envelope, asked.message = envelope, kept.popleft()[1]
         if not kept:
             del self._unexpected[envelope]
-        return asked
 
-    def arrive(self, envelope: Envelope, message: Any) -> None:
-        """Give a message to whoever asked first for one like it, or keep it."""
+    def arrive(self, envelope: Envelope, message: Any) -> Posted | None:
+        """Give a message to whoever asked first for one like it, and return that, or keep it."""
         for place, asked in enumerate(self._posted):
             if asked.pattern.fits(envelope):
                 del self._posted[place]
                 asked.envelope, asked.message = envelope, message
-                return
+                return asked
         self._arrivals += 1
         self._unexpected.setdefault(envelope, deque()).append((self._arrivals, message))
+        return None
 
     def cancel(self, asked: Posted) -> None:
         """Wait for it no longer; nothing happens if it has come."""
@@ -86,6 +91,10 @@ class Matcher:
         ]
         return min(fitting)[1] if fitting else None
 
+    def first(self, envelope: Envelope) -> Any:
+        """Return the first kept message with this envelope, which `find` has found."""
+        return self._unexpected[envelope][0][1]
+
     def unexpected(self) -> Iterator[Envelope]:
         """Yield the envelopes of all kept messages, in the order in which they arrived."""
         arrived = sorted(
@@ -93,6 +102,11 @@ class Matcher:
         )
         for _, envelope in arrived:
             yield envelope
+
+    @property
+    def posted(self) -> tuple[Posted, ...]:
+        """All that has not come, the first asked for first."""
+        return tuple(self._posted)
 
     @property
     def waiting(self) -> tuple[Pattern, ...]:
