@@ -10,7 +10,7 @@ from runtime.engine.rank_link import current
 from runtime.mpi.comm import Comm, near, wrap
 from runtime.mpi.engine import Engine
 from runtime.mpi.membership import derived_context, intra
-from runtime.mpi.place import Place, place_of_plain_mpi, place_of_rank, settle
+from runtime.mpi.place import Place, here, place_of_plain_mpi, place_of_rank, settle
 from runtime.topology import Communicator, rank_table
 
 if TYPE_CHECKING:
@@ -74,6 +74,12 @@ def _engine(place: Place, link: RankLink) -> Engine:
     engine = Engine(place.index, place.first, place.last, place.name_of)
     engine.attach(open_post(link, engine))
     return engine
+
+
+def place() -> Place:
+    """Return where this process is."""
+    start()
+    return here()
 
 
 def predefined(name: str, kind: type[Comm] = Comm) -> MPI.Comm:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -61,3 +62,31 @@ def by_rank(layout: str, lines: list[str]) -> Lines:
         if tag.startswith("[") and tag[1:] in names:
             found[names.index(tag[1:])].append(text)
     return found
+
+
+Plain = Callable[..., list[str]]
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Plain:
+    """Run a program under plain `mpiexec`, or alone; return the sorted lines that it wrote."""
+
+    def run(ranks: int, program: str, *, timeout: float = 60.0) -> list[str]:
+        # `mpiexec` cuts and mixes what ranks write at once, so each has a file of its own.
+        said = f"import os, sys; sys.stdout = open(f'{tmp_path}/{{os.getpid()}}.out', 'w')\n"
+        (tmp_path / "program.py").write_text(said + textwrap.dedent(program), encoding="utf-8")
+        starter = ["mpiexec", "-n", str(ranks)] if ranks else []
+        done = subprocess.run(
+            [*starter, sys.executable, str(tmp_path / "program.py")],
+            env={**environment(), "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if done.returncode:
+            pytest.fail(f"exit code {done.returncode}\n{done.stderr}", pytrace=False)
+        files = tmp_path.glob("*.out")
+        return sorted(line for one in files for line in one.read_text("utf-8").splitlines())
+
+    return run
