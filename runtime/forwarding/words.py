@@ -1,0 +1,115 @@
+"""What is said to a front-end before it forwards, and what it answers. Pure."""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from runtime.transport.errors import FrameError
+
+MARK = b"GO"
+DONE, REFUSED = b"OK", b"NO"
+HEAD = Struct("!2sH")  # mark and length of the text behind it
+LONGEST = 4096
+MOST_STOPS = 8
+
+
+class Request:
+    """Where a connection is to lead: the stops that follow, the last one is its end.
+
+    A stop is written as its identifier: `0:1` is the front-end of a cluster, `0:1:2` a rank.
+    """
+
+    __slots__ = ("stops",)
+
+    def __init__(self, stops: tuple[str, ...]) -> None:
+        self.stops = stops
+
+    def written(self) -> bytes:
+        """Return the bytes to send."""
+        text = " ".join(self.stops).encode()
+        return HEAD.pack(MARK, len(text)) + text
+
+
+class Answer:
+    """What became of a request: the way is open, or why it is not."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, why: str = "") -> None:
+        self.why = why
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the bytes that follow come from the other end."""
+        return not self.why
+
+    def written(self) -> bytes:
+        """Return the bytes to send."""
+        text = self.why.encode()[:LONGEST]
+        return HEAD.pack(REFUSED if text else DONE, len(text)) + text
+
+
+class _Reader:
+    """Takes one text off what is received; `rest` is what came behind it."""
+
+    __slots__ = ("_marks", "rest")
+
+    def __init__(self, *marks: bytes) -> None:
+        self._marks = marks
+        self.rest = b""
+
+    def _text(self, received: bytes) -> tuple[bytes, str] | None:
+        self.rest += received
+        if len(self.rest) < HEAD.size:
+            return None
+        mark, size = HEAD.unpack_from(self.rest)
+        if mark not in self._marks or size > LONGEST:
+            raise FrameError("what came is nothing that front-ends say to each other")
+        end = HEAD.size + size
+        if len(self.rest) < end:
+            return None
+        text = self.rest[HEAD.size : end].decode(errors="replace")
+        self.rest = self.rest[end:]
+        return mark, text
+
+
+class RequestReader(_Reader):
+    """Reads a request.
+
+    >>> reader = RequestReader()
+    >>> request = reader.feed(Request(("0:1", "0:1:2")).written() + b"hello")
+    >>> request.stops, reader.rest
+    (('0:1', '0:1:2'), b'hello')
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(MARK)
+
+    def feed(self, received: bytes) -> Request | None:
+        """Return the request once all of it has come; raises FrameError."""
+        found = self._text(received)
+        if found is None:
+            return None
+        stops = tuple(found[1].split())
+        if not 0 < len(stops) <= MOST_STOPS:
+            raise FrameError(f"a way over {len(stops)} stops; from 1 to {MOST_STOPS} are allowed")
+        return Request(stops)
+
+
+class AnswerReader(_Reader):
+    """Reads an answer."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(DONE, REFUSED)
+
+    def feed(self, received: bytes) -> Answer | None:
+        """Return the answer once all of it has come; raises FrameError."""
+        found = self._text(received)
+        if found is None:
+            return None
+        mark, why = found
+        return Answer() if mark == DONE else Answer(why or "no reason was given")
