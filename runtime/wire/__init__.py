@@ -37,6 +37,7 @@ by `progress`, `send`, `watch` and `close`; from them `send`, `give` and `take` 
 
 from runtime.wire.errors import BadFrame, PeerLeft, PeerLost, WireError
 from runtime.wire.messages import SENT, Incoming, Outgoing, Receiver
+from runtime.wire.post import Post, Traffic
 
 __all__ = [
     "SENT",
@@ -45,6 +46,8 @@ __all__ = [
     "Outgoing",
     "PeerLeft",
     "PeerLost",
+    "Post",
     "Receiver",
+    "Traffic",
     "WireError",
 ]

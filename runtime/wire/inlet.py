@@ -35,15 +35,15 @@ _AHEAD = 512  # how much is received behind a segment, most often the head of th
 class Inlet:
     """What comes from one peer.
 
-    `outlet` is the other half of the pair; `kick` is called when something was put into it by
-    somebody who matched a message. `room` returns memory for a payload that nobody gave a buffer
-    for. `stage` can be shared by all that are not filled at the same time. `has_left` and `may_go`
-    say that the peer said goodbye, or answered it.
+    `outlet` is the other half of the pair; `kick` is called when it has something to say because a
+    message was matched here or there, `goodbye` when the peer said goodbye, so that it `has_left`.
+    `may_go` says that it answered ours. `room` returns memory for a payload that nobody gave a
+    buffer for. `stage` can be shared by all that are not filled at the same time.
     """
 
-    __slots__ = ("_ahead", "_current", "_debt", "_expected", "_incomplete", "_kick", "_left",
+    __slots__ = ("_ahead", "_current", "_debt", "_goodbye", "_incomplete", "_kick", "_left",
                  "_outlet", "_receiver", "_rest", "_room", "_source", "_stage", "bytes",
-                 "has_left", "may_go", "messages")  # fmt: skip
+                 "expected", "has_left", "may_go", "messages")  # fmt: skip
 
     def __init__(
         self,
@@ -52,6 +52,7 @@ class Inlet:
         outlet: Outlet,
         *,
         kick: Callable[[], None],
+        goodbye: Callable[[], None],
         room: Callable[[int], memoryview] = lambda size: memoryview(bytearray(size)),
         stage: memoryview | None = None,
         window: int = WINDOW,
@@ -60,12 +61,13 @@ class Inlet:
         self._receiver = receiver
         self._outlet = outlet
         self._kick = kick
+        self._goodbye = goodbye
         self._room = room
         self._debt = Debt(window)
         self._stage = memoryview(bytearray(STAGE)) if stage is None else stage
         self._ahead = self._stage[:_AHEAD]
         self._rest = b""  # the beginning of a frame
-        self._expected = 0
+        self.expected = 0
         self._incomplete: dict[int, Incoming] = {}
         self._current: Incoming | None = None  # whose segment is coming in
         self._left = 0  # how much of that segment lacks
@@ -152,9 +154,9 @@ class Inlet:
         self._rest = bytes(stage[at:end]) if at < end else b""
 
     def _message(self, flags: int, number: int, size: int, head: bytes, inline: memoryview) -> None:
-        if number != self._expected:
-            raise BadFrame(f"message {number} came where {self._expected} was awaited")
-        self._expected = number + 1
+        if number != self.expected:
+            raise BadFrame(f"message {number} came where {self.expected} was awaited")
+        self.expected = number + 1
         self.messages += 1
         incoming = Incoming(self._source, head, size, number, self, asks=bool(flags & ASKS))
         if flags & INLINE:
@@ -203,8 +205,10 @@ class Inlet:
             self._outlet.taken(size)
         elif kind == MATCHED:
             self._outlet.matched(number)
+            self._kick()
         elif kind == BYE:
             self.has_left = True
+            self._goodbye()
         elif kind == BYE_TOO:
             self.may_go = True
         else:

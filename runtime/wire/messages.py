@@ -31,9 +31,10 @@ class Origin(Protocol):
 
 
 class Incoming:
-    """A message that arrives: from whom (`source`, an index), its `head`, the `size` of its payload.
+    """A message that arrives.
 
-    `done` says that it has been matched and its `payload` is complete. `owner` is for the receiver.
+    It has a `source`, an index, a `head`, and a payload of `size` bytes. `done` says that it has
+    been matched and its `payload` is complete. `owner` is for the receiver.
     """
 
     __slots__ = ("_origin", "asks", "came", "done", "head", "is_lent", "number", "owner", "payload",

@@ -40,8 +40,8 @@ _SEGMENTS_AT_ONCE = 2
 class _Stream:
     """The payload of one message on its way, or of one that waits to be matched.
 
-    Of the `left` bytes `allowed` may go now. `weight` is what it holds of the window. It `has_begun`
-    once its head is on its way.
+    Of the `left` bytes `allowed` may go now. `weight` is what it holds of the window. It
+    `has_begun` once its head is on its way.
     """
 
     __slots__ = ("allowed", "asks", "has_begun", "left", "number", "outgoing", "views", "weight")

@@ -2,47 +2,274 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import _thread
+import logging
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
-from runtime.wire.messages import Outgoing
+from runtime.transport.credentials import Credentials
+from runtime.wire.connecting import Connector
+from runtime.wire.directory import Directory
+from runtime.wire.errors import WireError
+from runtime.wire.inlet import STAGE
+from runtime.wire.line import READ
+from runtime.wire.messages import Outgoing, Receiver
+from runtime.wire.peer import Peer
+from runtime.wire.visitors import Doors
+
+_log = logging.getLogger(__name__)
+
+LINGER = 2.0
+"""Seconds in which peers hear the goodbye of this rank."""
+
+_MOST_EVENTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What went between this rank and one peer."""
+
+    sent_messages: int
+    sent_bytes: int
+    received_messages: int
+    received_bytes: int
+    connections: int
 
 
 class Post:
-    """Sends messages to peers and hands over those that arrive; see the package."""
+    """Sends messages to peers and hands over those that arrive; see the package.
+
+    `doors` are listening sockets, which belong to the post from now on.
+    """
+
+    def __init__(
+        self,
+        me: int,
+        directory: Directory,
+        receiver: Receiver,
+        connector: Connector,
+        *,
+        doors: Sequence[socket.socket] = (),
+        credentials: Credentials | None = None,
+    ) -> None:
+        self.me = me
+        self.receiver = receiver
+        self.connector = connector
+        self.stage = memoryview(bytearray(STAGE))
+        self.now = time.monotonic
+        self._directory = directory
+        self._peers: dict[int, Peer] = {}
+        self._epoll = select.epoll()
+        self._poll = self._epoll.poll
+        self._handlers: dict[int, Callable[[int], bool]] = {}
+        self._hint: list[tuple[int, int]] | None = None
+        self._is_due = False
+        self._deadline: float | None = None
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._bell_lock = _thread.allocate_lock()
+        self._has_rung = False
+        self._sleepers = 0
+        self._is_closed = False
+        self._epoll.register(self._bell, READ)
+        self._doors: Doors | None = None
+        if doors and credentials is not None:
+            self._doors = Doors(
+                list(doors),
+                credentials,
+                self._admitted,
+                watch=self.watch_descriptor,
+                clock=self.now,
+                look_again=self.look_again,
+            )
+
+    # --- sending and receiving --------------------------------------------------------------------
 
     def send(
         self, to: int, head: bytes, payload: Sequence[memoryview] = (), *, sync: bool = False
     ) -> Outgoing:
         """Start to send a message; with `sync` it is done only once it has been matched.
 
-        The payload is the concatenation of bytes-shaped views. To a peer that is lost the error is
+        The payload is the concatenation of views of bytes. To a peer that is lost the error is
         there at once.
+
+        Raises:
+            BadFrame: the head or the payload is larger than it can be.
+            WireError: there is no such peer.
         """
-        raise NotImplementedError
+        peer = self._peers.get(to) or self._meet(to)
+        if peer.why is not None:
+            failed = Outgoing(done=True)
+            failed.error = peer.why
+            return failed
+        outgoing = peer.outlet.put(head, payload, sync)
+        line = peer.line
+        if line is None:
+            peer.dial()
+        elif not line.is_blocked:
+            line.flush()
+        return outgoing
 
     def progress(self) -> bool:
         """Read and write what can be, without waiting; return whether anything happened."""
-        raise NotImplementedError
+        events = self._hint
+        if events is None:
+            events = self._poll(0, _MOST_EVENTS)
+        else:
+            self._hint = None
+        happened = False
+        handlers = self._handlers
+        for descriptor, which in events:
+            handle = handlers.get(descriptor)
+            if handle is not None and handle(which):
+                happened = True
+        if self._is_due or (self._deadline is not None and self.now() >= self._deadline):
+            self._look()
+            happened = True
+        return happened
 
     def ready(self, timeout: float | None) -> bool:
         """Sleep until `progress` has something to do or `wake` is called; False after `timeout`.
 
-        Any thread may call it, several at a time, and it changes nothing.
+        Any thread may call it, several at a time, and it changes nothing. None is for ever.
         """
-        raise NotImplementedError
+        if self._is_due or self._hint:
+            return True
+        deadline = self._deadline
+        if deadline is not None:
+            left = max(0.0, deadline - self.now())
+            timeout = left if timeout is None else min(left, timeout)
+        with self._bell_lock:
+            self._sleepers += 1
+        try:
+            events = self._poll(timeout, _MOST_EVENTS)
+        finally:
+            with self._bell_lock:
+                self._sleepers -= 1
+                if self._has_rung and not self._sleepers:
+                    self._has_rung = False
+                    os.eventfd_read(self._bell)
+        if events:
+            if len(events) > 1 or events[0][0] != self._bell:
+                self._hint = events
+            return True
+        return deadline is not None and self.now() >= deadline
 
     def wake(self) -> None:
         """Let all that sleep in `ready` return, or the next one; any thread may call it."""
-        raise NotImplementedError
+        with self._bell_lock:
+            if not self._has_rung and not self._is_closed:
+                self._has_rung = True
+                os.eventfd_write(self._bell, 1)
+
+    # --- peers ------------------------------------------------------------------------------------
 
     def watch(self, peer: int) -> None:
         """See to it that the loss of a peer is noticed, also where nothing is sent to it."""
-        raise NotImplementedError
+        (self._peers.get(peer) or self._meet(peer)).dial()
 
     def why_lost(self, peer: int) -> Exception | None:
         """Return why a peer is lost, or None if it is not."""
-        raise NotImplementedError
+        found = self._peers.get(peer)
+        return None if found is None else found.why
+
+    def describe(self, peer: int) -> str:
+        """Return how errors name a peer: its rank, its host, its addresses."""
+        return str(self._directory.party(peer))
+
+    def traffic(self) -> Mapping[int, Traffic]:
+        """Return what went between this rank and each peer, as far as it began."""
+        return {
+            index: Traffic(
+                peer.outlet.messages,
+                peer.outlet.bytes,
+                peer.inlet.messages,
+                peer.inlet.bytes,
+                peer.connections,
+            )
+            for index, peer in self._peers.items()
+        }
+
+    def _meet(self, index: int) -> Peer:
+        party = self._directory.party(index)
+        if index == self.me:
+            raise WireError(f"{party} is no peer of itself")
+        peer = self._peers[index] = Peer(index, self)
+        return peer
+
+    def _admitted(self, connected: socket.socket, name: str, received: bytes) -> None:
+        index = self._directory.index(name)
+        if index is None or index == self.me:
+            _log.warning("a connection of %s was refused: it is no peer", name)
+            connected.close()
+            return
+        (self._peers.get(index) or self._meet(index)).admit(connected, received)
+
+    # --- what peers and doors need ----------------------------------------------------------------
+
+    def watch_descriptor(
+        self, descriptor: int, events: int, handle: Callable[[int], bool] | None, /
+    ) -> None:
+        """Call `handle` when the events are true; with None not any more."""
+        known = self._handlers.pop(descriptor, None) is not None
+        # A descriptor that was closed meanwhile is not registered any more.
+        if handle is None:
+            if known:
+                with suppress(OSError):
+                    self._epoll.unregister(descriptor)
+            return
+        self._handlers[descriptor] = handle
+        try:
+            (self._epoll.modify if known else self._epoll.register)(descriptor, events)
+        except FileNotFoundError:
+            self._epoll.register(descriptor, events)
+
+    def look_again(self) -> None:
+        """See to it that peers are looked after soon, by whoever is in `ready` or comes there."""
+        self._is_due = True
+        self.wake()
+
+    def _look(self) -> None:
+        """Do what is due, and find out when something will be due again."""
+        self._is_due = False
+        now = self.now()
+        for peer in list(self._peers.values()):
+            peer.look(now)
+        times = [peer.deadline for peer in self._peers.values()]
+        if self._doors is not None:
+            self._doors.look(now)
+            times.append(self._doors.deadline)
+        self._deadline = min((one for one in times if one is not None), default=None)
+
+    # --- the end ----------------------------------------------------------------------------------
 
     def close(self, patience: float | None = None) -> None:
         """Send what is to be sent, for at most `patience` seconds, say goodbye, and hang up."""
-        raise NotImplementedError
+        if self._is_closed:
+            return
+        peers = list(self._peers.values())
+        self._go_on_until(lambda: all(one.is_finished for one in peers), patience)
+        for peer in peers:
+            peer.say_goodbye()
+        self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
+        if self._doors is not None:
+            self._doors.close()
+        for peer in self._peers.values():
+            peer.hang_up()
+        with self._bell_lock:
+            self._is_closed = True
+            self._epoll.close()
+            os.close(self._bell)
+
+    def _go_on_until(self, is_over: Callable[[], bool], patience: float | None) -> None:
+        deadline = None if patience is None else self.now() + patience
+        while not is_over():
+            left = None if deadline is None else deadline - self.now()
+            if left is not None and left <= 0:
+                return
+            self.ready(left)
+            self.progress()

@@ -1,0 +1,191 @@
+"""Opening a connection to a peer without waiting: one address after another, until one proves."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from typing import Protocol
+
+from runtime.transport.credentials import NONCE, Credentials, Dialler
+from runtime.transport.errors import TransportError
+from runtime.transport.lean import socket_for
+from runtime.wire.directory import Directory
+from runtime.wire.errors import PeerLost
+from runtime.wire.line import READ, WRITE
+
+PATIENCE = 10.0
+"""Seconds for each address to answer and to prove itself."""
+
+_PIECE = 4096
+
+
+class Attempt(Protocol):
+    """A connection that is being opened; `deadline` is when it has to be looked after again."""
+
+    deadline: float
+
+    def fileno(self) -> int:
+        """Return what to watch; it may be another one after each step."""
+        ...
+
+    @property
+    def events(self) -> int:
+        """What to watch it for."""
+        ...
+
+    def step(self, now: float) -> tuple[socket.socket, bytes] | None:
+        """Go on, without waiting; return the connection once it is open, and what came behind.
+
+        Raises:
+            PeerLost: there is no way to the peer.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give up."""
+        ...
+
+
+class Connector(Protocol):
+    """Opens connections: directly, or by whatever other route there is."""
+
+    def connect(self, peer: int, now: float) -> Attempt:
+        """Begin to open an authenticated connection to a peer; raises PeerLost if none can be."""
+        ...
+
+
+class DirectConnector:
+    """Dials the addresses in the directory: on the same machine the Unix socket, else TCP."""
+
+    def __init__(self, me: int, directory: Directory, credentials: Credentials) -> None:
+        self._me = me
+        self._directory = directory
+        self._credentials = credentials
+
+    def connect(self, peer: int, now: float) -> Attempt:
+        """Begin to dial; raises PeerLost if all addresses refuse at once, or there is none."""
+        party = self._directory.party(peer)
+        ways = self._directory.ways(self._me, peer)
+        if not ways:
+            raise PeerLost(
+                f"{party} cannot be reached",
+                cure="It has no address here; was it started after this rank?",
+            )
+        return _Dialling(str(party), party.name, ways, self._credentials, now)
+
+
+class _Dialling:
+    """Tries one address after another."""
+
+    def __init__(
+        self, words: str, name: str, ways: tuple[str, ...], credentials: Credentials, now: float
+    ) -> None:
+        self._words = words
+        self._name = name
+        self._ways = list(ways)
+        self._credentials = credentials
+        self._faults: list[str] = []
+        self._address = ""
+        self._socket: socket.socket | None = None
+        self._is_connected = False
+        self._to_send = b""
+        self._greeting = Dialler(credentials, os.urandom(NONCE))
+        self.deadline = now
+        self._next(now)
+
+    def fileno(self) -> int:
+        assert self._socket is not None
+        return self._socket.fileno()
+
+    @property
+    def events(self) -> int:
+        return WRITE if not self._is_connected else READ | (WRITE if self._to_send else 0)
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def step(self, now: float) -> tuple[socket.socket, bytes] | None:
+        try:
+            return self._step(now)
+        except (OSError, TransportError) as fault:
+            self._failed(fault, now)
+            return None
+
+    def _step(self, now: float) -> tuple[socket.socket, bytes] | None:
+        connected = self._socket
+        assert connected is not None
+        if not self._is_connected and not self._has_connected(connected):
+            if now >= self.deadline:
+                raise TimeoutError(f"no answer within {PATIENCE:g} s")
+            return None
+        greeting = self._greeting
+        try:
+            self._flush(connected)
+            while greeting.peer is None:
+                received = connected.recv(_PIECE)
+                if not received:
+                    raise ConnectionError("it hung up in the handshake")
+                self._to_send += greeting.feed(received)
+                self._flush(connected)
+        except BlockingIOError:
+            if now >= self.deadline:
+                raise TimeoutError(f"no proof within {PATIENCE:g} s") from None
+            return None
+        if greeting.peer != self._name:
+            raise ConnectionError(f"rank {greeting.peer} answered")
+        self._socket = None
+        return connected, greeting.rest
+
+    def _has_connected(self, connected: socket.socket) -> bool:
+        fault = connected.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if fault:
+            raise OSError(fault, os.strerror(fault))
+        try:
+            connected.getpeername()
+        except OSError as error:
+            if error.errno == errno.ENOTCONN:
+                return False
+            raise
+        self._is_connected = True
+        return True
+
+    def _flush(self, connected: socket.socket) -> None:
+        if self._to_send:
+            self._to_send = self._to_send[connected.send(self._to_send) :]
+
+    def _next(self, now: float) -> None:
+        """Begin with the next address; raises PeerLost after the last one."""
+        while self._ways:
+            self._address = self._ways.pop(0)
+            self._is_connected = False
+            self._greeting = Dialler(self._credentials, os.urandom(NONCE))
+            self._to_send = self._greeting.begin()
+            self.deadline = now + PATIENCE
+            try:
+                bare, where = socket_for(self._address)
+                self._socket = socket.socket(fileno=bare.detach())
+                self._socket.setblocking(False)
+                fault = self._socket.connect_ex(where)
+                if fault not in (0, errno.EINPROGRESS):
+                    raise OSError(fault, os.strerror(fault))
+            except (OSError, TransportError) as error:
+                self._note(error)
+                continue
+            return
+        raise PeerLost(
+            f"{self._words} cannot be reached",
+            cause="\n".join(self._faults),
+            cure="Did it end? If not, let its cluster and this one reach each other",
+        )
+
+    def _failed(self, fault: Exception, now: float) -> None:
+        self._note(fault)
+        self._next(now)
+
+    def _note(self, fault: Exception) -> None:
+        self.close()
+        said = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+        self._faults.append(f"{self._address}: {said}")

@@ -1,0 +1,69 @@
+"""Who is where: the name, the host and the addresses of every rank of the machine, by index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runtime.wire.errors import WireError
+
+UNIX = "unix:"
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """One rank: its `name` is `site:cluster:rank`.
+
+    `addresses` are where it listens; those that begin with `unix:` are of use on its `machine`
+    only, which is another than `host` where several share one name. Without any it was not there
+    when the table was made.
+    """
+
+    name: str
+    host: str = ""
+    machine: str = ""
+    addresses: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return how errors name it.
+
+        >>> str(Party("0:1:2", "blade07", "", ("10.0.0.7:4711",)))
+        'rank 0:1:2 on blade07 (10.0.0.7:4711)'
+        """
+        where = f" on {self.host}" if self.host else ""
+        addresses = f" ({', '.join(self.addresses)})" if self.addresses else ""
+        return f"rank {self.name}{where}{addresses}"
+
+
+class Directory:
+    """All ranks in the order of their indexes."""
+
+    __slots__ = ("_indexes", "_parties")
+
+    def __init__(self, parties: tuple[Party, ...]) -> None:
+        self._parties = parties
+        self._indexes = {party.name: index for index, party in enumerate(parties)}
+
+    def __len__(self) -> int:
+        """Return the number of ranks."""
+        return len(self._parties)
+
+    def party(self, index: int) -> Party:
+        """Return the rank with an index; raises WireError if there is none."""
+        if not 0 <= index < len(self._parties):
+            raise WireError(f"there is no rank {index} among {len(self._parties)}")
+        return self._parties[index]
+
+    def index(self, name: str) -> int | None:
+        """Return the index of a rank, or None if there is no such rank."""
+        return self._indexes.get(name)
+
+    def ways(self, source: int, target: int) -> tuple[str, ...]:
+        """Return the addresses at which one rank can try to reach another, the best one first."""
+        party = self.party(target)
+        near = bool(party.machine) and party.machine == self.party(source).machine
+        return tuple(
+            sorted(
+                (one for one in party.addresses if near or not one.startswith(UNIX)),
+                key=lambda address: not address.startswith(UNIX),
+            )
+        )

@@ -1,0 +1,141 @@
+"""A line: one open connection to a peer, read into an inlet and written from an outlet."""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Callable
+
+from runtime.wire.errors import BadFrame
+from runtime.wire.inlet import Inlet
+from runtime.wire.outlet import Outlet
+
+READ = select.EPOLLIN
+WRITE = select.EPOLLOUT
+
+_READS_AT_ONCE = 16
+_WRITES_AT_ONCE = 16
+_MOST_VIEWS = 512  # within what one system call takes
+_UNSENT = 256 << 10  # bytes in the system that have not left, beyond which it takes no more
+_SILENCE = 30  # seconds after which a peer whose host does not answer is given up
+_BUFFER = 1 << 20  # bytes that a local connection keeps on their way, if the system lets it
+
+
+class Line:
+    """One connection. `watch` says what it waits for, `broken` is told when it is of no use."""
+
+    __slots__ = ("_broken", "_inlet", "_outlet", "_recv_into", "_recvmsg_into", "_send",
+                 "_sendmsg", "_socket", "_watch", "is_blocked", "is_closed")  # fmt: skip
+
+    def __init__(
+        self,
+        connected: socket.socket,
+        inlet: Inlet,
+        outlet: Outlet,
+        watch: Callable[[int], None],
+        broken: Callable[[Exception], None],
+    ) -> None:
+        _tune(connected)
+        self._socket = connected
+        self._inlet = inlet
+        self._outlet = outlet
+        self._watch = watch
+        self._broken = broken
+        self._recv_into = connected.recv_into
+        self._recvmsg_into = connected.recvmsg_into
+        self._send = connected.send
+        self._sendmsg = connected.sendmsg
+        self.is_blocked = False
+        self.is_closed = False
+
+    def fileno(self) -> int:
+        """Return the file descriptor."""
+        return self._socket.fileno()
+
+    def handle(self, events: int) -> bool:
+        """Do what the events say is possible; return whether anything happened."""
+        if events & WRITE:
+            self.flush()
+        if events & ~WRITE:
+            return self._read() or bool(events & WRITE)
+        return True
+
+    def _read(self) -> bool:
+        inlet = self._inlet
+        count = 0
+        try:
+            for _ in range(_READS_AT_ONCE):
+                if inlet.is_in_segment:
+                    spaces = inlet.spaces()
+                    wanted = len(spaces[0])
+                    count = self._recvmsg_into(spaces)[0]
+                else:
+                    space = inlet.space()
+                    wanted = len(space)
+                    count = self._recv_into(space)
+                if not count:
+                    self._broken(EOFError("the connection ended"))
+                    return True
+                inlet.filled(count)
+                if count < wanted or self.is_closed:
+                    return True
+        except BlockingIOError:
+            return bool(count)
+        except (OSError, BadFrame) as error:
+            self._broken(error)
+        return True
+
+    def feed(self, received: bytes) -> None:
+        """Take what was received before the line was there."""
+        try:
+            self._inlet.feed(received)
+        except BadFrame as error:
+            self._broken(error)
+
+    def flush(self) -> None:
+        """Write what can be written, and see to it that the rest will be."""
+        outlet = self._outlet
+        is_blocked = False
+        try:
+            for _ in range(_WRITES_AT_ONCE):
+                batch = outlet.batch()
+                if not batch:
+                    break
+                if len(batch) == 1:
+                    outlet.wrote(self._send(batch[0]))
+                else:
+                    outlet.wrote(self._sendmsg(batch[:_MOST_VIEWS]))
+            else:
+                is_blocked = not outlet.is_idle
+        except BlockingIOError:
+            is_blocked = True
+        except OSError as error:
+            self._broken(error)
+            return
+        if is_blocked is not self.is_blocked:
+            self.is_blocked = is_blocked
+            self._watch(READ | WRITE if is_blocked else READ)
+
+    def close(self) -> None:
+        """Hang up."""
+        self.is_closed = True
+        self._socket.close()
+
+
+def _tune(connected: socket.socket) -> None:
+    """Let small messages leave at once and overtake, and silence of the peer be noticed."""
+    connected.setblocking(False)
+    if connected.family == socket.AF_UNIX:
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+        return
+    options = (
+        (socket.TCP_NODELAY, 1),
+        (socket.TCP_NOTSENT_LOWAT, _UNSENT),
+        (socket.TCP_USER_TIMEOUT, _SILENCE * 1000),
+        (socket.TCP_KEEPIDLE, _SILENCE // 3),
+        (socket.TCP_KEEPINTVL, _SILENCE // 6),
+        (socket.TCP_KEEPCNT, 4),
+    )
+    for option, value in options:
+        connected.setsockopt(socket.IPPROTO_TCP, option, value)
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

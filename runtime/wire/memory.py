@@ -1,0 +1,14 @@
+"""Memory for payloads that nobody gave a buffer for; a large one takes none until it is written."""
+
+from __future__ import annotations
+
+import mmap
+
+_LARGE = 1 << 20
+
+
+def room(size: int) -> memoryview:
+    """Return writable memory of a size, whatever is in it; it goes when the view does."""
+    if size < _LARGE:
+        return memoryview(bytearray(size))
+    return memoryview(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))

@@ -1,0 +1,174 @@
+"""The doors of a rank, and who stands in them: a visitor comes in once it has proved itself."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from functools import partial
+
+from runtime.transport.credentials import NONCE, Credentials, Listener
+from runtime.transport.errors import TransportError
+from runtime.wire.line import READ, WRITE
+
+_log = logging.getLogger(__name__)
+
+PATIENCE = 10.0
+"""Seconds for a visitor to prove itself."""
+
+MOST = 256
+"""How many may stand in the doors at one time; more have to wait."""
+
+_PIECE = 4096
+_AGAIN = 0.2  # seconds until a connection is taken that could not be
+
+Watch = Callable[[int, int, Callable[[int], bool] | None], None]
+"""Watches a descriptor for events and calls back; with None not any more."""
+
+Admitted = Callable[[socket.socket, str, bytes], None]
+"""Gets who has proved itself: the connection, its name, and what it already sent."""
+
+
+class Doors:
+    """Listening sockets; they are closed with it."""
+
+    def __init__(
+        self,
+        doors: list[socket.socket],
+        credentials: Credentials,
+        admitted: Admitted,
+        *,
+        watch: Watch,
+        clock: Callable[[], float],
+        look_again: Callable[[], None],
+    ) -> None:
+        self._doors = doors
+        self._credentials = credentials
+        self._watch = watch
+        self._admitted = admitted
+        self._clock = clock
+        self._look_again = look_again
+        self._visitors: set[_Visitor] = set()
+        self._is_shut = True
+        self._opens_at: float | None = None
+        for door in doors:
+            door.setblocking(False)
+        self._open()
+
+    @property
+    def deadline(self) -> float | None:
+        """When `look` has to be called."""
+        times = [visitor.deadline for visitor in self._visitors]
+        if self._opens_at is not None:
+            times.append(self._opens_at)
+        return min(times, default=None)
+
+    def look(self, now: float) -> None:
+        """Send away who is too slow, and open doors that were shut for a while."""
+        for visitor in [one for one in self._visitors if one.deadline <= now]:
+            self._refuse(visitor, f"no proof within {PATIENCE:g} s")
+        if self._opens_at is not None and now >= self._opens_at:
+            self._open()
+
+    def close(self) -> None:
+        """Shut all doors and send away who stands in them."""
+        self._shut()
+        for visitor in list(self._visitors):
+            self._let_go(visitor).close()
+        for door in self._doors:
+            door.close()
+
+    def _open(self) -> None:
+        self._opens_at = None
+        if self._is_shut:
+            self._is_shut = False
+            for door in self._doors:
+                self._watch(door.fileno(), READ, partial(self._visited, door))
+
+    def _shut(self, until: float | None = None) -> None:
+        self._opens_at = until
+        if not self._is_shut:
+            self._is_shut = True
+            for door in self._doors:
+                self._watch(door.fileno(), 0, None)
+
+    def _visited(self, door: socket.socket, _: int) -> bool:
+        try:
+            came, where = door.accept()
+        except BlockingIOError:
+            return False
+        except OSError as error:  # it hung up already, or descriptors are used up
+            _log.warning("a connection could not be taken: %s", error)
+            self._shut(self._clock() + _AGAIN)
+            self._look_again()
+            return True
+        came.setblocking(False)
+        visitor = _Visitor(came, str(where or "this machine"), self._credentials, self._clock())
+        self._visitors.add(visitor)
+        self._look_again()
+        self._go_on(visitor)
+        if len(self._visitors) >= MOST:
+            self._shut()
+        return True
+
+    def _go_on(self, visitor: _Visitor) -> bool:
+        try:
+            has_proved = visitor.step()
+        except (TransportError, OSError) as error:
+            self._refuse(visitor, str(error))
+            return True
+        if has_proved:
+            connected = self._let_go(visitor)
+            name, rest = visitor.greeting.peer, visitor.greeting.rest
+            self._admitted(connected, name or "", rest)
+        else:
+            descriptor = visitor.socket.fileno()
+            self._watch(descriptor, visitor.events, lambda _: self._go_on(visitor))
+        return True
+
+    def _refuse(self, visitor: _Visitor, why: str) -> None:
+        _log.warning("a connection from %s was refused: %s", visitor.where, why)
+        self._let_go(visitor).close()
+
+    def _let_go(self, visitor: _Visitor) -> socket.socket:
+        self._visitors.discard(visitor)
+        self._watch(visitor.socket.fileno(), 0, None)
+        if len(self._visitors) == MOST - 1:
+            self._open()
+        return visitor.socket
+
+
+class _Visitor:
+    """One connection in its handshake."""
+
+    def __init__(
+        self, came: socket.socket, where: str, credentials: Credentials, now: float
+    ) -> None:
+        self.socket = came
+        self.where = where
+        self.deadline = now + PATIENCE
+        self.greeting = Listener(credentials, os.urandom(NONCE))
+        self._to_send = self.greeting.begin()
+
+    @property
+    def events(self) -> int:
+        return READ | (WRITE if self._to_send else 0)
+
+    def step(self) -> bool:
+        """Go on as far as that goes; return whether it has proved itself."""
+        try:
+            self._flush()
+            while self.greeting.peer is None:
+                received = self.socket.recv(_PIECE)
+                if not received:
+                    raise ConnectionError("it hung up before it proved anything")
+                self._to_send += self.greeting.feed(received)
+                self._flush()
+        except BlockingIOError:
+            return False
+        return not self._to_send
+
+    def _flush(self) -> None:
+        if self._to_send:
+            self._to_send = self._to_send[self.socket.send(self._to_send) :]

@@ -1,0 +1,174 @@
+"""Ranks in processes of their own, each with a post, on this machine."""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.transport.credentials import Credentials
+from runtime.wire import Incoming, Outgoing, Post
+from runtime.wire.connecting import DirectConnector
+from runtime.wire.directory import Directory, Party
+
+SECRET = b"a secret of a test of the wire"
+PATIENCE = 20.0
+
+
+class Ear:
+    """A receiver that gives each message a buffer at once, or keeps it if it is told to."""
+
+    def __init__(self) -> None:
+        self.keeps = False
+        self.kept: list[Incoming] = []
+        self.heads: list[tuple[int, bytes]] = []
+        self.complete: list[Incoming] = []
+        self.gone: dict[int, Exception] = {}
+
+    def arrived(self, incoming: Incoming) -> None:
+        self.heads.append((incoming.source, incoming.head))
+        if self.keeps:
+            self.kept.append(incoming)
+            return
+        incoming.give(memoryview(bytearray(incoming.size)))
+        if incoming.done:
+            self.complete.append(incoming)
+
+    def completed(self, incoming: Incoming) -> None:
+        self.complete.append(incoming)
+
+    def lost(self, peer: int, why: Exception) -> None:
+        assert peer not in self.gone
+        self.gone[peer] = why
+
+
+class Rank:
+    """One rank of a test."""
+
+    def __init__(self, index: int, folder: str, kind: str, count: int) -> None:
+        self.index = index
+        self.ear = Ear()
+        self._folder = folder
+        directory = Directory(tuple(party(number, folder, kind) for number in range(count)))
+        credentials = Credentials(SECRET, directory.party(index).name)
+        doors = [int(os.environ[f"WIRE_DOOR_{number}"]) for number in range(count)]
+        door = socket.socket(fileno=doors.pop(index))
+        for other in doors:
+            os.close(other)
+        self.post = Post(
+            index,
+            directory,
+            self.ear,
+            DirectConnector(index, directory, credentials),
+            doors=[door],
+            credentials=credentials,
+        )
+
+    def until(self, condition: Callable[[], Any], patience: float = PATIENCE) -> None:
+        """Go on until something is true."""
+        deadline = self.post.now() + patience
+        while not condition():
+            left = deadline - self.post.now()
+            assert left > 0, f"rank {self.index} waited in vain; it got {self.ear.heads[-5:]}"
+            self.post.ready(left)
+            self.post.progress()
+
+    def send(self, to: int, head: bytes, *parts: Any, sync: bool = False) -> Outgoing:
+        return self.post.send(to, head, [memoryview(one) for one in parts], sync=sync)
+
+    def receive(self, head: bytes, source: int | None = None) -> bytes:
+        """Wait for a message with that head."""
+        found: list[Incoming] = []
+
+        def has_come() -> bool:
+            found[:] = [
+                one
+                for one in self.ear.complete
+                if one.head == head and source in (None, one.source)
+            ]
+            return bool(found)
+
+        self.until(has_come)
+        self.ear.complete.remove(found[0])
+        assert found[0].payload is not None
+        return bytes(found[0].payload)
+
+
+def party(index: int, folder: str, kind: str) -> Party:
+    port = os.environ.get(f"WIRE_PORT_{index}", "")
+    addresses = [f"unix:{folder}/{index}"] if kind == "unix" else [f"127.0.0.1:{port}"]
+    return Party(f"0:{index}:0", "here", "machine", tuple(addresses))
+
+
+def _run(program: Callable[[Rank], Any], index: int, told: tuple[str, str, int], say: Any) -> None:
+    rank = Rank(index, *told)
+    try:
+        say.send((True, program(rank)))
+    except BaseException as error:
+        say.send((False, repr(error)))
+        raise
+    finally:
+        rank.post.close(1.0)
+
+
+class Ranks:
+    """Runs one program per rank at the same time."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self._folder = str(folder)
+        self.kind = kind
+        self._mp = mp.get_context("fork")
+
+    def listen(self, count: int) -> list[socket.socket]:
+        doors = []
+        for index in range(count):
+            if self.kind == "unix":
+                door = socket.socket(socket.AF_UNIX)
+                Path(self._folder, str(index)).unlink(missing_ok=True)
+                door.bind(f"{self._folder}/{index}")
+            else:
+                door = socket.socket()
+                door.bind(("127.0.0.1", 0))
+                os.environ[f"WIRE_PORT_{index}"] = str(door.getsockname()[1])
+            door.listen(64)
+            os.environ[f"WIRE_DOOR_{index}"] = str(door.fileno())
+            doors.append(door)
+        return doors
+
+    def run(self, *programs: Callable[[Rank], Any]) -> list[Any]:
+        """Return what each program returned; a program that ends its process returns None."""
+        doors = self.listen(len(programs))
+        told = (self._folder, self.kind, len(programs))
+        started = []
+        for index, program in enumerate(programs):
+            hear, say = self._mp.Pipe(duplex=False)
+            process = self._mp.Process(target=_run, args=(program, index, told, say))
+            process.start()
+            say.close()
+            started.append((process, hear))
+        for door in doors:
+            door.close()
+        results = []
+        for process, hear in started:
+            try:
+                good, value = hear.recv()
+            except EOFError:
+                good, value = True, None
+            hear.close()
+            process.join(PATIENCE)
+            process.close()
+            results.append((good, value))
+        assert all(good for good, _ in results), results
+        return [value for _, value in results]
+
+
+@pytest.fixture(params=["unix", "tcp"])
+def ranks(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ranks]:
+    yield Ranks(tmp_path, request.param)
+    for name in [name for name in os.environ if name.startswith("WIRE_")]:
+        del os.environ[name]
