@@ -1,0 +1,97 @@
+"""Allgather: natively in every cluster, then each cluster's blocks once to every site.
+
+Optimum: over the link from one site to another go the blocks of the first site, once; inside a
+site, what a cluster has or was sent goes once to each other cluster. The clusters of a site share
+the work, and segments are passed on as they come: one WAN latency and the time of one crossing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runtime.collectives.blocks import SEGMENT, Blocks, cut
+from runtime.collectives.layout import Layout, Part
+from runtime.collectives.port import Pending, Port, Steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """The blocks of another cluster on their way to mine."""
+
+    part: Part
+    source: int
+    """The leader from whom mine gets them."""
+    onwards: list[int]
+    """Leaders of my site that get them from mine."""
+    room: memoryview
+    segments: list[slice]
+
+
+def allgather(
+    layout: Layout, port: Port, mine: memoryview | None, into: Blocks, segment: int = SEGMENT
+) -> Steps[None]:
+    """Bring every member's block to all; None for `mine` says that it is in place."""
+    part = layout.mine
+    alone = len(part.members) == 1
+    if not alone:
+        yield port.allgather(mine, into.of(part.members))
+    elif mine is not None:
+        into[layout.me][:] = mine
+    leading = layout.me == part.members[0]
+    pending: list[Pending] = []
+    arrivals = [_arrival(layout, other, into, segment) for other in layout.remote()]
+    turns = [(a, a.room[place]) for a, place in _in_turn(layout, arrivals)]
+    coming: list[Pending] = []
+    if leading:
+        coming = [port.receive(arrival.source, data) for arrival, data in turns]
+        pending += _send_mine(layout, port, into.of(part.members).packed(), segment)
+    for number, (arrival, data) in enumerate(turns):
+        if leading:
+            yield (coming[number],)
+            pending += [port.send(leader, data) for leader in arrival.onwards]
+        if not alone:
+            pending += port.bcast(data, 0)
+    if pending:
+        yield pending
+    for arrival in arrivals:
+        blocks = into.of(arrival.part.members)
+        if blocks.joined() is None:
+            blocks.fill(arrival.room)
+
+
+def _send_mine(layout: Layout, port: Port, data: memoryview, segment: int) -> list[Pending]:
+    """Send my cluster's blocks to one leader of every other site and to those of my own."""
+    part = layout.mine
+    targets = [
+        layout.gate(site, turn=part.index)
+        for site in range(len(layout.sites))
+        if site != part.site
+    ]
+    targets += [other.members[0] for other in layout.my_site if other is not part]
+    return [port.send(leader, data[s]) for s in cut(len(data), 1, segment) for leader in targets]
+
+
+def _arrival(layout: Layout, other: Part, into: Blocks, segment: int) -> _Arrival:
+    blocks = into.of(other.members)
+    joined = blocks.joined()
+    room = memoryview(bytearray(blocks.total)) if joined is None else joined
+    mine, source, onwards = layout.mine, other.members[0], list[int]()
+    if other.site != mine.site:
+        receiver = layout.gate(mine.site, turn=other.index)
+        if receiver == mine.members[0]:
+            onwards = [part.members[0] for part in layout.my_site if part is not mine]
+        else:
+            source = receiver
+    return _Arrival(other, source, onwards, room, cut(len(room), 1, segment))
+
+
+def _in_turn(layout: Layout, arrivals: list[_Arrival]) -> Iterator[tuple[_Arrival, slice]]:
+    """Yield the segments in the order in which all leaders of my site pass them on."""
+    near = [arrival for arrival in arrivals if arrival.part.site == layout.mine.site]
+    far = [arrival for arrival in arrivals if arrival.part.site != layout.mine.site]
+    for group in (near, far):
+        for number in range(max((len(arrival.segments) for arrival in group), default=0)):
+            for arrival in group:
+                if number < len(arrival.segments):
+                    yield arrival, arrival.segments[number]

@@ -1,0 +1,44 @@
+"""Barrier: the members of a cluster meet natively, sites exchange empty messages.
+
+Optimum: one empty message over each link between a cluster and its site's gate, each way, and one
+over each link between two sites, each way; the slowest member waits one WAN latency.
+"""
+
+from __future__ import annotations
+
+from runtime.collectives.layout import Layout
+from runtime.collectives.port import Pending, Port, Steps
+
+
+def barrier(layout: Layout, port: Port) -> Steps[None]:
+    """Return when every member has come."""
+    part = layout.mine
+    alone = len(part.members) == 1
+    token = memoryview(bytearray(1))
+    if layout.me != part.members[0]:
+        yield [*port.barrier(), *port.bcast(token, 0)]
+        return
+    if not alone:
+        yield port.barrier()
+    gate = layout.gate(part.site)
+    if layout.me == gate:
+        yield from _meet_other_sites(layout, port)
+    else:
+        yield [port.send(gate, b""), port.receive(gate, token[:0])]
+    if not alone:
+        yield port.bcast(token, 0)
+
+
+def _meet_other_sites(layout: Layout, port: Port) -> Steps[None]:
+    """Wait for my site's clusters, exchange with the other gates, let my site's clusters go."""
+    nothing = memoryview(b"")
+    clusters = [part.members[0] for part in layout.my_site if part is not layout.mine]
+    if clusters:
+        yield [port.receive(leader, nothing) for leader in clusters]
+    gates = [layout.gate(site) for site in range(len(layout.sites)) if site != layout.mine.site]
+    exchanged: list[Pending] = [port.send(gate, b"") for gate in gates]
+    exchanged += [port.receive(gate, nothing) for gate in gates]
+    if exchanged:
+        yield exchanged
+    if clusters:
+        yield [port.send(leader, b"") for leader in clusters]

@@ -1,0 +1,81 @@
+"""Pieces of memory, one for each member, and how large data is cut into segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+SEGMENT = 128 * 1024
+"""Large messages travel in segments of about this many bytes, so that links work at once."""
+
+SMALL = 16 * 1024
+"""Blocks below this are bundled by cluster; larger ones go to their receiver directly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """One block of `memory` for each of some members: where it begins and its size in bytes."""
+
+    memory: memoryview
+    offsets: Sequence[int]
+    sizes: Sequence[int]
+
+    @classmethod
+    def in_a_row(cls, sizes: Sequence[int], memory: memoryview | None = None) -> Blocks:
+        """Lay blocks one behind another, in fresh memory unless some is given."""
+        offsets = [0]
+        for size in sizes:
+            offsets.append(offsets[-1] + size)
+        total = offsets.pop()
+        return cls(memoryview(bytearray(total)) if memory is None else memory, offsets, sizes)
+
+    def __getitem__(self, which: int) -> memoryview:
+        """Return one block."""
+        start = self.offsets[which]
+        return self.memory[start : start + self.sizes[which]]
+
+    def of(self, which: Iterable[int]) -> Blocks:
+        """Return the blocks of some members."""
+        chosen = list(which)
+        return Blocks(
+            self.memory, [self.offsets[i] for i in chosen], [self.sizes[i] for i in chosen]
+        )
+
+    def joined(self) -> memoryview | None:
+        """Return all blocks as one stretch of memory, or None when they do not lie in a row."""
+        start = next((o for o, size in zip(self.offsets, self.sizes, strict=True) if size), 0)
+        end = start
+        for offset, size in zip(self.offsets, self.sizes, strict=True):
+            if size and offset != end:
+                return None
+            end += size
+        return self.memory[start:end]
+
+    def packed(self) -> memoryview:
+        """Return all blocks one behind another, copied only when they do not lie in a row."""
+        joined = self.joined()
+        if joined is None:
+            return memoryview(b"".join(self[i] for i in range(len(self.sizes))))
+        return joined
+
+    def fill(self, data: memoryview) -> None:
+        """Spread data that holds the blocks one behind another."""
+        start = 0
+        for which, size in enumerate(self.sizes):
+            self[which][:] = data[start : start + size]
+            start += size
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all blocks."""
+        return sum(self.sizes)
+
+
+def cut(size: int, grain: int = 1, segment: int = SEGMENT, start: int = 0) -> list[slice]:
+    """Cut the bytes `start` to `size` into segments of whole grains; nothing makes no segment.
+
+    >>> cut(10, grain=4, segment=4)
+    [slice(0, 4, None), slice(4, 8, None), slice(8, 10, None)]
+    """
+    step = max(segment // grain, 1) * grain
+    return [slice(start, min(start + step, size)) for start in range(start, size, step)]

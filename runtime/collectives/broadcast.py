@@ -1,0 +1,118 @@
+"""Broadcast: from the root to every other site, there to every cluster, and natively inside.
+
+Optimum: the data crosses the link from the root's site to each other site once, and inside a site
+the link from its gate to each other cluster once. Segments are passed on as they come, so that a
+large broadcast takes one WAN latency and the time of one crossing, and little more.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runtime.collectives.blocks import SEGMENT, cut
+from runtime.collectives.layout import Layout
+from runtime.collectives.port import Data, Pending, Port, Steps
+
+LENGTH = struct.Struct("<q")
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """One member's place in a broadcast."""
+
+    parent: int
+    """From whom a leader gets the data, or -1."""
+    children: Sequence[int]
+    """To which leaders of other clusters a leader gives it, the far ones first."""
+    leader: int
+    """Position of the leader in my cluster."""
+    alone: bool
+
+
+def relay(layout: Layout, root: int) -> Relay:
+    """Return my place in a broadcast from `root`."""
+    part = layout.mine
+    leader = part.leader(root)
+    position, alone = part.members.index(leader), len(part.members) == 1
+    if layout.me != leader:
+        return Relay(-1, (), position, alone)
+    gate = layout.gate(part.site, root)
+    children: list[int] = []
+    if layout.me == root:
+        own = part.site
+        children += [
+            layout.gate(site, root) for site in range(len(layout.sites)) if site != own
+        ]
+    if layout.me == gate:
+        children += [p.members[0] for p in layout.my_site if p is not part]
+    parent = -1 if layout.me == root else root if layout.me == gate else gate
+    return Relay(parent, children, position, alone)
+
+
+def bcast(
+    layout: Layout, port: Port, data: memoryview, root: int, segment: int = SEGMENT
+) -> Steps[None]:
+    """Give the root's data to every member; its size is known to all."""
+    yield from pass_on(port, relay(layout, root), data, segment)
+
+
+def pass_on(
+    port: Port, place: Relay, data: memoryview, segment: int = SEGMENT, skip: int = 0
+) -> Steps[None]:
+    """Receive `data` in segments from the parent, give them to children and to my cluster.
+
+    `skip`: so much of the beginning has come from the parent, and gone to the children, already.
+    """
+    pending: list[Pending] = []
+    first = [slice(0, skip)] if skip else []
+    rest = cut(len(data), 1, segment, skip)
+    coming = [port.receive(place.parent, data[s]) for s in rest] if place.parent >= 0 else []
+    for piece in first:
+        pending += () if place.alone else port.bcast(data[piece], place.leader)
+    for number, piece in enumerate(rest):
+        if coming:
+            yield (coming[number],)
+        pending += [port.send(child, data[piece]) for child in place.children]
+        if not place.alone:
+            pending += port.bcast(data[piece], place.leader)
+    if pending:
+        yield pending
+
+
+def bcast_blob(
+    layout: Layout, port: Port, blob: Data | None, root: int, segment: int = SEGMENT
+) -> Steps[memoryview]:
+    """Give the root's blob, whose size nobody else knows, to every member, and return it.
+
+    The first message between clusters carries the size and the first segment.
+    """
+    place = relay(layout, root)
+    length = memoryview(bytearray(LENGTH.size))
+    data = memoryview(b"" if blob is None else blob)
+    skip = 0
+    sent: list[Pending] = []
+    if place.parent >= 0:
+        parcel = port.expect(place.parent)
+        yield (parcel,)
+        length[:] = parcel.data[: LENGTH.size]
+        (total,) = LENGTH.unpack(length)
+        data = memoryview(bytearray(total))
+        skip = min(total, segment)
+        data[:skip] = parcel.data[LENGTH.size :]
+    elif layout.me == root:
+        length[:] = LENGTH.pack(len(data))
+        skip = min(len(data), segment)
+    sent += [port.send(child, length, data[:skip]) for child in place.children]
+    if not place.alone:
+        yield port.bcast(length, place.leader)
+        if place.parent < 0 and layout.me != root:
+            (total,) = LENGTH.unpack(length)
+            data = memoryview(bytearray(total))
+            skip = min(total, segment)
+    yield from pass_on(port, place, data, segment, skip)
+    if sent:
+        yield sent
+    return data
+

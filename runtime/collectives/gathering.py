@@ -1,0 +1,169 @@
+"""Gather and scatter: every block crosses the links between it and the root once.
+
+Optimum: the bytes over a link are those of the blocks behind it. Inside the root's cluster the
+native call does it. From another cluster, small blocks come as one bundle from its leader to the
+root, one message for each cluster; large ones come from their owners directly, at the same time,
+since a leader in between could only slow them down.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from runtime.collectives.blocks import SMALL, Blocks
+from runtime.collectives.layout import Layout
+from runtime.collectives.port import Pending, Port, Steps
+
+
+def gather(
+    layout: Layout,
+    port: Port,
+    mine: memoryview | None,
+    into: Blocks | None,
+    root: int,
+    size: int | None = None,
+) -> Steps[None]:
+    """Bring every member's block to the root.
+
+    `into` is given at the root, `mine` is None there when its own block is in place. `size` is the
+    size of every block where all know that it is the same.
+    """
+    part = layout.mine
+    if root in part.members:
+        yield from _gather_at_root(layout, port, mine, into, root)
+        return
+    data = memoryview(b"") if mine is None else mine
+    small = len(data) < SMALL and len(part.members) > 1
+    pending: list[Pending] = []
+    if len(data) and not small:
+        pending.append(port.send(root, data))
+    if len(part.members) > 1 and (size is None or small):
+        bundle = data if small else data[:0]
+        sizes = yield from small_sizes(layout, port, len(bundle), size)
+        if layout.me == part.members[0]:
+            blocks = Blocks.in_a_row(sizes)
+            if blocks.total:
+                yield port.gather(bundle, blocks, 0)
+                pending.append(port.send(root, blocks.memory))
+            else:
+                pending += port.gather(bundle, blocks, 0)
+        else:
+            pending += port.gather(bundle, None, 0)
+    if pending:
+        yield pending
+
+
+def _gather_at_root(
+    layout: Layout, port: Port, mine: memoryview | None, into: Blocks | None, root: int
+) -> Steps[None]:
+    """Collect natively from my cluster and, when I am the root, from the others' members."""
+    part = layout.mine
+    pending: list[Pending] = []
+    if layout.me != root or into is None:
+        yield port.gather(mine, None, part.members.index(root))
+        return
+    bundles: list[tuple[Blocks, memoryview]] = []
+    for other in layout.remote():
+        pending += [
+            port.receive(rank, into[rank]) for rank in _direct(other.members, into.sizes)
+        ]
+        small = into.of(bundled(other.members, into.sizes))
+        if small.total:
+            room = small.joined()
+            if room is None:
+                room = memoryview(bytearray(small.total))
+                bundles.append((small, room))
+            pending.append(port.receive(other.members[0], room))
+    if len(part.members) > 1:
+        pending += port.gather(mine, into.of(part.members), layout.position)
+    elif mine is not None:
+        into[root][:] = mine
+    if pending:
+        yield pending
+    for blocks, data in bundles:
+        blocks.fill(data)
+
+
+def scatter(
+    layout: Layout,
+    port: Port,
+    blocks: Blocks | None,
+    mine: memoryview | None,
+    root: int,
+    size: int | None = None,
+) -> Steps[None]:
+    """Bring to every member its block from the root; the counterpart of `gather`."""
+    part = layout.mine
+    if root in part.members:
+        yield from _scatter_from_root(layout, port, blocks, mine, root)
+        return
+    room = memoryview(b"") if mine is None else mine
+    small = len(room) < SMALL and len(part.members) > 1
+    pending: list[Pending] = []
+    if len(room) and not small:
+        pending.append(port.receive(root, room))
+    if len(part.members) > 1 and (size is None or small):
+        target = room if small else room[:0]
+        sizes = yield from small_sizes(layout, port, len(target), size)
+        if layout.me == part.members[0]:
+            bundle = Blocks.in_a_row(sizes)
+            if bundle.total:
+                yield (port.receive(root, bundle.memory),)
+            pending += port.scatter(bundle, target, 0)
+        else:
+            pending += port.scatter(None, target, 0)
+    if pending:
+        yield pending
+
+
+def _scatter_from_root(
+    layout: Layout, port: Port, blocks: Blocks | None, mine: memoryview | None, root: int
+) -> Steps[None]:
+    part = layout.mine
+    pending: list[Pending] = []
+    if layout.me != root or blocks is None:
+        yield port.scatter(None, mine, part.members.index(root))
+        return
+    for other in layout.remote()[::-1]:
+        pending += [
+            port.send(rank, blocks[rank]) for rank in _direct(other.members, blocks.sizes)
+        ]
+        small = blocks.of(bundled(other.members, blocks.sizes))
+        if small.total:
+            pending.append(port.send(other.members[0], small.packed()))
+    if len(part.members) > 1:
+        pending += port.scatter(blocks.of(part.members), mine, layout.position)
+    elif mine is not None:
+        mine[:] = blocks[root]
+    if pending:
+        yield pending
+
+
+def small_sizes(
+    layout: Layout, port: Port, mine: int, size: int | None
+) -> Steps[Sequence[int]]:
+    """Return the sizes of my cluster's bundled blocks, at its leader; others get nothing."""
+    count = len(layout.mine.members)
+    if size is not None:
+        return [size] * count
+    form = struct.Struct(f"<{count}q")
+    told = memoryview(struct.pack("<q", mine))
+    if layout.me != layout.mine.members[0]:
+        yield port.gather(told, None, 0)
+        return ()
+    heard = Blocks.in_a_row([8] * count)
+    yield port.gather(told, heard, 0)
+    return form.unpack(heard.memory)
+
+
+def bundled(members: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """Return the members whose blocks travel through the leader of their cluster."""
+    if len(members) == 1:
+        return []
+    return [rank for rank in members if sizes[rank] < SMALL]
+
+
+def _direct(members: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    alone = len(members) == 1
+    return [rank for rank in members if sizes[rank] and (alone or sizes[rank] >= SMALL)]

@@ -1,0 +1,109 @@
+"""Where the members of a communicator live: which share a cluster, which clusters share a site."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The members that live in one cluster, in rank order."""
+
+    index: int
+    site: int
+    """Position of the site in `Layout.sites`."""
+    members: tuple[int, ...]
+
+    def leader(self, root: int = -1) -> int:
+        """Return who speaks for the cluster: the root when it is here, else the first member."""
+        return root if root in self.members else self.members[0]
+
+
+class Layout:
+    """The members of a communicator by cluster and site, seen by one of them.
+
+    `places` names for every rank the site and the cluster (any two numbers). Clusters and sites
+    are ordered by their first rank, so that partial results can be joined in rank order. With a
+    single site there is no wide area: then every cluster counts as a site of its own, and what
+    holds for the links between sites holds for the links between the clusters.
+
+    >>> layout = Layout([(0, 0), (0, 0), (1, 0)], me=1)
+    >>> [part.members for part in layout.parts], layout.in_order
+    ([(0, 1), (2,)], True)
+    """
+
+    def __init__(self, places: Sequence[tuple[int, int]], me: int) -> None:
+        self.me = me
+        self.size = len(places)
+        found: dict[tuple[int, int], list[int]] = {}
+        for rank, place in enumerate(places):
+            found.setdefault(place, []).append(rank)
+        flat = len({site for site, _ in found}) == 1
+        sites: dict[tuple[int, int] | int, list[int]] = {}
+        parts = []
+        for index, (place, members) in enumerate(found.items()):
+            site = place if flat else place[0]
+            sites.setdefault(site, []).append(index)
+            parts.append(Part(index, list(sites).index(site), tuple(members)))
+        self.parts = tuple(parts)
+        """Clusters, ordered by their first rank."""
+        self.sites = tuple(
+            tuple(self.parts[index] for index in indexes) for indexes in sites.values()
+        )
+        """The clusters of each site; sites are ordered by their first rank."""
+        self.mine = next(part for part in parts if places[part.members[0]] == places[me])
+        """My own cluster."""
+        self.position = self.mine.members.index(me)
+        """My position among the members of my cluster."""
+
+    @cached_property
+    def part_of(self) -> tuple[Part, ...]:
+        """Return the cluster of every rank."""
+        owners: list[Part] = [self.mine] * self.size
+        for part in self.parts:
+            for member in part.members:
+                owners[member] = part
+        return tuple(owners)
+
+    @cached_property
+    def in_order(self) -> bool:
+        """Tell whether walking sites, clusters and members meets the ranks in order."""
+        walked = [rank for site in self.sites for part in site for rank in part.members]
+        return walked == list(range(self.size))
+
+    @cached_property
+    def runs(self) -> tuple[tuple[Part, tuple[int, ...]], ...]:
+        """Return the longest stretches of consecutive ranks that share a cluster, in order."""
+        stretches: list[tuple[Part, list[int]]] = []
+        for rank, part in enumerate(self.part_of):
+            if stretches and stretches[-1][0] is part:
+                stretches[-1][1].append(rank)
+            else:
+                stretches.append((part, [rank]))
+        return tuple((part, tuple(ranks)) for part, ranks in stretches)
+
+    @property
+    def my_site(self) -> tuple[Part, ...]:
+        """Return the clusters of my site."""
+        return self.sites[self.mine.site]
+
+    def remote(self) -> list[Part]:
+        """Return the other clusters, those of my own site first."""
+        return sorted(
+            (part for part in self.parts if part is not self.mine),
+            key=lambda part: (part.site != self.mine.site, part.index),
+        )
+
+    def gate(self, site: int, root: int = -1, turn: int = 0) -> int:
+        """Return who speaks for a site: the root when it is there, else a leader of a cluster.
+
+        Different turns give the leaders of different clusters, so that the segments of a large
+        message are spread over the clusters of the site.
+        """
+        parts = self.sites[site]
+        for part in parts:
+            if root in part.members:
+                return root
+        return parts[turn % len(parts)].members[0]

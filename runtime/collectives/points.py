@@ -1,0 +1,96 @@
+"""The calls inside a cluster made of messages, for groups that have no native communicator.
+
+Such a group is one side of an intercommunicator, or one side and the root on the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.collectives.blocks import Blocks
+from runtime.collectives.layout import Layout
+from runtime.collectives.port import Data, Parcel, Pending, Port
+
+
+class PointPort:
+    """A `Port` for some members of a larger port, whose ranks there are given."""
+
+    def __init__(self, whole: Port, ranks: Sequence[int], layout: Layout) -> None:
+        self._whole, self._ranks, self._layout = whole, ranks, layout
+        self._near = layout.mine.members
+
+    def send(self, rank: int, *pieces: Data) -> Pending:
+        """Send the pieces as one message to a member."""
+        return self._whole.send(self._ranks[rank], *pieces)
+
+    def receive(self, rank: int, into: memoryview) -> Pending:
+        """Receive a message of known size from a member."""
+        return self._whole.receive(self._ranks[rank], into)
+
+    def expect(self, rank: int) -> Parcel:
+        """Receive a message of unknown size from a member."""
+        return self._whole.expect(self._ranks[rank])
+
+    def barrier(self) -> Sequence[Pending]:
+        """Wait for an empty message of each."""
+        others = [rank for rank in self._near if rank != self._layout.me]
+        nothing = memoryview(b"")
+        return [
+            *(self.receive(rank, nothing) for rank in others),
+            *(self.send(rank, b"") for rank in others),
+        ]
+
+    def bcast(self, data: memoryview, root: int) -> Sequence[Pending]:
+        """Let the root send to each."""
+        if self._layout.position != root:
+            return [self.receive(self._near[root], data)]
+        return [self.send(rank, data) for rank in self._near if rank != self._layout.me]
+
+    def gather(
+        self, mine: memoryview | None, into: Blocks | None, root: int
+    ) -> Sequence[Pending]:
+        """Let each send to the root."""
+        if into is None:
+            return [] if mine is None else [self.send(self._near[root], mine)]
+        if mine is not None:
+            into[root][:] = mine
+        return [
+            self.receive(rank, into[which])
+            for which, rank in enumerate(self._near)
+            if which != root
+        ]
+
+    def scatter(
+        self, blocks: Blocks | None, mine: memoryview | None, root: int
+    ) -> Sequence[Pending]:
+        """Let the root send to each."""
+        if blocks is None:
+            return [] if mine is None else [self.receive(self._near[root], mine)]
+        if mine is not None:
+            mine[:] = blocks[root]
+        return [
+            self.send(rank, blocks[which])
+            for which, rank in enumerate(self._near)
+            if which != root
+        ]
+
+    def allgather(self, mine: memoryview | None, into: Blocks) -> Sequence[Pending]:
+        """Let each send to each."""
+        own = self._layout.position
+        if mine is not None:
+            into[own][:] = mine
+        others = [(w, rank) for w, rank in enumerate(self._near) if w != own]
+        return [
+            *(self.receive(rank, into[which]) for which, rank in others),
+            *(self.send(rank, into[own]) for _, rank in others),
+        ]
+
+    def alltoall(self, outgoing: Blocks, incoming: Blocks) -> Sequence[Pending]:
+        """Let each send to each."""
+        own = self._layout.position
+        incoming[own][:] = outgoing[own]
+        others = [(w, rank) for w, rank in enumerate(self._near) if w != own]
+        return [
+            *(self.receive(rank, incoming[which]) for which, rank in others),
+            *(self.send(rank, outgoing[which]) for which, rank in others),
+        ]

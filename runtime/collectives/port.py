@@ -1,0 +1,89 @@
+"""What an algorithm needs from the machine: messages between clusters, native calls inside one.
+
+An algorithm is a generator. It starts operations through a `Port` and yields those it has to wait
+for; it is resumed when all of them are done, or gets the error of one that failed. It touches no
+MPI, socket or clock, so the tests run all members of a communicator in one process and count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Protocol, TypeAlias, TypeVar
+
+from runtime.collectives.blocks import Blocks
+
+_T = TypeVar("_T")
+
+Data: TypeAlias = "memoryview | bytes | bytearray"
+
+
+class Pending(Protocol):
+    """An operation that was started."""
+
+    @property
+    def done(self) -> bool:
+        """Tell whether it is finished."""
+
+
+class Parcel(Pending, Protocol):
+    """A receive of a message whose size only the sender knows."""
+
+    @property
+    def data(self) -> memoryview:
+        """The message, once the operation is done."""
+
+
+Steps: TypeAlias = Generator[Sequence[Pending], None, _T]
+
+
+class Port(Protocol):
+    """One member's way to the others, for one collective operation.
+
+    Messages between two members arrive in the order in which they were sent. The calls inside the
+    cluster are collective over the members of my cluster: all make the same ones in the same
+    order. `root` is a position among them, in rank order. Data that was handed over must be left
+    alone until the operation is done.
+    """
+
+    def send(self, rank: int, *pieces: Data) -> Pending:
+        """Send the pieces as one message to any member."""
+
+    def receive(self, rank: int, into: memoryview) -> Pending:
+        """Receive a message of known size from any member."""
+
+    def expect(self, rank: int) -> Parcel:
+        """Receive a message of unknown size from any member."""
+
+    def barrier(self) -> Sequence[Pending]:
+        """Wait until all members of my cluster are here."""
+
+    def bcast(self, data: memoryview, root: int) -> Sequence[Pending]:
+        """Give the root's data to all members of my cluster."""
+
+    def gather(
+        self, mine: memoryview | None, into: Blocks | None, root: int
+    ) -> Sequence[Pending]:
+        """Collect one block of each; None for `mine` says that the root's is in place."""
+
+    def scatter(
+        self, blocks: Blocks | None, mine: memoryview | None, root: int
+    ) -> Sequence[Pending]:
+        """Hand one block to each; None for `mine` leaves the root's own where it is."""
+
+    def allgather(self, mine: memoryview | None, into: Blocks) -> Sequence[Pending]:
+        """Collect one block of each at each; None for `mine` says that it is in place."""
+
+    def alltoall(self, outgoing: Blocks, incoming: Blocks) -> Sequence[Pending]:
+        """Exchange one block between every two members."""
+
+
+class ReducingPort(Port, Protocol):
+    """A port of a reduction, which knows the operation and the type of the elements."""
+
+    def combine(self, left: memoryview, right: memoryview) -> None:
+        """Set `right` to `left` operation `right`."""
+
+    def reduce(
+        self, mine: memoryview, into: memoryview | None, root: int
+    ) -> Sequence[Pending]:
+        """Reduce to the root; there `into` takes the result and may be `mine` itself."""

@@ -1,0 +1,173 @@
+"""Reduce, allreduce and reduce_scatter where ranks lie in order or the order does not matter.
+
+Optimum, V bytes, S sites:
+
+* reduce: V over each link from another site to the root's, V over each link from another cluster
+  of a site to the site's head; one WAN latency.
+* allreduce: V over every link between two sites, each way, at the same time; one WAN latency. From
+  three sites on and V of `SPREAD_FROM` bytes, pieces are owned by the sites in turn: then it is
+  2V/S over every such link and two latencies.
+* reduce_scatter: over a link between sites, what the members behind it get; one WAN latency.
+
+Inside a site a piece goes to its head once and back once; the heads are spread over the clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.collectives.blocks import SEGMENT, Blocks, cut
+from runtime.collectives.converging import EVERYWHERE, Convergence, Piece, reduce_in_cluster
+from runtime.collectives.layout import Layout
+from runtime.collectives.port import Pending, ReducingPort, Steps
+
+SPREAD_FROM = 1024 * 1024
+"""From this size on, fewer bytes are worth a second WAN latency where there are three sites."""
+
+
+def reduce(
+    layout: Layout,
+    port: ReducingPort,
+    mine: memoryview,
+    result: memoryview | None,
+    root: int,
+    grain: int,
+    segment: int = SEGMENT,
+) -> Steps[None]:
+    """Reduce everybody's `mine` to the root's `result`, which may be `mine` itself."""
+    pieces = [Piece(n, p, root) for n, p in enumerate(cut(len(mine), grain, segment))]
+    if layout.me != layout.mine.leader(root):
+        yield _flat(reduce_in_cluster(layout, port, mine, mine, pieces))
+        return
+    total = memoryview(bytearray(len(mine))) if result is None else result
+    reduced = reduce_in_cluster(layout, port, mine, total, pieces)
+    work = Convergence(layout, port, total, pieces)
+    for piece in pieces:
+        if reduced[piece.number]:
+            yield reduced[piece.number]
+        yield from work.fold_site(piece)
+    if layout.me == root:
+        for piece in pieces:
+            yield from work.fold_sites(piece)
+    if unfinished := work.unfinished():
+        yield unfinished
+
+
+def allreduce(
+    layout: Layout,
+    port: ReducingPort,
+    mine: memoryview,
+    result: memoryview,
+    grain: int,
+    segment: int = SEGMENT,
+    spread_from: int = SPREAD_FROM,
+) -> Steps[None]:
+    """Reduce everybody's `mine` to everybody's `result`, which may be `mine` itself."""
+    part = layout.mine
+    places = cut(len(mine), grain, segment)
+    sites = len(layout.sites)
+    if sites > 2 and len(mine) >= spread_from:
+        pieces = [
+            Piece(n, p, layout.gate(n % sites, turn=n // sites)) for n, p in enumerate(places)
+        ]
+    else:
+        pieces = [Piece(n, p) for n, p in enumerate(places)]
+    if layout.me != part.members[0]:
+        pending = _flat(reduce_in_cluster(layout, port, mine, mine, pieces))
+        for piece in pieces:
+            pending += port.bcast(result[piece.place], 0)
+        yield pending
+        return
+    reduced = reduce_in_cluster(layout, port, mine, result, pieces)
+    work = Convergence(layout, port, result, pieces)
+    arriving = {
+        piece.number: port.receive(_teller(layout, piece), result[piece.place])
+        for piece in pieces
+        if not piece.ends_at(layout)
+    }
+    for piece in pieces:
+        if reduced[piece.number]:
+            yield reduced[piece.number]
+        yield from work.fold_site(piece)
+    told: list[Pending] = []
+    for piece in pieces:
+        if piece.number in arriving:
+            yield (arriving[piece.number],)
+        else:
+            yield from work.fold_sites(piece)
+        data = result[piece.place]
+        told += [port.send(leader, data) for leader in _told_by_me(layout, piece)]
+        if len(part.members) > 1:
+            told += port.bcast(data, 0)
+    told += work.unfinished()
+    if told:
+        yield told
+
+
+def _teller(layout: Layout, piece: Piece) -> int:
+    """Return from whom I get the result of a piece that does not end here."""
+    head = piece.head(layout, layout.mine.site)
+    return piece.owner if head == layout.me else head
+
+
+def _told_by_me(layout: Layout, piece: Piece) -> list[int]:
+    """Return the leaders that get the result of a piece from me."""
+    mine = layout.mine
+    if piece.head(layout, mine.site) != layout.me:
+        return []
+    told: list[int] = []
+    if piece.owner == layout.me and piece.owner != EVERYWHERE:
+        told += [piece.head(layout, s) for s in range(len(layout.sites)) if s != mine.site]
+    return told + [part.members[0] for part in layout.my_site if part is not mine]
+
+
+def reduce_scatter(
+    layout: Layout,
+    port: ReducingPort,
+    mine: Blocks,
+    result: memoryview,
+    grain: int,
+    segment: int = SEGMENT,
+) -> Steps[None]:
+    """Reduce everybody's blocks, and bring block i to member i as `result`."""
+    part = layout.mine
+    ranks = [rank for other in layout.parts for rank in other.members]
+    ordered = Blocks.in_a_row([mine.sizes[rank] for rank in ranks])
+    for which, rank in enumerate(ranks):
+        ordered[which][:] = mine[rank]
+    pieces: list[Piece] = []
+    begin = 0
+    own = slice(0, 0)
+    for other in layout.parts:
+        end = begin + sum(mine.sizes[rank] for rank in other.members)
+        for place in cut(end, grain, segment, begin):
+            pieces.append(Piece(len(pieces), place, other.members[0]))
+        own = slice(begin, end) if other is part else own
+        begin = end
+    data = ordered.memory
+    reduced = reduce_in_cluster(layout, port, data, data, pieces)
+    pending: list[Pending] = []
+    mine_sizes = [mine.sizes[rank] for rank in part.members]
+    if layout.me == part.members[0]:
+        work = Convergence(layout, port, data, pieces)
+        for piece in pieces:
+            if reduced[piece.number]:
+                yield reduced[piece.number]
+            yield from work.fold_site(piece)
+        for piece in pieces:
+            if piece.owner == layout.me:
+                yield from work.fold_sites(piece)
+        pending += work.unfinished()
+        if len(part.members) == 1:
+            result[:] = data[own]
+        else:
+            pending += port.scatter(Blocks.in_a_row(mine_sizes, data[own]), result, 0)
+    else:
+        pending += _flat(reduced)
+        pending += port.scatter(None, result, 0)
+    if pending:
+        yield pending
+
+
+def _flat(started: Sequence[Sequence[Pending]]) -> list[Pending]:
+    return [operation for operations in started for operation in operations]

@@ -1,0 +1,375 @@
+"""Every algorithm on random layouts against a plain model of what it has to bring about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runtime.collectives.allgathering import allgather
+from runtime.collectives.barrier import barrier
+from runtime.collectives.blocks import SMALL, Blocks
+from runtime.collectives.broadcast import bcast, bcast_blob
+from runtime.collectives.exchanging import alltoall
+from runtime.collectives.gathering import gather, scatter
+from runtime.collectives.parcels import (
+    allgather_blobs,
+    alltoall_blobs,
+    gather_blobs,
+    scatter_blobs,
+)
+from runtime.collectives.reducing import allreduce, reduce, reduce_scatter
+from runtime.collectives.runs import allreduce_ordered, reduce_ordered, scan_ordered
+
+LAYOUTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=9)
+ORDERED = LAYOUTS.map(sorted)
+SIZES = st.sampled_from([0, 1, 5, 16, 40, SMALL - 1, SMALL, SMALL + 3])
+quick = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+WHEEL = bytes(range(251))
+
+
+def pattern(size: int, *seed: int) -> bytearray:
+    """Return bytes that differ for different seeds."""
+    start = sum(s * 7**k for k, s in enumerate(seed)) % 251
+    return bytearray((WHEEL * (size // 251 + 2))[start : start + size])
+
+
+def add(left: memoryview, right: memoryview) -> None:
+    for i, (a, b) in enumerate(zip(left, right, strict=True)):
+        right[i] = (a + b) % 256
+
+
+def follow(left: memoryview, right: memoryview) -> None:
+    """Compose affine maps modulo 251: associative, not commutative."""
+    for i in range(0, len(left), 2):
+        a, b, c, d = left[i], left[i + 1], right[i], right[i + 1]
+        right[i], right[i + 1] = a * c % 251, (b * c + d) % 251
+
+
+def folded(values: list[bytearray], operation: Any) -> bytes:
+    left = memoryview(bytearray(values[0]))
+    for value in values[1:]:
+        right = memoryview(bytearray(value))
+        operation(left, right)
+        left = right
+    return bytes(left)
+
+
+def merge(blobs: Any) -> bytes:
+    return folded(blobs, follow)
+
+
+@quick
+@given(places=LAYOUTS)
+def test_nobody_leaves_a_barrier_before_everybody_came(machine: Any, places: Any) -> None:
+    grid = machine(places)
+    came: list[int] = []
+
+    def enter(layout: Any, port: Any) -> Any:
+        came.append(layout.me)
+        yield from barrier(layout, port)
+        return len(came)
+
+    assert grid.run(enter) == [len(places)] * len(places)
+
+
+@quick
+@given(places=LAYOUTS, data=st.data())
+def test_a_broadcast_brings_the_data_of_the_root_to_all(
+    machine: Any, places: Any, data: Any
+) -> None:
+    root = data.draw(st.integers(0, len(places) - 1))
+    size = data.draw(st.integers(0, 50))
+
+    def run(layout: Any, port: Any) -> Any:
+        mine = memoryview(pattern(size, layout.me))
+        yield from bcast(layout, port, mine, root, segment=16)
+        return bytes(mine)
+
+    assert machine(places).run(run) == [bytes(pattern(size, root))] * len(places)
+
+
+@quick
+@given(places=LAYOUTS, data=st.data())
+def test_a_blob_of_unknown_size_reaches_all(machine: Any, places: Any, data: Any) -> None:
+    root = data.draw(st.integers(0, len(places) - 1))
+    size = data.draw(st.integers(0, 50))
+
+    def run(layout: Any, port: Any) -> Any:
+        mine = pattern(size, root) if layout.me == root else None
+        return bytes((yield from bcast_blob(layout, port, mine, root, segment=16)))
+
+    assert machine(places).run(run) == [bytes(pattern(size, root))] * len(places)
+
+
+@quick
+@given(places=LAYOUTS, data=st.data(), in_place=st.booleans(), gap=st.integers(0, 1))
+def test_gather_brings_blocks_of_any_size_to_their_places(
+    machine: Any, places: Any, data: Any, in_place: bool, gap: int
+) -> None:
+    n = len(places)
+    root = data.draw(st.integers(0, n - 1))
+    sizes = data.draw(st.lists(SIZES, min_size=n, max_size=n))
+    order = data.draw(st.permutations(range(n)))
+
+    def run(layout: Any, port: Any) -> Any:
+        mine: Any = memoryview(pattern(sizes[layout.me], layout.me))
+        into = scattered(sizes, order, gap)
+        if layout.me == root and in_place:
+            into[root][:] = mine
+            mine = None
+        yield from gather(layout, port, mine, into if layout.me == root else None, root)
+        return [bytes(into[rank]) for rank in range(n)] if layout.me == root else None
+
+    expected = [bytes(pattern(size, rank)) for rank, size in enumerate(sizes)]
+    assert machine(places).run(run)[root] == expected
+
+
+def scattered(sizes: list[int], order: list[int], gap: int) -> Blocks:
+    """Lay blocks in some order with gaps between them."""
+    offsets, at = [0] * len(sizes), 0
+    for rank in order:
+        offsets[rank] = at
+        at += sizes[rank] + gap
+    return Blocks(memoryview(bytearray(at)), offsets, sizes)
+
+
+@quick
+@given(places=LAYOUTS, data=st.data(), size=SIZES)
+def test_gather_and_scatter_of_equal_blocks_are_inverse(
+    machine: Any, places: Any, data: Any, size: int
+) -> None:
+    n = len(places)
+    root = data.draw(st.integers(0, n - 1))
+
+    def run(layout: Any, port: Any) -> Any:
+        mine = memoryview(pattern(size, layout.me))
+        blocks = Blocks.in_a_row([size] * n) if layout.me == root else None
+        yield from gather(layout, port, mine, blocks, root, size)
+        back = memoryview(bytearray(size))
+        yield from scatter(layout, port, blocks, back, root, size)
+        return bytes(back) == bytes(mine)
+
+    assert machine(places).run(run) == [True] * n
+
+
+@quick
+@given(places=LAYOUTS, data=st.data(), in_place=st.booleans())
+def test_scatter_brings_blocks_of_any_size_to_their_owners(
+    machine: Any, places: Any, data: Any, in_place: bool
+) -> None:
+    n = len(places)
+    root = data.draw(st.integers(0, n - 1))
+    sizes = data.draw(st.lists(SIZES, min_size=n, max_size=n))
+
+    def run(layout: Any, port: Any) -> Any:
+        blocks = scattered(sizes, list(range(n)), 1)
+        for rank in range(n):
+            blocks[rank][:] = pattern(sizes[rank], rank)
+        mine: Any = memoryview(bytearray(sizes[layout.me]))
+        if layout.me == root and in_place:
+            yield from scatter(layout, port, blocks, None, root)
+            return bytes(blocks[root])
+        yield from scatter(layout, port, blocks if layout.me == root else None, mine, root)
+        return bytes(mine)
+
+    expected = [bytes(pattern(size, rank)) for rank, size in enumerate(sizes)]
+    assert machine(places).run(run) == expected
+
+
+@quick
+@given(places=LAYOUTS, data=st.data(), in_place=st.booleans(), gap=st.integers(0, 1))
+def test_allgather_brings_all_blocks_to_all(
+    machine: Any, places: Any, data: Any, in_place: bool, gap: int
+) -> None:
+    n = len(places)
+    sizes = data.draw(st.lists(st.integers(0, 40), min_size=n, max_size=n))
+    order = data.draw(st.permutations(range(n)))
+
+    def run(layout: Any, port: Any) -> Any:
+        into = scattered(sizes, order, gap)
+        mine: Any = memoryview(pattern(sizes[layout.me], layout.me))
+        if in_place:
+            into[layout.me][:] = mine
+            mine = None
+        yield from allgather(layout, port, mine, into, segment=16)
+        return [bytes(into[rank]) for rank in range(n)]
+
+    expected = [bytes(pattern(size, rank)) for rank, size in enumerate(sizes)]
+    assert machine(places).run(run) == [expected] * n
+
+
+@quick
+@given(places=LAYOUTS, data=st.data(), same=st.booleans())
+def test_alltoall_brings_every_block_to_its_receiver(
+    machine: Any, places: Any, data: Any, same: bool
+) -> None:
+    n = len(places)
+    one = data.draw(SIZES)
+    drawn = data.draw(st.lists(st.lists(SIZES, min_size=n, max_size=n), min_size=n, max_size=n))
+    sizes = [[one] * n] * n if same else drawn
+
+    def run(layout: Any, port: Any) -> Any:
+        me = layout.me
+        outgoing = scattered(sizes[me], list(range(n))[::-1], 1)
+        for rank in range(n):
+            outgoing[rank][:] = pattern(sizes[me][rank], me, rank)
+        incoming = scattered([sizes[rank][me] for rank in range(n)], list(range(n)), 1)
+        yield from alltoall(layout, port, outgoing, incoming, one if same else None)
+        return [bytes(incoming[rank]) for rank in range(n)]
+
+    expected = [
+        [bytes(pattern(sizes[source][me], source, me)) for source in range(n)] for me in range(n)
+    ]
+    assert machine(places).run(run) == expected
+
+
+@quick
+@given(places=LAYOUTS, data=st.data(), in_place=st.booleans())
+def test_reduce_folds_the_values_of_all(
+    machine: Any, places: Any, data: Any, in_place: bool
+) -> None:
+    n = len(places)
+    root = data.draw(st.integers(0, n - 1))
+    size = 2 * data.draw(st.integers(0, 20))
+
+    def run(layout: Any, port: Any) -> Any:
+        mine = memoryview(pattern(size, layout.me))
+        result = mine if in_place else memoryview(bytearray(size))
+        into = result if layout.me == root else None
+        yield from reduce(layout, port, mine, into, root, grain=2, segment=8)
+        if layout.me != root:
+            assert bytes(mine) == bytes(pattern(size, layout.me))
+        return bytes(result)
+
+    expected = folded([pattern(size, rank) for rank in range(n)], add)
+    assert machine(places).run(run, add)[root] == expected
+
+
+@quick
+@given(
+    places=LAYOUTS,
+    pairs=st.integers(0, 20),
+    in_place=st.booleans(),
+    spread_from=st.sampled_from([0, 1000]),
+)
+def test_allreduce_gives_the_fold_of_all_to_all(
+    machine: Any, places: Any, pairs: int, in_place: bool, spread_from: int
+) -> None:
+    n, size = len(places), 2 * pairs
+
+    def run(layout: Any, port: Any) -> Any:
+        mine = memoryview(pattern(size, layout.me))
+        result = mine if in_place else memoryview(bytearray(size))
+        yield from allreduce(layout, port, mine, result, 2, 8, spread_from)
+        assert in_place or bytes(mine) == bytes(pattern(size, layout.me))
+        return bytes(result)
+
+    expected = folded([pattern(size, rank) for rank in range(n)], add)
+    assert machine(places).run(run, add) == [expected] * n
+
+
+@quick
+@given(places=ORDERED, data=st.data(), spread_from=st.sampled_from([0, 1000]))
+def test_where_ranks_lie_in_order_reductions_keep_it(
+    machine: Any, places: Any, data: Any, spread_from: int
+) -> None:
+    n, size = len(places), 12
+    root = data.draw(st.integers(0, n - 1))
+
+    def run(layout: Any, port: Any) -> Any:
+        assert layout.in_order
+        mine = memoryview(pattern(size, layout.me))
+        result, single = memoryview(bytearray(size)), memoryview(bytearray(size))
+        yield from allreduce(layout, port, mine, result, 2, 4, spread_from)
+        yield from reduce(layout, port, mine, single if layout.me == root else None, root, 2, 4)
+        return bytes(result), bytes(single) if layout.me == root else None
+
+    expected = folded([pattern(size, rank) for rank in range(n)], follow)
+    assert machine(places).run(run, follow) == [
+        (expected, expected if rank == root else None) for rank in range(n)
+    ]
+
+
+@quick
+@given(places=LAYOUTS, data=st.data())
+def test_reduce_scatter_gives_everybody_its_block_of_the_fold(
+    machine: Any, places: Any, data: Any
+) -> None:
+    n = len(places)
+    sizes = [2 * s for s in data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))]
+
+    def run(layout: Any, port: Any) -> Any:
+        blocks = Blocks.in_a_row(sizes)
+        blocks.memory[:] = pattern(sum(sizes), layout.me)
+        result = memoryview(bytearray(sizes[layout.me]))
+        yield from reduce_scatter(layout, port, blocks, result, 2, 8)
+        return bytes(result)
+
+    whole = memoryview(folded([pattern(sum(sizes), rank) for rank in range(n)], add))
+    assert machine(places).run(run, add) == [
+        bytes(Blocks.in_a_row(sizes, whole)[rank]) for rank in range(n)
+    ]
+
+
+@quick
+@given(places=LAYOUTS, data=st.data())
+def test_ordered_reductions_and_scans_keep_rank_order_on_any_layout(
+    machine: Any, places: Any, data: Any
+) -> None:
+    n = len(places)
+    root = data.draw(st.integers(0, n - 1))
+
+    def run(layout: Any, port: Any) -> Any:
+        mine = pattern(6, layout.me)
+        one = yield from reduce_ordered(layout, port, mine, merge, root)
+        everywhere = yield from allreduce_ordered(layout, port, mine, merge)
+        upto = yield from scan_ordered(layout, port, mine, merge)
+        before = yield from scan_ordered(layout, port, mine, merge, exclusive=True)
+        return [None if x is None else bytes(x) for x in (one, everywhere, upto, before)]
+
+    values = [pattern(6, rank) for rank in range(n)]
+    total = merge(values)
+    assert machine(places).run(run) == [
+        [
+            total if rank == root else None,
+            total,
+            merge(values[: rank + 1]),
+            merge(values[:rank]) if rank else None,
+        ]
+        for rank in range(n)
+    ]
+
+
+@quick
+@given(places=LAYOUTS, data=st.data())
+def test_blobs_of_any_size_are_gathered_scattered_and_exchanged(
+    machine: Any, places: Any, data: Any
+) -> None:
+    n = len(places)
+    root = data.draw(st.integers(0, n - 1))
+    sizes = data.draw(st.lists(st.integers(0, 30), min_size=n, max_size=n))
+
+    def run(layout: Any, port: Any) -> Any:
+        me = layout.me
+        mine = bytes(pattern(sizes[me], me))
+        found = yield from gather_blobs(layout, port, mine, root)
+        back = yield from scatter_blobs(layout, port, found, root)
+        everything = yield from allgather_blobs(layout, port, mine)
+        for_all = [bytes(pattern(sizes[rank], me, rank)) for rank in range(n)]
+        crossed = yield from alltoall_blobs(layout, port, for_all)
+        assert (found is None) == (me != root)
+        return bytes(back), [bytes(b) for b in everything], [bytes(b) for b in crossed]
+
+    blobs = [bytes(pattern(sizes[rank], rank)) for rank in range(n)]
+    assert machine(places).run(run) == [
+        (blobs[me], blobs, [bytes(pattern(sizes[me], rank, me)) for rank in range(n)])
+        for me in range(n)
+    ]
