@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import struct
 import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.mpi.operations import Operation, Steps, Task
+from runtime.mpi.errors import ProcessGone
+from runtime.mpi.landings import Fresh, into_memory
+from runtime.mpi.mailboxes import Mailbox, pattern_of
+from runtime.mpi.meanwhile import Meanwhile
+from runtime.mpi.operations import FarSend, Finished, NativeOperation, Operation, Task
+from runtime.mpi.receives import Receive
+from runtime.mpi.waiting import Waits
+from runtime.wire import PeerLeft
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from runtime.mpi.landings import Landing
     from runtime.mpi.membership import Membership
+    from runtime.mpi.operations import Steps
+    from runtime.mpi.specs import Data
     from runtime.wire import Incoming
     from runtime.wire.post import Post
+
+_HEAD = struct.Struct("<8s?ii")
+"""Of a message: the context, whether it is of a collective, the rank of its sender, the tag."""
 
 
 class Engine:
@@ -33,38 +49,65 @@ class Engine:
 
         `name_of` says who a process is, for errors: `0:1:3 on node7`.
         """
-        self.me = me
+        self.me, self.first, self.last, self.name_of = me, first, last, name_of
         self.lock = threading.RLock()
         self.post: Post | None = None
-        self.first, self.last, self.name_of = first, last, name_of
-        raise NotImplementedError
+        self.waits = Waits(self)
+        self._meanwhile: Meanwhile | None = None
+        self._boxes: dict[tuple[bytes, bool], Mailbox] = {}
+        self._tasks: dict[Membership, deque[Task]] = {}
+        self._left_alone: list[Operation] = []
+        self._landing: set[Receive] = set()
+        self._gone: dict[int, Exception] = {}
 
     def attach(self, post: Post) -> None:
         """Use a post, whose receiver is this engine, and begin to look after it meanwhile."""
-        raise NotImplementedError
+        self.post = post
+        self._meanwhile = Meanwhile(self, post)
+        self._meanwhile.start()
 
     def close(self) -> None:
-        """Send what is to be sent and hang up; collective over the grid, before MPI's end."""
-        raise NotImplementedError
+        """Send what is to be sent and hang up; nobody is waited for. MPI must not have ended."""
+        if self._meanwhile is not None:
+            self._meanwhile.end()
+            self._meanwhile = None
+        with self.lock:
+            post, self.post = self.post, None
+            if post is not None:
+                post.close()
+
+    # ------------------------------------------------------------------------- communicators
 
     def is_near(self, index: int) -> bool:
         """Tell whether a process is in this cluster."""
-        raise NotImplementedError
+        return self.first <= index < self.last
 
     def join(self, m: Membership) -> None:
         """Know a communicator, called by those who make one."""
-        raise NotImplementedError
+        with self.lock:
+            self._box(m.context, False).open(m, m.native)
+            self._box(m.context, True).open(m, m.inner)
 
     def leave(self, m: Membership) -> None:
-        """Forget a communicator that is freed."""
-        raise NotImplementedError
+        """Forget a communicator that is freed, and what has come for it."""
+        with self.lock:
+            for inner in (False, True):
+                box = self._boxes.pop((m.context, inner), None)
+                for incoming in box.drain() if box is not None else ():
+                    incoming.take()
+
+    def box(self, m: Membership, *, inner: bool = False) -> Mailbox:
+        """Return the mailbox of a communicator."""
+        return self._box(m.context, inner)
+
+    # ---------------------------------------------------------------------------- operations
 
     def send(
         self,
         m: Membership,
         to: int,
         tag: int,
-        data: memoryview | bytes | Sequence[memoryview | bytes],
+        data: Data | Sequence[Data],
         *,
         inner: bool = False,
         sync: bool = False,
@@ -74,20 +117,58 @@ class Engine:
         The memory may be used again when the operation is done. `inner` messages are those of
         collectives; they never meet those of the program. With `sync` it is done when matched.
         """
-        raise NotImplementedError
+        pieces: Sequence[Any] = data if isinstance(data, list | tuple) else [data]
+        near = m.near.get(to)
+        if near is None:
+            return self._send_far(m, to, _HEAD.pack(m.context, inner, m.rank, tag), pieces, sync)
+        if near == MPI.PROC_NULL:
+            return Finished()
+        comm = m.inner if inner else m.native
+        whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        begin = comm.Issend if sync else comm.Isend
+        return NativeOperation(begin([whole, MPI.BYTE], near, tag), None, f"a send to rank {to}")
 
     def receive(
-        self, m: Membership, source: int, tag: int, into: memoryview | None, *, inner: bool = False
+        self,
+        m: Membership,
+        source: int,
+        tag: int,
+        into: memoryview | Landing | None,
+        *,
+        inner: bool = False,
     ) -> Operation:
         """Receive bytes from a rank of the peers into memory, or into `data` of the operation.
 
-        Messages longer than the memory end with an MPI.Exception of class ERR_TRUNCATE.
+        Messages longer than the memory end with an MPI.Exception of class ERR_TRUNCATE. Collectives
+        may receive from any rank and with any tag, too.
         """
-        raise NotImplementedError
+        if source == MPI.PROC_NULL:
+            return Finished()
+        landing: Landing
+        if into is None:
+            landing = Fresh()
+        else:
+            landing = into_memory(into) if isinstance(into, memoryview) else into
+        any_source = source == MPI.ANY_SOURCE
+        with self.lock:
+            box = self._box(m.context, inner)
+            receive = Receive(
+                box,
+                pattern_of(source, tag),
+                landing,
+                near=bool(m.rank_from) if any_source else source in m.near,
+                far=not m.all_near if any_source else source not in m.near,
+            )
+            box.post(receive)
+            if receive.comes_from is not None:
+                self._landing.add(receive)
+            if self._gone and not receive.done:
+                self._fail_if_hopeless(receive)
+            return receive
 
     def native(self, request: MPI.Request, what: str = "a native operation") -> Operation:
         """Return the operation that is done when a request of native MPI is."""
-        raise NotImplementedError
+        return NativeOperation(request, None, what)
 
     def start(self, m: Membership, steps: Steps, what: str = "a collective") -> Task:
         """Begin a collective; those of one membership run strictly one after the other.
@@ -95,11 +176,30 @@ class Engine:
         `steps` yields operations, or several at once, and goes on when they are done; what fails is
         thrown into it. What it returns is the task's `result`.
         """
-        raise NotImplementedError
+        task = Task(steps, what)
+        with self.lock:
+            queue = self._tasks.setdefault(m, deque())
+            queue.append(task)
+            self._advance(m, queue)
+            self._tell_waiting()
+        return task
+
+    def leave_alone(self, operation: Operation) -> None:
+        """Keep what is freed before it is done, with its memory, until it is."""
+        with self.lock:
+            self._left_alone.append(operation)
+
+    # ------------------------------------------------------------------------------- waiting
 
     def wait(self, *operations: Operation) -> None:
         """Wait until all are done: spins briefly, then sleeps. Raises the first error."""
-        raise NotImplementedError
+        self.wait_until(
+            lambda: all(one.test() for one in operations),
+            lambda: [one for one in operations if not one.done],
+        )
+        for one in operations:
+            if one.error is not None:
+                raise one.error
 
     def wait_until(
         self, ready: Callable[[], bool], operations: Callable[[], Sequence[Operation]]
@@ -108,24 +208,143 @@ class Engine:
 
         `operations` says which ones it looks at.
         """
-        raise NotImplementedError
+        with self.lock:
+            if ready():
+                return
+        self.waits.wait(ready, operations)
 
     def poll(self) -> bool:
         """Move what can be moved without waiting; return whether anything did."""
-        raise NotImplementedError
+        with self.lock:
+            moved = self.move()
+            if moved:
+                self._tell_waiting()
+            return moved
+
+    def move(self) -> bool:
+        """Do what `poll` does with the lock held, and wake nobody who waits for it."""
+        moved = self.post.progress() if self.post is not None else False
+        for box in tuple(self._boxes.values()):
+            if box.matcher.is_seeking:
+                moved |= box.matcher.look()
+        for m, queue in tuple(self._tasks.items()):
+            moved |= self._advance(m, queue)
+        if self._left_alone:
+            self._left_alone = [one for one in self._left_alone if not one.test()]
+        return moved
+
+    @property
+    def polled(self) -> bool:
+        """Whether native MPI has to be asked for things that go on, whoever waits for them."""
+        return (
+            bool(self._left_alone)
+            or any(box.matcher.is_seeking for box in tuple(self._boxes.values()))
+            or any(queue[0].polled for queue in tuple(self._tasks.values()) if queue)
+        )
+
+    def step_aside(self) -> None:
+        """Let the thread that progresses meanwhile sleep elsewhere: who calls this waits itself."""
+        if self._meanwhile is not None:
+            self._meanwhile.step_aside()
 
     def waiting_for(self) -> list[str]:
         """Say what the threads of this process wait for that sleep in `wait` now."""
-        raise NotImplementedError
+        return self.waits.describe()
+
+    def watch(self, indexes: Iterable[int]) -> None:
+        """Learn soon if one of these processes is gone."""
+        with self.lock:
+            for index in set(indexes):
+                if self.post is not None:
+                    self.post.watch(index)
+
+    # --------------------------------------------------------------- what the post calls back
 
     def arrived(self, incoming: Incoming) -> None:
-        """Match a message of another cluster, or keep it (called by the post)."""
-        raise NotImplementedError
+        """Match a message of another cluster, or keep it."""
+        context, inner, rank, tag = _HEAD.unpack(incoming.head)
+        self._box(context, inner).arrive(rank, tag, incoming)
+        owner = incoming.owner
+        if owner is not None and owner.comes_from is not None:
+            self._landing.add(owner)
 
     def completed(self, incoming: Incoming) -> None:
-        """Know that a message is all there (called by the post)."""
-        raise NotImplementedError
+        """Know that a message is all there."""
+        if incoming.owner is not None:
+            self._landing.discard(incoming.owner)
+            incoming.owner.landed()
 
     def lost(self, peer: int, why: Exception) -> None:
-        """Fail what cannot be done any more (called by the post)."""
-        raise NotImplementedError
+        """Fail what cannot be done any more."""
+        self._gone[peer] = why
+        for landing in [one for one in self._landing if one.comes_from == peer]:
+            self._landing.discard(landing)
+            landing.finish(self.problem(peer, why))
+        for box in tuple(self._boxes.values()):
+            for asked in box.matcher.pending():
+                self._fail_if_hopeless(asked.owner)
+
+    def problem(self, peer: int, why: Exception) -> Exception:
+        """Return the error of a call that waits for a process that is gone."""
+        return ProcessGone(
+            f"{self.name_of(peer)} is gone",
+            cause=str(why),
+            cure="What it has sent before can still be received, nothing else.",
+        )
+
+    # ------------------------------------------------------------------------------ its parts
+
+    def _box(self, context: bytes, inner: bool) -> Mailbox:
+        box = self._boxes.get((context, inner))
+        if box is None:
+            box = self._boxes[context, inner] = Mailbox(self.name_of)
+        return box
+
+    def _send_far(
+        self, m: Membership, to: int, head: bytes, pieces: Sequence[Any], sync: bool
+    ) -> Operation:
+        index = m.peers[to]
+        views = [one if isinstance(one, memoryview) else memoryview(one) for one in pieces]
+        with self.lock:
+            if self.post is None:
+                raise self.problem(index, RuntimeError("the connections of this process are shut"))
+            outgoing = self.post.send(index, head, views, sync=sync)
+            sent = FarSend(
+                outgoing,
+                index,
+                lambda: f"a send to rank {to} ({self.name_of(index)})",
+                self.problem,
+            )
+            sent.test()
+            self._tell_waiting()
+            return sent
+
+    def _tell_waiting(self) -> None:
+        """Wake other threads, whose operations this one may have moved."""
+        if self.waits.going_on and self.post is not None:
+            self.post.wake()
+
+    def _advance(self, m: Membership, queue: deque[Task]) -> bool:
+        """Go on with the first task of a communicator, and the next ones when it is done."""
+        moved = False
+        while queue:
+            task = queue[0]
+            moved |= task.advance()
+            if not task.done:
+                return moved
+            queue.popleft()
+        self._tasks.pop(m, None)
+        return moved
+
+    def _fail_if_hopeless(self, receive: Receive) -> None:
+        """End a receive that can get nothing: its sender is gone, or of any one has died."""
+        if receive.done or not receive.asked.far:
+            return
+        senders = receive.awaited()
+        gone = [index for index in senders if index in self._gone]
+        dead = [index for index in gone if not isinstance(self._gone[index], PeerLeft)]
+        everybody_left = len(gone) == len(senders) and not receive.asked.near
+        if dead or everybody_left:
+            index = (dead or gone)[0]
+            if receive.forget():
+                receive.finish(self.problem(index, self._gone[index]))

@@ -1,0 +1,91 @@
+"""Where a message goes that is received: memory of the program, or memory made for its size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mpi4py import MPI
+
+from runtime.mpi.specs import Spec
+
+if TYPE_CHECKING:
+    from runtime.mpi.specs import Data
+
+
+class Landing(Protocol):
+    """One place to land."""
+
+    sized: bool
+    """Whether native MPI can be told of it before the size of the message is known."""
+
+    def native(self, size: int) -> Any:
+        """Return what native MPI receives into; `size` matters if it has no size of its own."""
+
+    def room(self, size: int) -> memoryview | None:
+        """Return memory of exactly this size that a message can be read into, if there is."""
+
+    def land(self, data: Data) -> Data | None:
+        """Put a message where it belongs that was not read into `room`; return its new bytes.
+
+        Raises MPI.Exception if it is too long.
+        """
+
+
+class InSpec:
+    """Memory that a message specification describes."""
+
+    __slots__ = ("_spec",)
+
+    sized = True
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+
+    def native(self, size: int) -> Any:  # noqa: ARG002 - it has its own
+        """Return the specification."""
+        return self._spec.native()
+
+    def room(self, size: int) -> memoryview | None:
+        """Return the memory itself if it is long enough and without gaps."""
+        view = self._spec.view
+        return None if view is None or size > len(view) else view[:size]
+
+    def land(self, data: Data) -> Data | None:
+        """Unpack it."""
+        self._spec.unpack(data)
+        return None
+
+
+class Fresh:
+    """Memory that is made when the size is known."""
+
+    __slots__ = ("_made",)
+
+    sized = False
+
+    def __init__(self) -> None:
+        self._made = bytearray(0)
+
+    def native(self, size: int) -> Any:
+        """Return new memory."""
+        self._made = bytearray(size)
+        return [self._made, MPI.BYTE]
+
+    def room(self, size: int) -> memoryview | None:  # noqa: ARG002 - whatever it is
+        """Return nothing: what reads the message makes its memory."""
+        return None
+
+    def land(self, data: Data) -> Data | None:
+        """Keep what has been made for it."""
+        return data
+
+    @property
+    def made(self) -> bytearray:
+        """What native MPI has received into."""
+        return self._made
+
+
+def into_memory(memory: memoryview) -> InSpec:
+    """Return the landing in plain writable memory."""
+    flat = memory if memory.format == "B" and memory.ndim == 1 else memory.cast("B")
+    return InSpec(Spec(flat, flat, len(flat), MPI.BYTE))
