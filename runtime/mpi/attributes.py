@@ -1,0 +1,93 @@
+"""Attributes of communicators: native, but their callbacks see communicators of the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any
+
+from mpi4py import MPI
+
+if TYPE_CHECKING:
+    from runtime.mpi.membership import Membership
+
+_Callback = Callable[[MPI.Comm, int, Any], Any]
+
+
+class Attributes(MPI.Comm):
+    """The part of a communicator that is found again by its native handle."""
+
+    __slots__ = ()
+
+    @classmethod
+    def Create_keyval(
+        cls,
+        copy_fn: _Callback | bool | None = None,
+        delete_fn: _Callback | bool | None = None,
+        nopython: bool = False,
+    ) -> int:
+        """Return a new key of attributes, with functions called for duplicates and when deleted."""
+        return MPI.Comm.Create_keyval(
+            _with_face(copy_fn),
+            _with_face(delete_fn),
+            nopython,
+        )
+
+    @classmethod
+    def Create_errhandler(cls, errhandler_fn: Callable[[MPI.Comm, int], None]) -> MPI.Errhandler:
+        """Return a new error handler that calls a function with the communicator and the error."""
+
+        @wraps(errhandler_fn)
+        def with_face(comm: MPI.Comm, error: int) -> None:
+            errhandler_fn(face_of(comm), error)
+
+        return MPI.Comm.Create_errhandler(with_face)
+
+    @classmethod
+    def fromint(cls, arg: int, /) -> MPI.Comm:
+        """Return the communicator with an integer handle."""
+        return face_of(MPI.Comm.fromint(arg))
+
+    @classmethod
+    def f2py(cls, arg: int) -> MPI.Comm:
+        """Return the communicator with a handle of Fortran."""
+        return face_of(MPI.Comm.f2py(arg))
+
+    @classmethod
+    def fromhandle(cls, handle: int) -> MPI.Comm:
+        """Return the communicator with a handle."""
+        return face_of(MPI.Comm.fromhandle(handle))
+
+
+def remember(members: Membership) -> None:
+    """Let a membership be found by the handle of its native communicator, until that is freed."""
+    members.native.Set_attr(_keyval(), members)
+
+
+def face_of(native: MPI.Comm) -> MPI.Comm:
+    """Return a communicator, of which mpi4py knows the handle only, as one of our classes."""
+    from runtime.mpi.comm import near, wrap
+    from runtime.mpi.worlds import start
+
+    if not native:
+        return native
+    kept: Any = native.Get_attr(_keyval())
+    if kept is not None:
+        return wrap(kept)
+    return next((one for one in start().comms.values() if one == native), None) or near(native)
+
+
+@cache
+def _keyval() -> int:
+    return MPI.Comm.Create_keyval()
+
+
+def _with_face(callback: _Callback | bool | None) -> Any:
+    if not callable(callback):
+        return callback
+
+    @wraps(callback)
+    def with_face(comm: MPI.Comm, keyval: int, value: Any) -> Any:
+        return callback(face_of(comm), keyval, value)
+
+    return with_face

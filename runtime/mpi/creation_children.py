@@ -1,0 +1,163 @@
+"""Making a communicator out of its members: native ones inside the cluster, ours beyond it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from mpi4py import MPI
+
+from runtime.mpi.attributes import remember
+from runtime.mpi.group_algebra import Members
+from runtime.mpi.membership import Membership, inter, intra, near_members
+
+if TYPE_CHECKING:
+    from runtime.mpi.engine import Engine
+    from runtime.mpi.topologies import Topology
+
+_Comm = TypeVar("_Comm", bound=MPI.Comm)
+
+_MEETING_TAG = 32_766
+"""On inner communicators; collectives use others."""
+
+_GROUP_TAGS = 32_000
+"""How many tags tell apart native communicators that are being made."""
+
+
+def child(
+    parent: Membership, members: Members, context: bytes, *, topology: Topology | None = None
+) -> Any:
+    """Return a communicator of members of another one, or COMM_NULL to others.
+
+    The members call it with the same values, in the same order as other calls on the parent.
+    """
+    if parent.engine.me not in members:
+        return MPI.COMM_NULL
+    meet(parent, members)
+    return over(parent.engine, members, context, topology=topology)
+
+
+def over(
+    engine: Engine, members: Members, context: bytes, *, topology: Topology | None = None
+) -> Any:
+    """Return a communicator of some processes, of which this one is a member.
+
+    It is a native one if they share this cluster.
+    """
+    from runtime.mpi.comm import near, wrap
+
+    close = near_members(engine, members)
+    native = _native(engine, close, context)
+    if len(close) == len(members):
+        return near(native if topology is None else _arranged(native, topology))
+    inner = _native(engine, close, context)
+    made = intra(engine, members, native, inner, context, topology=topology)
+    remember(made)
+    return wrap(made)
+
+
+def child_of_two(parent: Membership, group: Members, peers: Members, context: bytes) -> Any:
+    """Return an intercommunicator of members of another one, or COMM_NULL to others.
+
+    It is COMM_NULL too when one of its groups is empty.
+    """
+    if parent.engine.me not in group or not peers:
+        return MPI.COMM_NULL
+    meet(parent, _both(group, peers))
+    return over_two(parent.engine, group, peers, context)
+
+
+def over_two(engine: Engine, group: Members, peers: Members, context: bytes) -> Any:
+    """Return an intercommunicator of this process's group and its peers.
+
+    It is a native one if all share this cluster.
+    """
+    from runtime.mpi.comm import near, wrap
+
+    both = _both(group, peers)
+    close = near_members(engine, both)
+    native = _native(engine, close, context)
+    if len(close) == len(both):
+        return near(_native_of_two(engine, group, peers, native, context))
+    inner = _native(engine, close, context)
+    made = inter(engine, group, peers, native=native, inner=inner, context=context)
+    remember(made)
+    return wrap(made)
+
+
+def meet(parent: Membership, members: Members) -> None:
+    """Wait until those of some members that are in this cluster are here, without burning a core.
+
+    Native MPI polls while it waits for them, so it is only asked when there is no need to wait.
+    """
+    engine = parent.engine
+    close = near_members(engine, members)
+    here = parent.group if not parent.is_inter else _both(parent.group, parent.peers)
+    places = {one: place for place, one in enumerate(near_members(engine, here))}
+    mine, count, step = close.index(engine.me), len(close), 1
+    while step < count:
+        before, behind = places[close[mine - step]], places[close[(mine + step) % count]]
+        engine.wait(
+            engine.native(parent.inner.Irecv(bytearray(), before, _MEETING_TAG), "a neighbour"),
+            engine.native(parent.inner.Isend(b"", behind, _MEETING_TAG), "a neighbour"),
+        )
+        step *= 2
+
+
+def _both(group: Members, peers: Members) -> Members:
+    """Return the members of two groups, in an order that is the same on both sides."""
+    return tuple(sorted((*group, *peers)))
+
+
+def _native(engine: Engine, members: list[int], context: bytes) -> MPI.Intracomm:
+    ranks = [one - engine.first for one in members]
+    everybody = MPI.COMM_WORLD.Get_group()
+    chosen = everybody.Incl(ranks)
+    try:
+        return MPI.COMM_WORLD.Create_group(chosen, int.from_bytes(context) % _GROUP_TAGS)
+    finally:
+        chosen.Free()
+        everybody.Free()
+
+
+def _native_of_two(
+    engine: Engine, group: Members, peers: Members, both: MPI.Intracomm, context: bytes
+) -> MPI.Intercomm:
+    mine = _native(engine, list(group), context)
+    leader = _both(group, peers).index(peers[0])
+    try:
+        return mine.Create_intercomm(0, both, leader, int.from_bytes(context) % _GROUP_TAGS)
+    finally:
+        mine.Free()
+        both.Free()
+
+
+def _arranged(native: MPI.Intracomm, topology: Topology) -> MPI.Comm:
+    try:
+        return topology.on(native)
+    finally:
+        native.Free()
+
+
+def duplicate(
+    comm: MPI.Comm, members: Membership, native: MPI.Intracomm, inner: MPI.Intracomm
+) -> Any:
+    """Return a communicator like another one, of its class, over duplicates of its native ones."""
+    from runtime.mpi.comm import wrap
+
+    engine, context = members.engine, members.next_context("Dup")
+    if members.is_inter:
+        both = members.group, members.peers
+        made = inter(engine, *both, native=native, inner=inner, context=context)
+    else:
+        topology = members.topology
+        made = intra(engine, members.group, native, inner, context, topology=topology)
+    remember(made)
+    return wrap(made, type(comm))  # type: ignore[arg-type]  # it has members, so it is one of ours
+
+
+def near_or_null(native: _Comm) -> _Comm:
+    """Return what a native call made as one of our classes; COMM_NULL stays what it is."""
+    from runtime.mpi.comm import near
+
+    found: Any = near(native) if native else MPI.COMM_NULL
+    return cast(_Comm, found)

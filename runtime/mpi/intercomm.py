@@ -1,0 +1,157 @@
+"""Communicators of two groups: how they come about, and what they are made into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mpi4py import MPI
+
+from runtime.mpi.contexts import Turns
+from runtime.mpi.creation import checked_group, checked_native, indexes_of, members_behind
+from runtime.mpi.creation_children import child, near_or_null, over, over_two
+from runtime.mpi.errors import refuse
+from runtime.mpi.groups import Group, group_of, members_of, spans_clusters
+from runtime.mpi.intercomm_leaders import agreed, told
+from runtime.mpi.membership import derived_context
+
+if TYPE_CHECKING:
+    from runtime.mpi.membership import Membership
+
+_Comm = TypeVar("_Comm", bound=MPI.Comm)
+
+_TAG = "org.mpi4py"
+_turns = Turns()
+"""Tells apart communicators made of the same groups: a process is in one machine."""
+
+
+class GroupCreation(MPI.Intracomm):
+    """The part of a communicator that makes others of groups, or with another group."""
+
+    __slots__ = ()
+    _members: Membership | None
+
+    def Create_group(self, group: MPI.Group, tag: int = 0) -> MPI.Intracomm:
+        """Return a communicator of the members of a group; only these call it."""
+        members = members_behind(self)
+        if members is None:
+            return near_or_null(MPI.Intracomm.Create_group(self, checked_native(self, group), tag))
+        chosen = checked_group(self, members, group)
+        turn = _turns.next("Create_group", members.context, chosen, tag)
+        context = derived_context(members.context, "Create_group", chosen, tag, turn)
+        made: MPI.Intracomm = child(members, chosen, context)
+        return made
+
+    @classmethod
+    def Create_from_group(
+        cls,
+        group: MPI.Group,
+        stringtag: str = _TAG,
+        info: MPI.Info = MPI.INFO_NULL,
+        errhandler: MPI.Errhandler | None = None,
+    ) -> MPI.Intracomm:
+        """Return a communicator of the members of a group, who call it; it needs no other one."""
+        if not spans_clusters(group):
+            create = MPI.Intracomm.Create_from_group
+            return near_or_null(create(group, stringtag, info, errhandler))
+        engine, chosen = _engine(), members_of(group, _engine())
+        turn = _turns.next("Create_from_group", chosen, stringtag)
+        context = derived_context(b"", "Create_from_group", chosen, stringtag, turn)
+        made: MPI.Intracomm = over(engine, chosen, context)
+        return _dressed(made, info, errhandler)
+
+    def Create_intercomm(
+        self,
+        local_leader: int,
+        peer_comm: MPI.Intracomm,
+        remote_leader: int,
+        tag: int = 0,
+    ) -> MPI.Intercomm:
+        """Return a communicator of the members of this one and those of another one.
+
+        One member of each is the leader; they talk to each other through `peer_comm`.
+        """
+        engine = _engine()
+        if engine is None:
+            return near_or_null(
+                MPI.Intracomm.Create_intercomm(self, local_leader, peer_comm, remote_leader, tag)
+            )
+        group = indexes_of(self, engine)
+        if not 0 <= local_leader < len(group):
+            refuse(self, MPI.ERR_RANK)
+        said = b""
+        if group[local_leader] == engine.me:
+            said = agreed(engine, peer_comm, remote_leader, tag, group)
+        context, peers = told(self, engine, local_leader, said)
+        made: MPI.Intercomm = over_two(engine, group, peers, context)
+        return made
+
+
+class InterParts(MPI.Intercomm):
+    """The part of a communicator of two groups that knows the other group."""
+
+    __slots__ = ()
+    _members: Membership | None
+
+    def Get_remote_size(self) -> int:
+        """Return the number of processes in the other group."""
+        members = self._members
+        return MPI.Intercomm.Get_remote_size(self) if members is None else len(members.peers)
+
+    def Get_remote_group(self) -> MPI.Group:
+        """Return the other group."""
+        members = self._members
+        if members is None:
+            return Group(MPI.Intercomm.Get_remote_group(self))
+        return group_of(members.engine, members.peers)
+
+    def Merge(self, high: bool = False) -> MPI.Intracomm:
+        """Return a communicator of both groups; the one that says `high` comes second."""
+        members = self._members
+        if members is None:
+            return near_or_null(MPI.Intercomm.Merge(self, high))
+        theirs = bool(self.allgather(bool(high))[0])
+        groups = sorted((members.group, members.peers))
+        if theirs != bool(high):
+            groups = [members.peers, members.group] if high else [members.group, members.peers]
+        everybody = groups[0] + groups[1]
+        made: MPI.Intracomm = child(members, everybody, members.next_context("Merge", everybody))
+        return made
+
+    @classmethod
+    def Create_from_groups(  # type: ignore[override]  # noqa: PLR0917  # mpi4py's, and misnamed there
+        cls,
+        local_group: MPI.Group,
+        local_leader: int,
+        remote_group: MPI.Group,
+        remote_leader: int,
+        stringtag: str = _TAG,
+        info: MPI.Info = MPI.INFO_NULL,
+        errhandler: MPI.Errhandler | None = None,
+    ) -> MPI.Intercomm:
+        """Return a communicator of two groups, whose members call it; it needs no other one."""
+        if not (spans_clusters(local_group) or spans_clusters(remote_group)):
+            create: Any = MPI.Intercomm.Create_from_groups
+            leaders = (local_group, local_leader, remote_group, remote_leader)
+            native: MPI.Intercomm = create(*leaders, stringtag, info, errhandler)
+            return near_or_null(native)
+        engine = _engine()
+        group, peers = members_of(local_group, engine), members_of(remote_group, engine)
+        both = tuple(sorted((group, peers)))
+        turn = _turns.next("Create_from_groups", both, stringtag)
+        context = derived_context(b"", "Create_from_groups", both, stringtag, turn)
+        made: MPI.Intercomm = over_two(engine, group, peers, context)
+        return _dressed(made, info, errhandler)
+
+
+def _engine() -> Any:
+    from runtime.mpi.worlds import start
+
+    return start().engine
+
+
+def _dressed(comm: _Comm, info: MPI.Info, errhandler: MPI.Errhandler | None) -> _Comm:
+    if info != MPI.INFO_NULL:
+        comm.Set_info(info)
+    if errhandler is not None:
+        comm.Set_errhandler(errhandler)
+    return comm
