@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from mpi4py import MPI
 
+from runtime.mpi.attributes import Attributes
+from runtime.mpi.creation import Creation
 from runtime.mpi.face_type import FaceType
+from runtime.mpi.intercomm import GroupCreation, InterParts
 from runtime.mpi.refusals import Refusals
+from runtime.mpi.topologies import CartParts, DistgraphParts, GraphParts
+from runtime.mpi.topologies_creation import TopologyCreation
 from runtime.mpi.topology_calls import TopologyCalls
 
 if TYPE_CHECKING:
     from runtime.mpi.membership import Membership
 
 
-class Comm(TopologyCalls, Refusals, MPI.Comm, metaclass=FaceType):
+class Comm(Creation, Attributes, TopologyCalls, Refusals, MPI.Comm, metaclass=FaceType):
     """A communicator. Without `_members` it is a native one, and all its methods are mpi4py's."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Comm
@@ -53,7 +58,7 @@ class Comm(TopologyCalls, Refusals, MPI.Comm, metaclass=FaceType):
         super().Abort(errorcode)
 
 
-class Intracomm(Comm, MPI.Intracomm):
+class Intracomm(Comm, GroupCreation, TopologyCreation, MPI.Intracomm):
     """A communicator of one group."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Intracomm
@@ -65,25 +70,25 @@ class Topocomm(Intracomm, MPI.Topocomm):
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Topocomm
 
 
-class Cartcomm(Topocomm, MPI.Cartcomm):
+class Cartcomm(Topocomm, CartParts, MPI.Cartcomm):
     """A communicator whose ranks form a grid of any number of dimensions."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Cartcomm
 
 
-class Graphcomm(Topocomm, MPI.Graphcomm):
+class Graphcomm(Topocomm, GraphParts, MPI.Graphcomm):
     """A communicator whose ranks form a graph that every rank knows."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Graphcomm
 
 
-class Distgraphcomm(Topocomm, MPI.Distgraphcomm):
+class Distgraphcomm(Topocomm, DistgraphParts, MPI.Distgraphcomm):
     """A communicator whose ranks form a graph of which every rank knows its neighbours."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Distgraphcomm
 
 
-class Intercomm(Comm, MPI.Intercomm):
+class Intercomm(Comm, InterParts, MPI.Intercomm):
     """A communicator of two groups, which talk to each other."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Intercomm

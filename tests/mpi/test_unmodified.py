@@ -1,0 +1,118 @@
+"""Programs that know nothing of the machine, and what no program can do on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+
+Grid = Callable[..., dict[int, list[str]]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "from mpi4py import MPI",
+        "import mpi4py.MPI as MPI",
+        "import mpi4py.MPI; MPI = mpi4py.MPI",
+        "from mpi4py.MPI import COMM_WORLD; import mpi4py.MPI as MPI",
+        "import mpi4py; mpi4py.rc.threads = False; from mpi4py import MPI",
+        "from mpi4py.util import pkl5; from mpi4py import MPI",
+        "from runtime import MPI; from mpi4py import MPI as other; assert other is MPI",
+    ],
+)
+def test_every_way_to_import_mpi4py_gives_the_grid(grid: Grid, words: str) -> None:
+    said = grid("1+1", f"{words}\nprint(MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size)")
+    assert said == {0: ["0 2"], 1: ["1 2"]}
+
+
+def test_out_of_band_pickles_cross_clusters(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        from mpi4py import MPI
+        from mpi4py.util import pkl5
+        import numpy
+        world = pkl5.Intracomm(MPI.COMM_WORLD)
+        if world.rank == 0:
+            world.send(numpy.arange(100000), dest=1)
+        else:
+            print(world.recv(source=0).sum())
+        print(world.bcast(world.rank, root=1))
+        """,
+    )
+    assert said == {0: ["1"], 1: ["4999950000", "1"]}
+
+
+def test_tasks_are_computed_by_ranks_of_other_clusters(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        from mpi4py.futures import MPICommExecutor
+        from mpi4py import MPI
+        with MPICommExecutor(MPI.COMM_WORLD, root=0) as executor:
+            if executor is not None:
+                print(list(executor.map(abs, [-1, -2, -3])))
+        """,
+    )
+    assert said == {0: ["[1, 2, 3]"], 1: []}
+
+
+@pytest.mark.parametrize(
+    ("call", "instead"),
+    [
+        ("MPI.Win.Create(bytearray(8), comm=world)", "COMM_CLUSTER"),
+        ("MPI.Win.Allocate(8, 1, MPI.INFO_NULL, world)", "COMM_CLUSTER"),
+        ("MPI.File.Open(world, 'data', MPI.MODE_RDONLY)", "COMM_CLUSTER"),
+        ("world.Spawn('program')", "descriptor"),
+        ("world.Accept('port')", "descriptor"),
+        ("world.Barrier_init()", "Ibarrier"),
+        ("world.Shrink()", "process is lost"),
+    ],
+)
+def test_what_is_not_possible_says_what_to_use_instead(grid: Grid, call: str, instead: str) -> None:
+    said = grid(
+        "1+1",
+        f"""
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        try:
+            {call}
+        except NotImplementedError as error:
+            print(isinstance(error, MPI.NotOnTheGrid), {instead!r} in str(error))
+        """,
+    )
+    assert said == {0: ["True True"], 1: ["True True"]}
+
+
+def test_abort_ends_the_whole_run_with_its_code(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        from mpi4py import MPI
+        if MPI.COMM_WORLD.rank == 1:
+            MPI.COMM_WORLD.Abort(7)
+        MPI.COMM_WORLD.recv(source=1)
+        """,
+        code=7,
+    )
+    assert said == {0: [], 1: []}
+
+
+def test_a_rank_that_ends_early_is_no_error_for_those_who_do_not_need_it(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        import time
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        if world.rank == 0:
+            world.isend(b"x" * 1000000, dest=1)
+        else:
+            time.sleep(0.5)
+            print(len(world.recv(source=0)))
+        """,
+    )
+    assert said == {0: [], 1: ["1000000"]}
