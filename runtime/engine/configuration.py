@@ -10,6 +10,7 @@ from dataclasses import field, fields
 from typing import Any
 
 from gcm.records import dataclass
+from runtime.engine.doorstep import NOWHERE
 from runtime.engine.home import HOME
 from runtime.errors import GridError
 
@@ -75,7 +76,9 @@ class Configuration:
 
     `room` is the private folder of the run, `folder` where ranks start, `launcher` the address of
     the launcher, empty for the one behind standard input and output. With `at_once` nothing else
-    has to be up before the ranks, so they start without being asked for.
+    has to be up before the ranks, so they start without being asked for. `machine` is the pickle of
+    the whole machine, a `Grid`, for whoever opens it; `reach` says from where the ranks expect
+    those of other clusters.
     """
 
     cluster: str
@@ -89,6 +92,8 @@ class Configuration:
     launcher: str
     secret: bytes = field(repr=False)
     nodes: tuple[NodeJob, ...] = ()
+    machine: bytes = b""
+    reach: str = NOWHERE
 
 
 def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:

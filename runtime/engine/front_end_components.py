@@ -115,7 +115,11 @@ class Components:
             waiting[rank] = submit(parent.ready, [_report(rank, facts.get(rank))])
         answered(
             {
-                rank: {"identifier": rank, "everybody": future.result()}
+                rank: {
+                    "identifier": rank,
+                    "everybody": future.result(),
+                    "machine": self._told.machine,
+                }
                 for rank, future in waiting.items()
             }
         )
@@ -151,5 +155,6 @@ class Components:
 def _report(rank: str, facts: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what others know of a rank: its name alone if it is started later."""
     if facts is None:
-        return {"rank": rank, "host": "", "pid": 0, "mpi": ""}
-    return {"rank": rank, "host": facts["host"], "pid": facts["pid"], "mpi": facts["mpi"]}
+        return {"rank": rank, "host": "", "pid": 0, "mpi": "", "doors": ("", ())}
+    known = ("host", "pid", "mpi", "doors")
+    return {"rank": rank, **{name: facts[name] for name in known}}

@@ -12,9 +12,11 @@ from runtime.transport.messages import Target
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
+    import _socket
     from collections.abc import Callable
     from typing import Any
 
+    from runtime.engine.doorstep import Found
     from runtime.transport.frames import Frame
 
     Hear = Callable[[str, tuple[Any, ...]], None]
@@ -48,13 +50,28 @@ class RankLink:
 
     def __init__(self, room: str, name: str) -> None:
         """Connect; raises OSError without a key in the room, Unreachable, AuthenticationFailed."""
-        address, secret = read_key(room)
+        address, secret, reach = read_key(room)
         self.name = name
-        self._channel = _Shared.dial(address, Credentials(secret, name), PATIENCE)
+        self.credentials = Credentials(secret, name)
+        self.doors: list[_socket.socket] = []
+        """Where this rank listens for others, until its post takes them."""
+        self._room = room
+        self._reach = reach
+        self.answer: dict[str, Any] = {}
+        """What the front-end said when all were ready; see `runtime.engine.everybody`."""
+        self._channel = _Shared.dial(address, self.credentials, PATIENCE)
         self._lock = _thread.allocate_lock()
         self._coupled: tuple[Hear, Lose] | None = None
         self._early: list[tuple[str, tuple[Any, ...]]] = []
         self._lost = ""
+
+    def expect_ranks(self) -> Found:
+        """Listen for ranks of other clusters; return what these have to know."""
+        from runtime.engine.doorstep import open_doors
+
+        rank = int(self.name.rpartition(":")[2])
+        self.doors, found = open_doors(self._room, rank, self._reach)
+        return found
 
     def call(self, operation: str, *args: Any) -> Any:
         """Call the front-end and wait for the result; only before `listen`."""

@@ -37,7 +37,8 @@ def main(words: list[str]) -> int:
     except Exception as error:  # an MPI that cannot be loaded raises all kinds of errors
         link.note("unable", f"{type(error).__name__}: {error}", sys.executable)
         return 1
-    link.call("ready", facts)
+    facts["doors"] = ("", ()) if options.kind == "executable" else link.expect_ranks()
+    link.answer = link.call("ready", facts) or {}
     remember(link)
     return _run(options, link)
 

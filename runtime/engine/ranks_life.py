@@ -84,7 +84,7 @@ class RanksLife:
             self._gate = Gate(
                 self._reactor, told.room, told.port, credentials, self, relay=self._relay
             )
-            write_key(told.room, self._gate.address, told.secret)
+            write_key(told.room, self._gate.address, told.secret, told.reach)
         except GridError as fault:
             self._fail("front-end", fault)
             return False

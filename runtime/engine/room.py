@@ -31,18 +31,18 @@ def as_others_see(address: str) -> str:
     return f"{socket.gethostname()}:{port}"
 
 
-def write_key(room: str, address: str, secret: bytes) -> None:
-    """Leave address and secret for the ranks; raises OSError."""
+def write_key(room: str, address: str, secret: bytes, reach: str) -> None:
+    """Leave for the ranks address, secret, and from where others reach them; raises OSError."""
     descriptor = os.open(os.path.join(room, KEY), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(f"{address}\n{secret.hex()}\n")
+        file.write(f"{address}\n{secret.hex()}\n{reach}\n")
 
 
-def read_key(room: str) -> tuple[str, bytes]:
-    """Return address and secret; raises OSError."""
+def read_key(room: str) -> tuple[str, bytes, str]:
+    """Return what `write_key` left; raises OSError."""
     with open(os.path.join(room, KEY), encoding="utf-8") as file:
-        address, secret = file.read().splitlines()
-    return address, bytes.fromhex(secret)
+        address, secret, reach = file.read().splitlines()
+    return address, bytes.fromhex(secret), reach
 
 
 def remove_key(room: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -21,6 +22,7 @@ from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.engine.configuration import Configuration, Job, NodeJob
+from runtime.engine.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
 from runtime.engine.folders import make_path
 from runtime.engine.hierarchy import node_path
 from runtime.engine.home import HOME, is_checkout
@@ -89,6 +91,8 @@ def supply(
         launcher=address,
         secret=secret,
         nodes=tuple(_nodes(plan, with_python, room, folder, library)),
+        machine=pickle.dumps(plan.grid, protocol=5),
+        reach=_reach(plan, cluster),
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
@@ -168,6 +172,22 @@ def _where_to_listen(plan: DeploymentPlan, cluster: DeployedCluster, here: str) 
     if cluster.reachability is not Reachability.DIRECT:
         return ""
     return here if all(one.is_local for one in plan.deployment.clusters()) else "0.0.0.0:0"
+
+
+def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
+    """Return from where ranks of the cluster can expect those of other clusters."""
+    others = [one for one in plan.deployment.clusters() if one.ranks and one is not cluster]
+    if not others or cluster.reachability is not Reachability.DIRECT:
+        return NOWHERE
+    return ON_MACHINE if _are_on_this_machine(plan) else EVERYWHERE
+
+
+def _are_on_this_machine(plan: DeploymentPlan) -> bool:
+    """Tell whether every rank runs where the launcher does."""
+    return all(
+        one.is_local and all(is_at_front_end(one, node) for node in one.nodes)
+        for one in plan.deployment.clusters()
+    )
 
 
 def _own(step: Step, library: str) -> dict[str, str]:

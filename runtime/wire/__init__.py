@@ -37,6 +37,7 @@ by `progress`, `send`, `watch` and `close`; from them `send`, `give` and `take` 
 
 from runtime.wire.errors import BadFrame, PeerLeft, PeerLost, WireError
 from runtime.wire.messages import SENT, Incoming, Outgoing, Receiver
+from runtime.wire.opening import directory_of, open_post
 from runtime.wire.post import Post, Traffic
 
 __all__ = [
@@ -50,4 +51,6 @@ __all__ = [
     "Receiver",
     "Traffic",
     "WireError",
+    "directory_of",
+    "open_post",
 ]

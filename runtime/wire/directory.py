@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gcm.records import dataclass
 from runtime.wire.errors import WireError
 
-UNIX = "unix:"
+_LOCAL = ("unix:", "127.0.0.1:")
 
 
 @dataclass(frozen=True, slots=True)
 class Party:
     """One rank: its `name` is `site:cluster:rank`.
 
-    `addresses` are where it listens; those that begin with `unix:` are of use on its `machine`
-    only, which is another than `host` where several share one name. Without any it was not there
-    when the table was made.
+    `addresses` are where it listens; Unix sockets and 127.0.0.1 are of use on its `machine` only,
+    which is another than `host` where several share one name. Without any it was not there when
+    the table was made.
     """
 
     name: str
@@ -61,9 +60,5 @@ class Directory:
         """Return the addresses at which one rank can try to reach another, the best one first."""
         party = self.party(target)
         near = bool(party.machine) and party.machine == self.party(source).machine
-        return tuple(
-            sorted(
-                (one for one in party.addresses if near or not one.startswith(UNIX)),
-                key=lambda address: not address.startswith(UNIX),
-            )
-        )
+        local = [one for one in party.addresses if one.startswith(_LOCAL)]
+        return (*(local if near else ()), *(one for one in party.addresses if one not in local))

@@ -10,8 +10,8 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+from gcm.records import dataclass
 from runtime.transport.credentials import Credentials
 from runtime.wire.connecting import Connector
 from runtime.wire.directory import Directory

@@ -115,7 +115,11 @@ class Doors:
     def _go_on(self, visitor: _Visitor) -> bool:
         try:
             has_proved = visitor.step()
-        except (TransportError, OSError) as error:
+        except OSError as error:  # as members do that found another way meanwhile
+            _log.debug("a connection from %s ended early: %s", visitor.where, error)
+            self._let_go(visitor).close()
+            return True
+        except TransportError as error:
             self._refuse(visitor, str(error))
             return True
         if has_proved:

@@ -1,0 +1,68 @@
+"""Where a rank listens for ranks of other clusters: sockets that cost nothing until they are used.
+
+What is behind them, `runtime.wire`, is loaded by programs that ask for the communicators.
+"""
+
+from __future__ import annotations
+
+import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
+import os
+
+from runtime.engine.room import UNIX, address_in
+from runtime.transport.errors import TransportError
+from runtime.transport.lean import socket_for
+
+NOWHERE, ON_MACHINE, EVERYWHERE = "nowhere", "on this machine", "everywhere"
+"""From where ranks of other clusters can be expected, as front-ends are told."""
+
+_BACKLOG = 512
+_MACHINE = "/proc/sys/kernel/random/boot_id"
+_NETWORK = "/proc/self/ns/net"
+
+
+TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
+if TYPE_CHECKING:
+    Found = tuple[str, tuple[str, ...]]  # which machine this is, and the addresses on it
+
+
+def open_doors(room: str, rank: int, reach: str) -> tuple[list[_socket.socket], Found]:
+    """Return listening sockets where they make sense, and how others find them.
+
+    A rank that cannot listen has fewer addresses, or none: others say so when they need one.
+    """
+    doors: list[_socket.socket] = []
+    addresses: list[str] = []
+    wanted = [] if reach == NOWHERE else [address_in(room, f"rank{rank}")]
+    for address in (*wanted, *(["0.0.0.0:0"] if reach == EVERYWHERE else [])):
+        try:
+            door, found = _listen(address)
+        except (OSError, TransportError):
+            continue
+        doors.append(door)
+        addresses.append(found)
+    return doors, (_machine() if doors else "", tuple(addresses))
+
+
+def _listen(address: str) -> tuple[_socket.socket, str]:
+    door, where = socket_for(address)
+    try:
+        if address.startswith(UNIX) and os.path.exists(where):
+            os.unlink(where)  # of a rank that was here before
+        door.bind(where)
+        door.listen(_BACKLOG)
+    except OSError:
+        door.close()
+        raise
+    if address.startswith(UNIX):
+        return door, address
+    host = address.rpartition(":")[0]
+    return door, f"{os.uname().nodename if host == '0.0.0.0' else host}:{door.getsockname()[1]}"
+
+
+def _machine() -> str:
+    """Return what processes have in common that can reach each other by Unix sockets."""
+    try:
+        with open(_MACHINE, encoding="ascii") as file:
+            return f"{file.read().strip()} {os.stat(_NETWORK).st_ino}"
+    except OSError:
+        return ""

@@ -1,0 +1,58 @@
+"""What a rank knows of the whole machine, from what its front-end answered: who is where.
+
+A rank loads this only for a program that asks.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+from gcm.records import dataclass
+from runtime.topology import Grid, Identifier
+
+if TYPE_CHECKING:
+    from runtime.engine.rank_link import RankLink
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """One rank: the host it runs on, and where it listens for ranks of other clusters.
+
+    `machine` is the same for ranks that can reach each other by Unix sockets. All is empty for a
+    rank that was not there when the table was made.
+    """
+
+    identifier: Identifier
+    host: str = ""
+    machine: str = ""
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Everybody:
+    """The machine as it was planned, and all its ranks in the order of COMM_GRID."""
+
+    grid: Grid
+    me: Identifier
+    residents: tuple[Resident, ...]
+
+    @property
+    def index(self) -> int:
+        """The rank of this process in COMM_GRID."""
+        return next(at for at, one in enumerate(self.residents) if one.identifier == self.me)
+
+
+def everybody(link: RankLink) -> Everybody:
+    """Return what a rank was told when all were ready."""
+    answer = link.answer
+    grid = pickle.loads(answer["machine"])  # from the launcher, over authenticated connections
+    assert isinstance(grid, Grid)
+    told = {report["rank"]: report for report in answer["everybody"]}
+    residents = []
+    for identifier in grid.identifiers():
+        report = told.get(str(identifier))
+        machine, addresses = report["doors"] if report else ("", ())
+        host = report["host"] if report else ""
+        residents.append(Resident(identifier, host, machine, tuple(addresses)))
+    return Everybody(grid, Identifier.parse(link.name), tuple(residents))
