@@ -103,7 +103,7 @@ def idle(folder: Path, seconds: float = 5.0) -> tuple[float, float]:
         assert process.stdout is not None
         for _ in range(8):
             process.stdout.readline()
-        front_ends = {pid for pid, line in commands(process.pid) if "runtime.frontend" in line}
+        front_ends = {pid for pid, name in descendants(process.pid) if name == "gcm-front-end"}
         before = {pid: cpu_seconds(pid) for pid in front_ends}
         time.sleep(seconds)
         used = max(cpu_seconds(pid) - before[pid] for pid in front_ends)
@@ -111,12 +111,12 @@ def idle(folder: Path, seconds: float = 5.0) -> tuple[float, float]:
     return memory, 100 * used / seconds
 
 
-def commands(root: int) -> Iterator[tuple[int, str]]:
-    """Yield process and command line of all that descends from a process."""
+def descendants(root: int) -> Iterator[tuple[int, str]]:
+    """Yield process and name of all that descends from a process."""
     for task in Path(f"/proc/{root}/task").iterdir():
         for child in map(int, (task / "children").read_text().split()):
-            yield child, Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
-            yield from commands(child)
+            yield child, Path(f"/proc/{child}/comm").read_text().strip()
+            yield from descendants(child)
 
 
 def cpu_seconds(pid: int) -> float:

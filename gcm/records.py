@@ -46,13 +46,13 @@ def _made(plain: type[Any], frozen: bool, eq: bool) -> type[Any]:
     if eq:
         # A class that says what is equal, but not how it is hashed, has None for `__hash__`.
         methods |= {"__eq__": _equality(compared), "__hash__": _hash(compared) if frozen else None}
-    for name, method in methods.items():
-        if own.get(name) is None:
-            setattr(made, name, method)
-    made.__init__ = _initialiser(made, [one for one in told if one.init])
+    methods = {name: one for name, one in methods.items() if own.get(name) is None}
+    methods["__init__"] = _initialiser(made, [one for one in told if one.init])
     if frozen:
-        made.__setattr__, made.__delattr__ = _refuse_change, _refuse_removal
-        made.__getstate__, made.__setstate__ = _state, _set_state
+        methods |= {"__setattr__": _refuse_change, "__delattr__": _refuse_removal}
+        methods |= {"__getstate__": _state, "__setstate__": _set_state}
+    for name, method in methods.items():
+        setattr(made, name, method)
     return made
 
 

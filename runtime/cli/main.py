@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runtime.cli.exit_codes import FAILED, FAULTS, INTERRUPTED, READER_LEFT, WRONG_USAGE
@@ -15,7 +14,7 @@ from runtime.cli.search_path import path_beside_python
 from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
 
 if TYPE_CHECKING:
-    from runtime.engine.warm_start import WarmStart
+    from runtime.deployment import DeploymentPlan
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,9 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fill_gaps()
     options = read_options(sys.argv[1:] if arguments is None else arguments)
     try:
-        with _getting_ready(options) as warm:
-            gc.disable()  # imports and a descriptor leave no garbage to look for
-            return _dispatch(options, warm)
+        gc.disable()  # imports and a descriptor leave no garbage to look for
+        return _dispatch(options)
     except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
         forget_output()
         return READER_LEFT
@@ -43,21 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gc.enable()
 
 
-@contextlib.contextmanager
-def _getting_ready(options: Options) -> Iterator[WarmStart | None]:
-    """Let front-ends get ready while the descriptor is read, if there will be any."""
-    if options.show_variables or options.dry_run or options.export_adl:
-        yield None
-        return
-    from runtime.engine.warm_start import WarmStart
-
-    path = os.environ.get("PATH", "")
-    os.environ["PATH"] = path_beside_python(sys.prefix, sys.base_prefix, path)
-    with WarmStart() as warm:
-        yield warm
-
-
-def _dispatch(options: Options, warm: WarmStart | None) -> int:
+def _dispatch(options: Options) -> int:
     # What is heavy is imported when it is used, so that `gcm-deploy --help` need not load it.
     from runtime.cli.load import UsageError, load_deployment
 
@@ -83,9 +67,19 @@ def _dispatch(options: Options, warm: WarmStart | None) -> int:
         from runtime.cli.show import export_machine
 
         return export_machine(plan, options.export_adl)
-    if warm is not None and all(cluster.hops for cluster in plan.deployment.clusters()):
-        warm.dismiss()
+    return _run(plan, options)
+
+
+def _run(plan: DeploymentPlan, options: Options) -> int:
+    path = os.environ.get("PATH", "")
+    os.environ["PATH"] = path_beside_python(sys.prefix, sys.base_prefix, path)
     from runtime.cli.run import run_plan
 
-    gc.enable()
-    return run_plan(plan, options, warm)
+    if all(cluster.hops for cluster in plan.deployment.clusters()):
+        gc.enable()
+        return run_plan(plan, options)
+    from runtime.engine.warm_start import WarmStart
+
+    with WarmStart() as warm:  # before there are any threads
+        gc.enable()
+        return run_plan(plan, options, warm)

@@ -18,6 +18,7 @@ from runtime.engine.hierarchy import part_path
 from runtime.engine.ranks_life import RanksLife
 from runtime.errors import GridError
 from runtime.hosting.references import ReferenceCodec
+from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.transport.channel import Channel, Request
 from runtime.transport.credentials import Credentials
@@ -234,6 +235,7 @@ def main() -> int:
 
     Several front-ends of one host share what they import: it is done once, and then they part.
     """
+    rename("gcm-front-end")
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)

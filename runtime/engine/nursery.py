@@ -48,12 +48,9 @@ class Nursery:
         ]
         for place, found in zip(self._places.values(), given, strict=True):
             place.folder = found.folder
-        first = as_first_input([found.configuration for found in given])
-        process = warm.take(given[0].argv[0], first) if warm is not None else None
-        if process is None:
-            told = given[0]
-            process = local.start(Command(told.argv, told.environment, told.folder, first))
-        self._watch(process)
+        told, first = given[0], as_first_input([found.configuration for found in given])
+        command = Command(told.argv, told.environment, told.folder, first)
+        self._watch((local if warm is None else warm).start(command))
 
     def _watch(self, process: Process) -> None:
         for place in self._places.values():

@@ -1,47 +1,44 @@
-"""Lets the front-ends of this machine get ready while the launcher still reads its descriptor.
+"""Lets the front-ends of this machine part from a process that has loaded what they need.
 
-What they import takes as long as what the launcher imports; on two cores both are done at once.
+Another Python that loads it all again would be most of the time that a machine takes to start.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
+import threading
 from typing import Self
 
-from runtime.engine.home import python_path
+from runtime.engine import front_end
 from runtime.launchers.base import Command, Process
+from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.local import LocalLauncher
+
+FRONT_END = "front-end"
+"""What the guard of a warm start calls the program of a front-end."""
 
 
 class WarmStart:
-    """A launcher for this machine, and a process in it that waits to become the front-ends.
+    """A launcher for this machine whose guard can become the front-ends.
 
-    Import this module before what takes long. Closing it ends the process if nobody took it.
+    To be made before any thread is started; where there are threads, front-ends are started as
+    processes of their own.
 
     >>> with WarmStart() as warm:                              # doctest: +SKIP
-    ...     outcome = deploy(read_the_plan(), listener, warm=warm)
+    ...     outcome = deploy(plan, listener, warm=warm)
     """
 
-    def __init__(self, python: str = sys.executable) -> None:
-        self.launcher = LocalLauncher()
-        self._python = python
-        command = Command((python, "-m", "runtime.frontend"), python_path())
-        self._process: Process | None = self.launcher.start(command)
+    def __init__(self) -> None:
+        self._is_warm = threading.active_count() == 1
+        guard = ForkedGuard({FRONT_END: _run}) if self._is_warm else None
+        self.launcher = LocalLauncher(guard=guard)
 
-    def take(self, python: str, first_input: bytes) -> Process | None:
-        """Return the process, told what to become; None if it has been taken or does not fit."""
-        process = self._process
-        if process is None or python != self._python or process.exit is not None:
-            return None
-        self._process = None
-        process.write(first_input)
-        return process
-
-    def dismiss(self) -> None:
-        """Let the process go if nobody took it; the launcher stays."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.close_input()
+    def start(self, command: Command) -> Process:
+        """Start the front-ends that a command would start; raises LaunchError."""
+        if self._is_warm and command.argv[0] == sys.executable:
+            command = Command((FRONT_END,), command.environment, command.cwd, command.first_input)
+        return self.launcher.start(command)
 
     def close(self) -> None:
         """End everything; twice is once."""
@@ -54,3 +51,8 @@ class WarmStart:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
+
+
+def _run() -> int:
+    gc.enable()  # whoever loaded all this may have had a reason to switch it off
+    return front_end.main()

@@ -20,6 +20,15 @@ def adopt_orphans() -> None:
         return  # not Linux: process groups have to do
 
 
+def rename(name: str) -> None:
+    """Let this process be called `name` where processes are listed, if the system can do it."""
+    try:
+        with open("/proc/self/comm", "w") as file:
+            file.write(name)
+    except OSError:
+        return
+
+
 def processes() -> dict[int, tuple[int, int]]:
     """Return parent and session of every living process; empty where there is no /proc."""
     table: dict[int, tuple[int, int]] = {}

@@ -26,9 +26,12 @@ MARK = "GCM_GUARD_COMMAND"  # names the command in its environment, however far 
 class Guard:
     """The loop between the launcher's pipe and the commands."""
 
-    def __init__(self, source: int, sink: int) -> None:
+    def __init__(
+        self, source: int, sink: int, programs: dict[bytes, Callable[[], int]] | None = None
+    ) -> None:
         self.source = source
         self.sink = sink
+        self.programs = programs or {}  # what is loaded, and needs no other process image
         self.buffer = bytearray()
         self.poll = select.poll()
         self.ready: dict[int, Callable[[int], None]] = {}
@@ -145,7 +148,10 @@ class Guard:
                 environment[name] = value
         environment[MARK.encode()] = f"{self.secret}.{number}".encode()
         try:
-            child = spawning.spawn(number, argv, environment, cwd, self.home)
+            if argv[0] in self.programs:
+                child = spawning.part(number, self.programs[argv[0]], environment, cwd, self.home)
+            else:
+                child = spawning.spawn(number, argv, environment, cwd, self.home)
         except OSError as fault:
             self.refuse(number, fault)
             return
@@ -341,15 +347,19 @@ def main() -> None:
     serve(first + second)
 
 
-def serve(marker: str) -> None:
-    """Take over the pipe on stdin and stdout until it closes and everything has ended."""
+def serve(marker: str, programs: dict[bytes, Callable[[], int]] | None = None) -> None:
+    """Take over the pipe on stdin and stdout until it closes and everything has ended.
+
+    `programs` are commands that this process has loaded: they run in copies of it.
+    """
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # a stray print must not look like a message
     os.write(sink, f"\n{marker}\n".encode())
     family.adopt_orphans()
-    Guard(source, sink).run()
+    family.rename("gcm-guard")
+    Guard(source, sink, programs).run()
 
 
 if __name__ == "__main__":

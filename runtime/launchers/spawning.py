@@ -9,6 +9,11 @@ import os
 
 from runtime.launchers import wire
 
+TYPE_CHECKING = False  # known to type checkers; importing `typing` would take longer than the rest
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
 SIGPIPE, SIGXFSZ = 13, 25  # Python ignores these two; a command should not
 
 
@@ -56,6 +61,59 @@ def spawn(
             os.close(descriptor)
     os.set_blocking(outer[0], False)
     return Child(number, pid, outer)
+
+
+def part(
+    number: int, program: Callable[[], int], environment: dict[bytes, bytes], cwd: bytes, home: int
+) -> Child:
+    """Run a program in a copy of this process, which keeps nothing of it but what is loaded.
+
+    Raises OSError. `home` is a descriptor of the folder to come back to.
+    """
+    ends = [os.pipe(), os.pipe(), os.pipe()]
+    inner = [ends[0][0], ends[1][1], ends[2][1]]
+    outer = [ends[0][1], ends[1][0], ends[2][0]]
+    try:
+        if cwd:
+            os.chdir(cwd)
+        pid = os.fork()
+        if pid == 0:
+            _become(program, inner, environment)
+    except OSError:
+        for descriptor in outer:
+            os.close(descriptor)
+        raise
+    finally:
+        os.fchdir(home)
+        for descriptor in inner:
+            os.close(descriptor)
+    os.set_blocking(outer[0], False)
+    return Child(number, pid, outer)
+
+
+def _become(
+    program: Callable[[], int], inner: list[int], environment: dict[bytes, bytes]
+) -> NoReturn:
+    import signal
+    import sys
+
+    code = 1
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for which in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(which, signal.SIG_DFL)
+        for place, descriptor in enumerate(inner):
+            os.dup2(descriptor, place)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.environb.clear()
+        os.environb.update(environment)
+        code = program()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def find_program(name: bytes, path: bytes) -> bytes:

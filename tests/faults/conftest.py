@@ -174,18 +174,19 @@ class Bench:
         return set(file.read_text().splitlines()) if file.exists() else set()
 
     def processes(self) -> dict[int, str]:
-        """Return every process that was started, however far it wandered."""
+        """Return name and command of every process that was started, however far it wandered."""
         found = {}
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
                 continue
             try:
                 environment = (entry / "environ").read_bytes()
-                command = (entry / "cmdline").read_bytes()
+                name, command = (entry / "comm").read_text(), (entry / "cmdline").read_bytes()
             except OSError:
                 continue
             if f"{MARK}={self.mark}".encode() in environment.split(b"\0") and command:
-                found[int(entry.name)] = command.replace(b"\0", b" ").decode()
+                words = command.replace(b"\0", b" ").decode()
+                found[int(entry.name)] = f"{name.strip()} {words}"
         return found
 
     def wait_until_gone(self, seconds: float = GONE_WITHIN) -> list[str]:

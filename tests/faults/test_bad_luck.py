@@ -190,10 +190,9 @@ def test_a_front_end_or_guard_that_is_killed_ends_the_run(bench: Bench, is_guard
     def strike(_identifier: str, text: str) -> None:
         if text == "up":
             bench.recorder.on_line = lambda _i, _t: None
-            named = [pid for pid, line in bench.processes().items() if "runtime.frontend" in line]
-            # The guard of a front-end parted from it, into a session of its own.
-            victims = [pid for pid in named if (os.getsid(pid) == pid) == is_guard]
-            os.kill(max(victims), signal.SIGKILL)
+            name = "gcm-guard" if is_guard else "gcm-front-end"
+            named = [pid for pid, line in bench.processes().items() if line.startswith(name)]
+            os.kill(max(named), signal.SIGKILL)
 
     bench.recorder.on_line = strike
     began = time.monotonic()

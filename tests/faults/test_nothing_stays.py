@@ -69,8 +69,8 @@ def killed(_: Bench, run: Running) -> None:
 
 
 def without_a_front_end(bench: Bench, _: Running) -> None:
-    named = [pid for pid, line in bench.processes().items() if "runtime.frontend" in line]
-    both = [pid for pid in named if parent_of(pid) == min(named)]  # their guards part from them
+    named = [pid for pid, line in bench.processes().items() if "gcm-front-end" in line]
+    both = [pid for pid in named if parent_of(pid) == min(named)]
     os.kill(both[-1], signal.SIGKILL)
 
 

@@ -1,57 +1,60 @@
-"""Front-ends that got ready before anybody knew what they would be asked to do."""
+"""Front-ends that part from the process that starts them, and those that cannot."""
 
 from __future__ import annotations
 
-import os
-import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from gcm.documents import Diagnostics
-from runtime.deployment import Surroundings, make_plan, read_descriptor
-from runtime.engine.launch import deploy
-from runtime.engine.listener import Silent
-from runtime.engine.warm_start import WarmStart
-from runtime.launchers.base import Reach
-
 pytestmark = pytest.mark.mpi
 
+# In a process of its own, because a guard parts before any thread is started.
+PROGRAM = """
+import sys, threading
+from gcm.documents import Diagnostics
+from runtime.deployment import Surroundings, make_plan, read_descriptor
+from runtime.engine.launch import Machine
+from runtime.engine.warm_start import WarmStart
 
-def deploy_ring(warm: WarmStart) -> tuple[int, tuple[str, ...]]:
-    beside = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
-    ring = Path(__file__).parents[3] / "examples" / "10_ring" / "ring.py"
-    text = (
-        f'<deployment name="t"><application script="{ring}"/><grid>'
-        f'<mpi ranks="1" command-path="{shutil.which("mpiexec", path=beside)}"/>'
-        '<site name="s"><cluster name="a"/><cluster name="b"/></site></grid></deployment>'
+started = []
+
+class Noted(WarmStart):
+    def start(self, command):
+        started.append(super().start(command))
+        return started[-1]
+
+text = b'<deployment name="t"><application script="{ring}"/><grid>' \\
+    b'<mpi ranks="1" command-path="{mpiexec}"/>' \\
+    b'<site name="s"><cluster name="a"/><cluster name="b"/></site></grid></deployment>'
+found = Diagnostics()
+surroundings = Surroundings("/", python=sys.executable)
+plan = make_plan(read_descriptor(text, surroundings=surroundings, diagnostics=found))
+{before}
+with Noted() as warm, Machine(plan, warm=warm) as machine:
+    outcome = machine.wait()
+    print(outcome.exit_code, outcome.errors, [one.command.argv for one in started])
+"""
+
+
+def run(before: str) -> str:
+    root = Path(__file__).parents[3]
+    mpiexec = Path(sys.executable).with_name("mpiexec")
+    ring = root / "examples" / "10_ring" / "ring.py"
+    program = PROGRAM.format(ring=ring, mpiexec=mpiexec, before=before)
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(
+        command, cwd=root, capture_output=True, text=True, timeout=60, check=False
     )
-    found = Diagnostics()
-    surroundings = Surroundings("/", python=sys.executable)
-    deployment = read_descriptor(text.encode(), surroundings=surroundings, diagnostics=found)
-    assert deployment is not None, [str(one) for one in found]
-    outcome = deploy(make_plan(deployment), Silent(), warm=warm)
-    return outcome.exit_code, outcome.errors
+    assert done.stderr == ""
+    return done.stdout.splitlines()[-1]
 
 
-def test_the_process_that_waited_becomes_the_front_ends() -> None:
-    with WarmStart() as warm:
-        waiting = warm._process
-        assert waiting is not None
-        assert deploy_ring(warm) == (0, ())
-        assert warm._process is None
+def test_front_ends_part_from_the_process_that_starts_them() -> None:
+    assert run("") == "0 () [('front-end',)]"
 
 
-def test_a_process_that_died_while_it_waited_is_replaced() -> None:
-    with WarmStart() as warm:
-        waiting = warm._process
-        assert waiting is not None
-        waiting.signal(9, Reach.PROCESS)
-        waiting.wait(10)
-        assert deploy_ring(warm) == (0, ())
-
-
-def test_another_python_is_started_anew() -> None:
-    with WarmStart() as warm:
-        assert warm.take("/another/python", b"") is None
+def test_beside_other_threads_they_are_another_python() -> None:
+    before = "threading.Thread(target=threading.Event().wait, daemon=True).start()"
+    assert run(before) == f"0 () [('{sys.executable}', '-m', 'runtime.frontend')]"
