@@ -139,7 +139,8 @@ class Creation(MPI.Comm):
         if not members.is_inter:
             ours = _same(color, all_of(self, (color, key)), members.group)
             context = members.next_context("Split", color, ours)
-            made = MPI.COMM_NULL if color == MPI.UNDEFINED else child(members, ours, context)
+            if color != MPI.UNDEFINED:
+                made = child(members, ours, context)
             return made
         said, answered = both_of(self, members, (color, key))
         ours = _same(color, said, members.group)

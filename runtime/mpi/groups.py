@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -48,7 +49,7 @@ class Group(MPI.Group, metaclass=FaceType):
     def _made(cls, engine: Engine, members: Members) -> Self:
         near = [one - engine.first for one in members if engine.is_near(one)]
         if near or not members:
-            self = cls(MPI.Group.Incl(MPI.COMM_WORLD.Get_group(), near))
+            self = cls(MPI.Group.Incl(_cluster(), near))
         else:
             self = cls(MPI.COMM_SELF.Get_group())
         if len(near) < len(members):
@@ -179,7 +180,7 @@ def members_of(group: MPI.Group, engine: Engine) -> Members:
     if _engine_of(group) is not None:
         indexes: Members = group._indexes  # type: ignore[attr-defined]  # it has an engine, so it is a Group
         return indexes
-    ranks = MPI.Group.Translate_ranks(group, None, MPI.COMM_WORLD.Get_group())
+    ranks = MPI.Group.Translate_ranks(group, None, _cluster())
     if MPI.UNDEFINED in ranks:
         raise MPI.Exception(MPI.ERR_GROUP)
     return tuple(engine.first + rank for rank in ranks)
@@ -188,6 +189,12 @@ def members_of(group: MPI.Group, engine: Engine) -> Members:
 def spans_clusters(group: MPI.Group) -> bool:
     """Tell whether a group has members that native MPI does not know."""
     return _engine_of(group) is not None
+
+
+@cache
+def _cluster() -> MPI.Group:
+    """Return the native group of all processes of this cluster."""
+    return MPI.COMM_WORLD.Get_group()
 
 
 def _engine_of(*groups: MPI.Group) -> Engine | None:
