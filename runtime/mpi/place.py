@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
+from runtime.engine.everybody import everybody
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from runtime.engine.rank_link import RankLink
 
 
-@dataclass(frozen=True)
 class Place:
     """The machine as the processes of one MPI program see it, and which of them this one is.
 
@@ -25,8 +24,11 @@ class Place:
     native MPI of this process, where their ranks begin with 0.
     """
 
-    grid: Grid
-    me: Identifier
+    def __init__(self, grid: Grid, me: Identifier, hosts: Sequence[str]) -> None:
+        """Be process `me` of a grid; `hosts` are those of all processes by index."""
+        self.grid = grid
+        self.me = me
+        self.hosts = hosts
 
     @cached_property
     def everybody(self) -> tuple[Identifier, ...]:
@@ -58,8 +60,7 @@ class Place:
 
     def name_of(self, index: int) -> str:
         """Return who a process is, for messages: `0:1:3 on node7`."""
-        who = self.everybody[index]
-        return f"{who} on {self.grid.cluster_of(who).node_of(who.rank).host}"
+        return f"{self.everybody[index]} on {self.hosts[index]}"
 
     @property
     def is_one_cluster(self) -> bool:
@@ -84,7 +85,8 @@ def settle(place: Place) -> None:
 
 def place_of_rank(link: RankLink) -> Place:
     """Return the place of a rank that a front-end started."""
-    raise NotImplementedError
+    known = everybody(link)
+    return Place(known.grid, known.me, [one.host for one in known.residents])
 
 
 def place_of_plain_mpi() -> Place:
@@ -93,8 +95,8 @@ def place_of_plain_mpi() -> Place:
     All processes of COMM_WORLD have to call it.
     """
     names = MPI.COMM_WORLD.allgather(MPI.Get_processor_name())
-    cluster = Cluster("cluster0", nodes_of(names))
-    return Place(Grid((Site("site0", (cluster,)),)), Identifier(0, 0, MPI.COMM_WORLD.Get_rank()))
+    grid = Grid((Site("site0", (Cluster("cluster0", nodes_of(names)),)),))
+    return Place(grid, Identifier(0, 0, MPI.COMM_WORLD.Get_rank()), names)
 
 
 def nodes_of(hosts: Sequence[str]) -> tuple[Node, ...]:

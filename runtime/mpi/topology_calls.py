@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mpi4py import MPI
 
+from gcm.records import dataclass
 from runtime.mpi.place import here
 from runtime.topology import Identifier, Neighbourhood, Reachability, hops, neighbourhood
 
@@ -93,8 +93,7 @@ class Gateways:
         return f"gateways of clusters: {_ranks(self.clusters)}; of sites: {_ranks(self.sites)}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Neighborhood:
+class Neighborhood(NamedTuple):
     """How far apart two processes are; the nearer is the smaller.
 
     >>> print(MPI.COMM_GRID.neighborhood(0, 5))                        # doctest: +SKIP

@@ -69,7 +69,7 @@ def start(*, world_is_grid: bool = False) -> Worlds:
 
 
 def _engine(place: Place, link: RankLink) -> Engine:
-    from runtime.wire import open_post
+    from runtime.wire import open_post  # only where there are other clusters
 
     engine = Engine(place.index, place.first, place.last, place.name_of)
     engine.attach(open_post(link, engine))

@@ -46,6 +46,7 @@ def test_topology_calls_know_the_whole_machine(grid: Grid) -> None:
         """
         from runtime import MPI
         world, site = MPI.COMM_GRID, MPI.COMM_SITE
+        copy = site.Dup()
         if world.rank == 2:
             print(world.my_cluster.ranks, site.my_cluster.ranks, site.my_site.name)
             print([one.identifier for one in world.clusters], world.gateways)
@@ -53,7 +54,7 @@ def test_topology_calls_know_the_whole_machine(grid: Grid) -> None:
             print(MPI.COMM_CLUSTER.translate(1, world), world.translate(3, site))
             print(world.translate(0, site), site.translate(0, MPI.COMM_GRID_GATEWAYS))
             print(world.neighborhood(0, 1), world.neighborhood(1, 2), sep="; ")
-            print(site.Dup().my_cluster.gateway)
+            print(copy.my_cluster.gateway)
         """,
     )
     assert said[2] == [
