@@ -18,6 +18,7 @@ from benchmarks.grid.lines import Line
 from benchmarks.grid.networks import PATIENCE, ROOT, missing
 from benchmarks.grid.orders import ask, public_address
 from benchmarks.grid.standin import entering
+from benchmarks.grid.sweeping import sweep
 from benchmarks.grid.switch import Counted
 
 _IN_FOLDER = 'cd "$0" && exec "$@"'
@@ -116,6 +117,10 @@ class Control:
         return subprocess.run(
             command, capture_output=True, text=True, timeout=timeout, env=env, check=False
         )
+
+    def clear(self) -> None:
+        """End all programs that run in the clusters, wherever they were started."""
+        sweep(self._holders.values())
 
     def cut(self, source: str, target: str, *, one_way: bool = False) -> None:
         """Lose all packets between two clusters from now on; nobody is told, as in real life."""

@@ -10,24 +10,22 @@ import contextlib
 import fcntl
 import json
 import os
-import signal
 import socket
 import struct
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.grid.standin import FOLDER, HOSTS, SSH
+from benchmarks.grid.sweeping import sweep
 
 DEVICE = "wan0"
 
 _MAKE_DEVICE, _SET_OFFLOADS = 0x400454CA, 0x400454D0
 _TUN, _BARE, _WITH_OFFLOAD_HEADER = 0x0001, 0x1000, 0x4000
 _CHECKSUMS, _LARGE_IPV4 = 1, 2
-_LONGEST_SWEEP = 5.0
 
 # bbr, the default of some kernels, is slow on short bursts; and what one connection learns of a
 # line is not for the next one, or results would depend on what was measured before
@@ -56,7 +54,7 @@ def main() -> None:
         be_silent()
         while forwarder.recv(4096):
             """Nothing more is said; the end is what matters."""
-    sweep()
+    sweep([os.getpid()])
 
 
 def be_silent() -> None:
@@ -107,25 +105,6 @@ def explained(error: Exception) -> str:
         said: Sequence[str] = error.cmd
         return f"'{' '.join(said)}' failed: {error.stderr.strip()}"
     return str(error)
-
-
-def sweep() -> None:
-    """End all processes in the network of this one, and those that they start meanwhile."""
-    deadline = time.monotonic() + _LONGEST_SWEEP
-    while (found := list(_neighbours())) and time.monotonic() < deadline:
-        for process in found:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        time.sleep(0.005)
-
-
-def _neighbours() -> Iterator[int]:
-    own = os.readlink("/proc/self/ns/net")
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        # it may have ended meanwhile; what has ended and is not yet waited for has no network
-        with contextlib.suppress(OSError):
-            if os.readlink(f"/proc/{name}/ns/net") == own and int(name) != os.getpid():
-                yield int(name)
 
 
 if __name__ == "__main__":

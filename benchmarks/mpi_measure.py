@@ -1,0 +1,169 @@
+"""Measures each table: makes its grid, runs the program in each way there is, and the floor."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+from benchmarks.grid import EmulatedGrid, Layout
+from benchmarks.mpi_floor import crossings, floor
+from benchmarks.mpi_launch import Figures, Launch, Mpich, Ours, RunFailed, run
+from benchmarks.mpi_rows import Found, Row
+from benchmarks.mpi_scenarios import KIB, MIB, Scenario
+from benchmarks.wire_floor import one_way
+
+PING_SIZES = (1, 64, KIB, 8 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
+INSIDE_SIZES = (1, KIB, 64 * KIB, MIB)
+RANKS_PER_CLUSTER = (1, 2, 4, 8, 16)
+
+Case = tuple[str, int]
+
+
+@dataclass
+class Columns:
+    """The medians of each way to run it, and why there are none."""
+
+    found: dict[str, dict[Case, float]] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+
+    def measure(
+        self,
+        grid: EmulatedGrid,
+        launch: Launch,
+        ranks: Mapping[str, int],
+        arguments: Sequence[str],
+        timeout: float,
+    ) -> Figures:
+        """Run the program in one way, note the medians, and return all figures."""
+        try:
+            figures = run(grid, launch, ranks, arguments, timeout=timeout)
+        except RunFailed as failure:
+            self.faults[launch.name] = str(failure)
+            figures = failure.figures
+        self.found[launch.name] = {
+            (one["what"], one["size"]): median(one["seconds"]) for one in figures if one["seconds"]
+        }
+        return figures
+
+    def of(self, case: Case) -> dict[str, float]:
+        """Return the seconds of a case by column."""
+        return {name: medians[case] for name, medians in self.found.items() if case in medians}
+
+
+def collectives(options: argparse.Namespace, ways: Sequence[Launch], scenario: Scenario) -> Found:
+    """Measure collectives on one grid."""
+    cases = [case for case in scenario.cases if _is_wanted(case, options.only)]
+    columns = Columns()
+    told = ["collectives", "--seconds", str(options.seconds)]
+    told += ["--only", ",".join(f"{name}:{size}" for name, size in cases)]
+    told += ["--cyclic"] if scenario.cyclic else []
+    with EmulatedGrid(scenario.layout) as grid:
+        crossing = _Crossings(grid, scenario, cases, options)
+        for launch in ways:
+            columns.measure(grid, launch, scenario.by_cluster, told, options.timeout)
+        late = grid.statistics().late
+    rows = [
+        Row(*case, floor(*case, scenario.places, crossing.time), columns.of(case)) for case in cases
+    ]
+    return Found(scenario.name, scenario.title, rows, scenario.has_goals, columns.faults, late)
+
+
+def _is_wanted(case: Case, only: str) -> bool:
+    return not only or "{}:{}".format(*case) in only.split(",")
+
+
+class _Crossings:
+    """How long plain TCP takes for what has to cross between two places; equal lines once."""
+
+    def __init__(
+        self,
+        grid: EmulatedGrid,
+        scenario: Scenario,
+        cases: Sequence[Case],
+        options: argparse.Namespace,
+    ) -> None:
+        self._scenario = scenario
+        needed: dict[tuple[int, int], set[int]] = {}
+        for case in cases:
+            for pair, count in crossings(*case, scenario.places).items():
+                needed.setdefault(pair, set()).add(count)
+        by_line: dict[object, tuple[tuple[int, int], set[int]]] = {}
+        for pair, sizes in needed.items():
+            by_line.setdefault(scenario.line(*pair), (pair, set()))[1].update(sizes)
+        self._times = {
+            line: one_way(
+                grid,
+                (scenario.cluster_of(pair[0]), scenario.cluster_of(pair[1])),
+                sizes,
+                seconds=options.seconds,
+                timeout=options.timeout,
+            )
+            for line, (pair, sizes) in by_line.items()
+        }
+
+    def time(self, one: int, other: int, count: int) -> float:
+        return self._times[self._scenario.line(one, other)][count]
+
+
+def pingpong(options: argparse.Namespace, ways: Sequence[Launch], *, is_far: bool) -> Found:
+    """Measure one way between two ranks, in two sites or in two clusters of one."""
+    columns = Columns()
+    sizes = ",".join(map(str, PING_SIZES))
+    told = ["pingpong", "--sizes", sizes, "--seconds", str(options.seconds)]
+    with EmulatedGrid(Layout((1, 1) if is_far else (2,))) as grid:
+        names = tuple(grid.clusters)
+        raw = one_way(
+            grid,
+            (names[0], names[1]),
+            PING_SIZES,
+            seconds=options.seconds,
+            timeout=options.timeout,
+        )
+        for launch in ways:
+            columns.measure(grid, launch, dict.fromkeys(names, 1), told, options.timeout)
+        late = grid.statistics().late
+    rows = [Row("one way", size, raw[size], columns.of(("pingpong", size))) for size in PING_SIZES]
+    where = "two sites, 5 ms and 1 Gbit/s" if is_far else "two clusters of one site"
+    name = "pingpong" if is_far else "lan"
+    return Found(name, f"Point to point between {where}", rows, False, columns.faults, late)
+
+
+def inside(options: argparse.Namespace) -> Found:
+    """Measure inside a cluster of a grid: through COMM_GRID, and natively."""
+    columns, sizes = Columns(), ",".join(map(str, INSIDE_SIZES))
+    told = ["inside", "--sizes", sizes, "--seconds", str(options.seconds)]
+    with EmulatedGrid(Layout((1, 1))) as grid:
+        columns.measure(grid, Ours(), {"c0": 2, "c1": 1}, told, options.timeout)
+    found = columns.found.get("ours", {})
+    rows = [
+        Row("one way", size, found.get(("native", size)), {"ours": found[("grid", size)]})
+        for size in INSIDE_SIZES
+        if ("grid", size) in found
+    ]
+    title = "Inside a cluster: COMM_GRID (ours) and the native communicator (floor)"
+    return Found("inside", title, rows, False, columns.faults)
+
+
+def ranks(options: argparse.Namespace, ways: Sequence[Launch]) -> Found:
+    """Measure what each rank costs, from 4 to 64 ranks on 2 x 2 clusters; flat MPICH beside."""
+    columns, rows = Columns(), []
+    wanted: list[Launch] = [one for one in ways if isinstance(one, Ours)]
+    wanted += [one for one in ways if isinstance(one, Mpich)][:1]
+    with EmulatedGrid(Layout((2, 2))) as grid:
+        for count in RANKS_PER_CLUSTER:
+            started, memory = {}, {}
+            for launch in wanted:
+                begun = time.time()
+                held = dict.fromkeys(grid.clusters, count)
+                figures = columns.measure(grid, launch, held, ["footprint"], options.timeout)
+                for one in figures:
+                    if one["what"] == "started":
+                        started[launch.name] = one["seconds"][0] - begun
+                    else:
+                        memory[launch.name] = fmean(one["seconds"])
+            rows.append(Row(f"start of {4 * count} ranks", 0, None, started))
+            rows.append(Row(f"memory per rank of {4 * count}", 0, None, memory, "B"))
+    return Found("ranks", "What ranks cost", rows, False, columns.faults)
