@@ -16,7 +16,7 @@ from runtime.collectives.gathering import gather, scatter
 from runtime.collectives.layout import Layout
 from runtime.collectives.parcels import Blob, bundle, gather_blobs, scatter_blobs, unbundle
 from runtime.collectives.points import PointPort
-from runtime.collectives.port import Port, Steps
+from runtime.collectives.port import Port, Steps, content
 from runtime.collectives.runs import Merge, reduce_ordered
 
 
@@ -133,7 +133,7 @@ def reduce_between(
     if root is None:
         parcel = port.expect(sides.theirs[0])
         yield (parcel,)
-        return memoryview(parcel.data)
+        return content(parcel)
     result = yield from reduce_ordered(sides.my_group, sides.port(port), blob, merge, 0)
     if result is not None:
         yield (port.send(sides.theirs[root], result),)
@@ -165,4 +165,4 @@ def _trade(sides: Sides, port: Port, message: Blob | None) -> Steps[Blob | None]
         return None
     parcel = port.expect(sides.theirs[0])
     yield [port.send(sides.theirs[0], message), parcel]
-    return memoryview(parcel.data)
+    return content(parcel)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from runtime.collectives.blocks import SEGMENT, cut
 from runtime.collectives.layout import Layout
-from runtime.collectives.port import Data, Pending, Port, Steps
+from runtime.collectives.port import Data, Pending, Port, Steps, content
 
 LENGTH = struct.Struct("<q")
 
@@ -96,11 +96,11 @@ def bcast_blob(
     if place.parent >= 0:
         parcel = port.expect(place.parent)
         yield (parcel,)
-        length[:] = parcel.data[: LENGTH.size]
+        length[:] = content(parcel)[: LENGTH.size]
         (total,) = LENGTH.unpack(length)
         data = memoryview(bytearray(total))
         skip = min(total, segment)
-        data[:skip] = parcel.data[LENGTH.size :]
+        data[:skip] = content(parcel)[LENGTH.size :]
     elif layout.me == root:
         length[:] = LENGTH.pack(len(data))
         skip = min(len(data), segment)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runtime.collectives.parcels import Blob
-from runtime.collectives.port import Pending, Port, Steps
+from runtime.collectives.port import Pending, Port, Steps, content
 
 
 def exchange(
@@ -34,7 +34,7 @@ def exchange_blobs(
     sent = [port.send(rank, blob) for rank, blob in outgoing]
     if parcels or sent:
         yield [*parcels, *sent]
-    return [memoryview(parcel.data) for parcel in parcels]
+    return [content(parcel) for parcel in parcels]
 
 
 def mirrored(slots: int) -> list[int]:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.broadcast import bcast_blob
 from runtime.collectives.layout import Layout, Part
-from runtime.collectives.port import Data, Parcel, Pending, Port, Steps
+from runtime.collectives.port import Data, Parcel, Pending, Port, Steps, content
 
 Blob: TypeAlias = Data
 
@@ -89,7 +89,7 @@ def gather_blobs(
     if parcels:
         yield [parcel for _, parcel in parcels]
     for other, parcel in parcels:
-        blobs = unbundle(memoryview(parcel.data), len(other.members))
+        blobs = unbundle(content(parcel), len(other.members))
         found.update(zip(other.members, blobs, strict=True))
     return [found[rank] for rank in range(layout.size)]
 
@@ -111,7 +111,7 @@ def scatter_blobs(
     elif layout.me == leader:
         parcel = port.expect(root)
         yield (parcel,)
-        mine = unbundle(memoryview(parcel.data), len(part.members))
+        mine = unbundle(content(parcel), len(part.members))
     result = yield from scatter_in_cluster(layout, port, mine, leader)
     if pending:
         yield pending
@@ -155,7 +155,7 @@ def between_leaders(layout: Layout, port: Port, blob: Blob) -> Steps[list[memory
         direct = other.site == me.site or relays[other.index] == layout.me
         parcel = port.expect(other.members[0] if direct else relays[other.index])
         yield (parcel,)
-        found[other.index] = memoryview(parcel.data)
+        found[other.index] = content(parcel)
         if direct and other.site != me.site:
             sent += [port.send(leader, found[other.index]) for leader in near]
     if sent:
@@ -214,7 +214,7 @@ def _exchange_boxes(
     yield [*sent, *(parcel for _, parcel in parcels)]
     inboxes: list[list[memoryview]] = [[] for _ in boxes]
     for other, parcel in parcels:
-        blobs = unbundle(memoryview(parcel.data), len(other.members) * len(boxes))
+        blobs = unbundle(content(parcel), len(other.members) * len(boxes))
         for which, blob in enumerate(blobs):
             inboxes[which % len(boxes)].append(blob)
     return [b"".join(bundle(inbox)) for inbox in inboxes]

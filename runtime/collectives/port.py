@@ -20,17 +20,20 @@ Data: TypeAlias = "memoryview | bytes | bytearray"
 class Pending(Protocol):
     """An operation that was started."""
 
-    @property
-    def done(self) -> bool:
-        """Tell whether it is finished."""
+    done: bool
+    """Whether it is finished."""
 
 
 class Parcel(Pending, Protocol):
     """A receive of a message whose size only the sender knows."""
 
-    @property
-    def data(self) -> memoryview:
-        """The message, once the operation is done."""
+    data: bytes | bytearray | memoryview | None
+    """The message, once the operation is done."""
+
+
+def content(parcel: Parcel) -> memoryview:
+    """Return the message that was received; an empty one may be None."""
+    return memoryview(b"" if parcel.data is None else parcel.data)
 
 
 Steps: TypeAlias = Generator[Sequence[Pending], None, _T]

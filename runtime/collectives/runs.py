@@ -21,7 +21,7 @@ from runtime.collectives.parcels import (
     scatter_in_cluster,
     unbundle,
 )
-from runtime.collectives.port import Pending, Port, Steps
+from runtime.collectives.port import Pending, Port, Steps, content
 
 Merge: TypeAlias = Callable[[Sequence[Blob]], Blob]
 
@@ -94,7 +94,7 @@ def _receive(port: Port, wanted: Sequence[tuple[int, Sequence[int]]]) -> Steps[l
     received: list[Spans] = []
     for parcel, (_, runs) in zip(parcels, wanted, strict=True):
         keys = spans(runs)
-        blobs = unbundle(memoryview(parcel.data), len(keys))
+        blobs = unbundle(content(parcel), len(keys))
         received.append(dict(zip(keys, blobs, strict=True)))
     return received
 
@@ -161,7 +161,7 @@ def _allreduce_leaders(
     if layout.me != layout.gate(own):
         parcel = port.expect(layout.gate(own))
         yield (parcel,)
-        return memoryview(parcel.data)
+        return content(parcel)
     sites = [site for site in range(len(layout.sites)) if site != own]
     message = bundle(list(held.values()))
     sent: list[Pending] = [port.send(layout.gate(site), *message) for site in sites]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -30,7 +30,7 @@ class Op:
     """An operation of one member."""
 
     done: bool = False
-    data: memoryview = field(default_factory=lambda: memoryview(b""))
+    data: bytes | bytearray | memoryview | None = None
     size: int | None = None
 
 
@@ -156,6 +156,7 @@ class Machine:
                 op.data = memoryview(data)
             else:
                 assert op.size == len(data), f"{op.size} bytes of room for {len(data)}"
+                assert isinstance(op.data, memoryview)
                 if data:
                     op.data[:] = data
             op.done = True

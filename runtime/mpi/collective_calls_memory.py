@@ -1,0 +1,93 @@
+"""The program's memory as blocks of bytes: in place where they lie there, else copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mpi4py import MPI
+
+from runtime.collectives.blocks import Blocks
+from runtime.mpi.specs import Spec, Vector, is_dense
+
+
+def is_in_place(message: Any) -> bool:
+    """Tell whether data is in place; None says so too, as in mpi4py."""
+    return message is None or message is MPI.IN_PLACE
+
+
+def parts_of(spec: Spec | Vector, count: int) -> list[Spec]:
+    """Return one specification for each of `count` processes; a plain one holds equal blocks."""
+    if isinstance(spec, Vector):
+        return spec.parts
+    stride = spec.count * spec.datatype.extent
+    return [replace(spec, offset=spec.offset + which * stride) for which in range(count)]
+
+
+def _lie_in_memory(parts: Sequence[Spec]) -> bool:
+    return all(
+        not part.nbytes
+        or (is_dense(part.datatype) and 0 <= part.offset <= len(part.memory) - part.nbytes)
+        for part in parts
+    )
+
+
+def outgoing(parts: Sequence[Spec]) -> Blocks:
+    """Return the blocks to be sent."""
+    sizes = [part.nbytes for part in parts]
+    if parts and _lie_in_memory(parts):
+        return Blocks(parts[0].memory, [part.offset for part in parts], sizes)
+    return Blocks.in_a_row(sizes, memoryview(b"".join(part.pack() for part in parts)))
+
+
+def copied(parts: Sequence[Spec]) -> Blocks:
+    """Return a copy of the blocks, for calls in place."""
+    sizes = [part.nbytes for part in parts]
+    return Blocks.in_a_row(sizes, memoryview(b"".join(part.pack() for part in parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where blocks arrive: the program's memory, or room for what is to be unpacked into it."""
+
+    blocks: Blocks
+    parts: Sequence[Spec] | None
+
+    @classmethod
+    def of(cls, parts: Sequence[Spec]) -> Landing:
+        """Return where the blocks that the specifications describe can arrive."""
+        sizes = [part.nbytes for part in parts]
+        if parts and _lie_in_memory(parts):
+            return cls(Blocks(parts[0].memory, [part.offset for part in parts], sizes), None)
+        return cls(Blocks.in_a_row(sizes), parts)
+
+    def unpack(self, but: int = -1) -> None:
+        """Put what arrived where it belongs, except one block, that is there already."""
+        for which, part in enumerate(self.parts or ()):
+            if which != but:
+                part.unpack(self.blocks[which])
+
+
+def elements(spec: Spec) -> memoryview:
+    """Return the elements of a reduction one after another, with the gaps of their datatype.
+
+    It is the program's memory where the datatype has no gaps, else a copy.
+    """
+    size = spec.count * spec.datatype.extent
+    end = spec.offset + size
+    if is_dense(spec.datatype) and end <= len(spec.memory):
+        return spec.memory[spec.offset : end]
+    room = memoryview(bytearray(size))
+    Spec(room, room, spec.count, spec.datatype).unpack(spec.pack())
+    return room
+
+
+def put_elements(spec: Spec, values: memoryview) -> None:
+    """Put the result of a reduction where it belongs, unless it was computed there."""
+    if values.obj is spec.memory.obj:
+        return
+    if spec.view is not None and is_dense(spec.datatype):
+        spec.unpack(values)
+    else:
+        spec.unpack(Spec(values, values, spec.count, spec.datatype).pack())

@@ -1,0 +1,97 @@
+"""The port of collectives to this machine: the engine's messages, native calls inside a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mpi4py import MPI
+
+if TYPE_CHECKING:
+    from runtime.collectives.blocks import Blocks
+    from runtime.collectives.port import Data
+    from runtime.mpi.membership import Membership
+    from runtime.mpi.operations import Operation
+    from runtime.mpi.reductions import Reduction
+
+
+class NativePort:
+    """What one collective on a communicator uses; see `runtime.collectives.port`."""
+
+    __slots__ = ("_engine", "_inner", "_members", "_reduction", "_tag")
+
+    def __init__(self, members: Membership, tag: int, reduction: Reduction | None) -> None:
+        self._members, self._engine, self._inner = members, members.engine, members.inner
+        self._tag, self._reduction = tag, reduction
+
+    def send(self, rank: int, *pieces: Data) -> Operation:
+        """Send the pieces as one message to any member."""
+        views = [memoryview(piece) for piece in pieces]
+        return self._engine.send(self._members, rank, self._tag, views, inner=True)
+
+    def receive(self, rank: int, into: memoryview) -> Operation:
+        """Receive a message of known size from any member."""
+        return self._engine.receive(self._members, rank, self._tag, into, inner=True)
+
+    def expect(self, rank: int) -> Operation:
+        """Receive a message of unknown size from any member."""
+        return self._engine.receive(self._members, rank, self._tag, None, inner=True)
+
+    def barrier(self) -> Sequence[Operation]:
+        """Wait until all members of my cluster are here."""
+        return (self._engine.native(self._inner.Ibarrier(), "a native barrier"),)
+
+    def bcast(self, data: memoryview, root: int) -> Sequence[Operation]:
+        """Give the root's data to all members of my cluster."""
+        request = self._inner.Ibcast([data, MPI.BYTE], root)
+        return (self._engine.native(request, "a native bcast"),)
+
+    def combine(self, left: memoryview, right: memoryview) -> None:
+        """Set `right` to `left` operation `right`."""
+        assert self._reduction is not None
+        self._reduction.combine(left, right)
+
+    def reduce(
+        self, mine: memoryview, into: memoryview | None, root: int
+    ) -> Sequence[Operation]:
+        """Reduce to the root; there `into` takes the result and may be `mine` itself."""
+        assert self._reduction is not None
+        own = self._reduction.spec(mine)
+        request = self._inner.Ireduce(
+            MPI.IN_PLACE if into is mine else own,
+            None if into is None else self._reduction.spec(into),
+            self._reduction.op,
+            root,
+        )
+        return (self._engine.native(request, "a native reduce"),)
+
+    def gather(
+        self, mine: memoryview | None, into: Blocks | None, root: int
+    ) -> Sequence[Operation]:
+        """Collect one block of each; None for `mine` says that the root's is in place."""
+        own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
+        request = self._inner.Igatherv(own, None if into is None else _spec(into), root)
+        return (self._engine.native(request, "a native gather"),)
+
+    def scatter(
+        self, blocks: Blocks | None, mine: memoryview | None, root: int
+    ) -> Sequence[Operation]:
+        """Hand one block to each; None for `mine` leaves the root's own where it is."""
+        own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
+        request = self._inner.Iscatterv(None if blocks is None else _spec(blocks), own, root)
+        return (self._engine.native(request, "a native scatter"),)
+
+    def allgather(self, mine: memoryview | None, into: Blocks) -> Sequence[Operation]:
+        """Collect one block of each at each; None for `mine` says that it is in place."""
+        own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
+        request = self._inner.Iallgatherv(own, _spec(into))
+        return (self._engine.native(request, "a native allgather"),)
+
+    def alltoall(self, outgoing: Blocks, incoming: Blocks) -> Sequence[Operation]:
+        """Exchange one block between every two members."""
+        request = self._inner.Ialltoallv(_spec(outgoing), _spec(incoming))
+        return (self._engine.native(request, "a native alltoall"),)
+
+
+def _spec(blocks: Blocks) -> list[object]:
+    return [blocks.memory, (blocks.sizes, blocks.offsets), MPI.BYTE]

@@ -1,0 +1,159 @@
+"""What a communicator keeps for its collectives, and how one of them is run, begun or prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from mpi4py import MPI
+
+from runtime.collectives.between import Sides
+from runtime.collectives.layout import Layout
+from runtime.mpi.collective_calls_port import NativePort
+from runtime.mpi.errors import refuse, report
+from runtime.mpi.membership import Membership, derived_context, intra
+from runtime.mpi.place import here
+
+if TYPE_CHECKING:
+    from runtime.collectives.port import Steps
+    from runtime.mpi.operations import Task
+    from runtime.mpi.reductions import Reduction
+
+_T = TypeVar("_T")
+
+Algorithm: TypeAlias = "Callable[[NativePort], Steps[_T]]"
+
+_TAGS = 32768
+"""MPI promises that many tags; each collective uses the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[_T]):
+    """A collective whose arguments were read: it can be carried out any number of times."""
+
+    name: str
+    algorithm: Algorithm[_T]
+    reduction: Reduction | None = None
+
+
+class Collecting:
+    """The members of a communicator as collectives see them, and how many there were so far.
+
+    Those of an intercommunicator run among the members of both groups.
+    """
+
+    def __init__(self, members: Membership) -> None:
+        self.members = members
+        self.engine = members.engine
+        self.everybody = members
+        if members.is_inter:
+            both = sorted((*members.group, *members.peers))
+            context = derived_context(members.context, "collectives")
+            self.everybody = intra(members.engine, both, members.inner, members.inner, context)
+        self._turn = 0
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where all of them live."""
+        known = here().everybody
+        places = [(known[index].site, known[index].cluster) for index in self.everybody.group]
+        return Layout(places, self.everybody.rank)
+
+    @cached_property
+    def sides(self) -> Sides:
+        """Return the two groups of an intercommunicator."""
+        ranks = {index: rank for rank, index in enumerate(self.everybody.group)}
+        return Sides(
+            self.layout,
+            [ranks[index] for index in self.members.group],
+            [ranks[index] for index in self.members.peers],
+        )
+
+    def start(self, plan: Plan[_T]) -> Task:
+        """Begin a collective, after those that were begun before it."""
+        self._turn = (self._turn + 1) % _TAGS
+        port = NativePort(self.everybody, self._turn, plan.reduction)
+        steps: Any = plan.algorithm(port)
+        return self.engine.start(self.everybody, steps, plan.name)
+
+
+class Call:
+    """A collective call on a communicator of the grid."""
+
+    __slots__ = ("comm", "state")
+
+    def __init__(self, comm: MPI.Comm, state: Collecting) -> None:
+        self.comm, self.state = comm, state
+
+    @property
+    def members(self) -> Membership:
+        """Return who takes part."""
+        return self.state.members
+
+    @property
+    def rank(self) -> int:
+        """Return the rank of this process."""
+        return self.state.members.rank
+
+    @property
+    def size(self) -> int:
+        """Return the number of peers: of members, or of those of the other group."""
+        return len(self.state.members.peers)
+
+    @property
+    def is_inter(self) -> bool:
+        """Tell whether there are two groups."""
+        return self.state.members.is_inter
+
+    @property
+    def layout(self) -> Layout:
+        """Return where the members live."""
+        return self.state.layout
+
+    def check_root(self, root: int) -> None:
+        """Raise MPI's error for a root that is none."""
+        if not 0 <= root < self.size and not (
+            self.is_inter and root in {MPI.ROOT, MPI.PROC_NULL}
+        ):
+            refuse(self.comm, MPI.ERR_ROOT)
+
+    def run(self, plan: Plan[_T]) -> _T:
+        """Carry a collective out, and return its result."""
+        task = self.state.start(plan)
+        try:
+            self.state.engine.wait(task)
+        except MPI.Exception as error:
+            report(self.comm, error)
+        result: _T = task.result
+        return result
+
+    def begin(self, plan: Plan[Any]) -> MPI.Request:
+        """Begin a collective."""
+        from runtime.mpi.requests import Request
+
+        return Request.of(self.state.start(plan), self.comm)
+
+    def prepare(self, plan: Plan[Any]) -> MPI.Prequest:
+        """Return the request that begins a collective each time it is started."""
+        from runtime.mpi.requests import Prequest
+
+        return Prequest.of(lambda: self.state.start(plan), self.comm)
+
+
+def call_on(comm: MPI.Comm) -> Call | None:
+    """Return a call on a communicator of the grid, or None for one that native MPI serves."""
+    members: Membership | None = getattr(comm, "_members", None)
+    if members is None:
+        return None
+    state = members.inner.Get_attr(_key())
+    if not isinstance(state, Collecting):
+        state = Collecting(members)
+        members.inner.Set_attr(_key(), state)
+    return Call(comm, state)
+
+
+@cache
+def _key() -> int:
+    return MPI.Comm.Create_keyval()

@@ -1,0 +1,167 @@
+"""Operations of reductions on memory: MPI's own, those of programs, and `MPI.AVG`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from runtime.collectives.parcels import Blob
+
+Operator: TypeAlias = Callable[[Any, Any], Any]
+
+
+class Average(MPI.Op):
+    """The arithmetic mean of the values of all members, or of those that a scan covers.
+
+    Floating-point and complex values are added as `MPI.SUM` adds them, and the sum is divided once.
+    Integers are averaged exactly, whatever their sum: no intermediate result can overflow, and the
+    mean is rounded towards zero, as C divides. Objects are added and divided as Python does.
+
+    The mean of means is not the mean, so it is no operation that MPI itself could know: it works
+    in the collectives of communicators made by this package, not in those of plain mpi4py, nor in
+    `Reduce_local`.
+    """
+
+    def __new__(cls) -> Self:
+        """Return the operation."""
+        return super().__new__(cls)
+
+    def __call__(self, x: Any, y: Any) -> Any:
+        """Return the mean of two values."""
+        return (x + y) / 2
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Let it be pickled."""
+        return _average, ()
+
+    def __repr__(self) -> str:
+        """Return its name."""
+        return "MPI.AVG"
+
+
+def _average() -> Average:
+    return AVG
+
+
+AVG = Average()
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """An operation on elements of one datatype that lie in memory one after the other."""
+
+    op: MPI.Op
+    datatype: MPI.Datatype
+    grain: int
+    """Bytes from one element to the next."""
+    commutative: bool
+
+    def spec(self, memory: memoryview) -> list[object]:
+        """Return the elements in memory as mpi4py wants them."""
+        return [memory, len(memory) // self.grain, self.datatype]
+
+    def combine(self, left: memoryview, right: memoryview) -> None:
+        """Set `right` to `left` operation `right`."""
+        self.op.Reduce_local(self.spec(left), self.spec(right))
+
+    def merge(self, blobs: Sequence[Blob]) -> Blob:
+        """Return the fold of values from left to right."""
+        left = memoryview(bytearray(blobs[0]))
+        for blob in blobs[1:]:
+            right = memoryview(bytearray(blob))
+            self.combine(left, right)
+            left = right
+        return left
+
+
+def reduction(op: MPI.Op, datatype: MPI.Datatype) -> Reduction:
+    """Return what an operation does on a datatype; raises MPI's error if it is not defined."""
+    handle = datatype.handle
+    if op.is_predefined and datatype.is_predefined:
+        return _predefined(op.handle, handle)
+    return Reduction(op, datatype, datatype.extent, op.Is_commutative())
+
+
+@cache
+def _predefined(op_handle: int, type_handle: int) -> Reduction:
+    """Try the operation once, so that what is not defined fails at every member alike."""
+    op, datatype = MPI.Op.fromhandle(op_handle), MPI.Datatype.fromhandle(type_handle)
+    extent = datatype.extent
+    tried = [bytearray(extent), 1, datatype]
+    op.Reduce_local(tried, [bytearray(extent), 1, datatype])
+    return Reduction(op, datatype, extent, op.Is_commutative())
+
+
+class Averaging:
+    """How the mean of elements of one datatype is computed: as sums of others.
+
+    An integer v of n members is kept as two of 64 bits, v // n and v % n: their sums cannot
+    overflow. Integers of up to 32 bits are summed as 64 bits, so that half as much crosses.
+    """
+
+    def __init__(self, datatype: MPI.Datatype, members: int) -> None:
+        """Raise MPI's error for a datatype whose values cannot be added and divided."""
+        try:
+            self._type = np.dtype(datatype.tocode())
+        except (TypeError, ValueError):
+            raise MPI.Exception(MPI.ERR_OP) from None
+        if self._type.kind not in "iufc":
+            raise MPI.Exception(MPI.ERR_OP)
+        self._members = members
+        self._split = self._type.kind in "iu" and self._type.itemsize > 4  # noqa: PLR2004
+        wide = MPI.INT64_T if self._type.kind in "iu" else datatype
+        if self._split and self._type.kind == "u":
+            wide = MPI.UINT64_T
+        self.reduction = reduction(MPI.SUM, wide)
+
+    def encoded(self, values: memoryview) -> memoryview:
+        """Return what is to be summed; one value may become two."""
+        found = np.frombuffer(values, self._type)
+        if self._split:
+            wide = found.astype(f"{self._type.kind}8")
+            return _bytes_of(np.stack([wide // self._members, wide % self._members], axis=1))
+        if self._type.kind in "iu":
+            return _bytes_of(found.astype("i8"))
+        return _bytes_of(found.copy())
+
+    @property
+    def width(self) -> int:
+        """Return the bytes that a value becomes."""
+        return self.reduction.grain * (2 if self._split else 1)
+
+    def decoded(self, sums: memoryview, count: int) -> memoryview:
+        """Return the means of `count` values each."""
+        if self._type.kind in "iu":
+            return _bytes_of(self._integers(sums, count))
+        found = np.frombuffer(sums, self._type)
+        return _bytes_of((found / found.dtype.type(count)).astype(self._type))
+
+    def _integers(self, sums: memoryview, count: int) -> NDArray[Any]:
+        wide = np.frombuffer(sums, "u8" if self._split and self._type.kind == "u" else "i8")
+        if self._split:
+            quotients, rest = wide.reshape(-1, 2).T
+            if count != self._members:
+                exact = [
+                    _towards_zero(int(q) * self._members + int(r), count)
+                    for q, r in zip(quotients, rest, strict=True)
+                ]
+                return np.array(exact, dtype=self._type)
+            mean, left = quotients + rest // wide.dtype.type(count), rest % wide.dtype.type(count)
+        else:
+            mean, left = wide // count, wide % count
+        return (mean + ((mean < 0) & (left > 0)).astype(wide.dtype)).astype(self._type)
+
+
+def _towards_zero(total: int, count: int) -> int:
+    return total // count if total >= 0 else -(-total // count)
+
+
+def _bytes_of(values: NDArray[Any]) -> memoryview:
+    return memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
