@@ -28,7 +28,7 @@ from runtime.engine.hierarchy import node_path
 from runtime.engine.home import HOME, is_checkout
 from runtime.engine.room import address_in
 from runtime.launchers.base import Launcher
-from runtime.topology import Reachability
+from runtime.topology import Cluster, Grid, Reachability, Site
 
 PYTHON = "python3"
 """What a descriptor says that does not name a Python."""
@@ -91,7 +91,7 @@ def supply(
         launcher=address,
         secret=secret,
         nodes=tuple(_nodes(plan, with_python, room, folder, library)),
-        machine=pickle.dumps(plan.grid, protocol=5),
+        machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
         reach=_reach(plan, cluster),
     )
     argv = (
@@ -172,6 +172,20 @@ def _where_to_listen(plan: DeploymentPlan, cluster: DeployedCluster, here: str) 
     if cluster.reachability is not Reachability.DIRECT:
         return ""
     return here if all(one.is_local for one in plan.deployment.clusters()) else "0.0.0.0:0"
+
+
+def _machine_of(plan: DeploymentPlan, cluster: DeployedCluster) -> Grid:
+    """Return the machine as the code of a cluster knows it: those of others have no ranks in it."""
+    applications = plan.deployment.applications
+    mine = next((one.clusters for one in applications if cluster.position in one.clusters), ())
+    sites = []
+    for number, site in enumerate(plan.grid.sites):
+        clusters = [
+            known if (number, at) in mine else Cluster(known.name, (), known.reachability)
+            for at, known in enumerate(site.clusters)
+        ]
+        sites.append(Site(site.name, tuple(clusters)))
+    return Grid(tuple(sites))
 
 
 def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
