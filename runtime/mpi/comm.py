@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 from mpi4py import MPI
 
 from runtime.mpi.attributes import Attributes
+from runtime.mpi.collective_calls import Collectives, NeighbourCollectives, Scans
 from runtime.mpi.creation import Creation
 from runtime.mpi.face_type import FaceType
 from runtime.mpi.intercomm import GroupCreation, InterParts
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from runtime.mpi.membership import Membership
 
 
-class Comm(Creation, Attributes, TopologyCalls, Refusals, MPI.Comm, metaclass=FaceType):
+class Comm(
+    Collectives, Creation, Attributes, TopologyCalls, Refusals, MPI.Comm, metaclass=FaceType
+):
     """A communicator. Without `_members` it is a native one, and all its methods are mpi4py's."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Comm
@@ -58,13 +61,13 @@ class Comm(Creation, Attributes, TopologyCalls, Refusals, MPI.Comm, metaclass=Fa
         super().Abort(errorcode)
 
 
-class Intracomm(Comm, GroupCreation, TopologyCreation, MPI.Intracomm):
+class Intracomm(Comm, Scans, GroupCreation, TopologyCreation, MPI.Intracomm):
     """A communicator of one group."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Intracomm
 
 
-class Topocomm(Intracomm, MPI.Topocomm):
+class Topocomm(Intracomm, NeighbourCollectives, MPI.Topocomm):
     """A communicator whose ranks have neighbours."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Topocomm

@@ -37,13 +37,6 @@ _INSTEAD = {
     "Ishrink": _LOSSES,
     "Idup_with_info": _DUPLICATE,
 }
-_PERSISTENT = (
-    "Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv",
-    "Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter",
-    "Reduce_scatter_block", "Scan", "Exscan", "Neighbor_allgather", "Neighbor_allgatherv",
-    "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw",
-)  # fmt: skip
-_INSTEAD |= {f"{name}_init": f"Use I{name.lower()} each time" for name in _PERSISTENT}
 
 
 def not_on_the_grid(call: str, instead: str) -> NotOnTheGrid:

@@ -68,7 +68,6 @@ def test_tasks_are_computed_by_ranks_of_other_clusters(grid: Grid) -> None:
         ("MPI.File.Open(world, 'data', MPI.MODE_RDONLY)", "COMM_CLUSTER"),
         ("world.Spawn('program')", "descriptor"),
         ("world.Accept('port')", "descriptor"),
-        ("world.Barrier_init()", "Ibarrier"),
         ("world.Shrink()", "process is lost"),
     ],
 )
