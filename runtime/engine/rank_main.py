@@ -7,7 +7,7 @@ import sys
 
 from runtime.engine.rank_options import RankOptions
 from runtime.engine.segments import mapped_segments
-from runtime.launchers.ranks import rank_of_environment, tag_output
+from runtime.launchers.ranks import rank_of_environment, tag_output, write_to_pipes
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ SIGTERM, SIGKILL = 15, 9
 def main(words: list[str]) -> int:
     """Run as a rank; return its exit code."""
     rank = rank_of_environment()
-    tag_output(rank, keep_connection=True)
     options = RankOptions(words)
+    if not write_to_pipes(options.room, rank):
+        tag_output(rank, keep_connection=True)
     from runtime.engine.rank_link import RankLink, remember
 
     name = f"{options.cluster}:{rank}"

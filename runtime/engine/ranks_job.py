@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from runtime.engine.configuration import Job
 from runtime.engine.head_count import living_ranks
+from runtime.engine.rank_pipes import MOST_RANKS, RankPipes
 from runtime.launchers.base import Reach, Stream
 from runtime.launchers.errors import CommandNotFound, LaunchError, MissingMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
@@ -16,6 +17,7 @@ from runtime.launchers.guarded import GuardedProcess
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import Flavour, MpiJob, detect_flavour, mpi_command
 from runtime.launchers.rank_lines import RankLines
+from runtime.transport.reactor import Reactor
 
 AUTO = "auto"
 LAST_LINES = 20
@@ -42,6 +44,8 @@ class RanksJob:
         folder: str,
         say: Callable[[list[Said]], None],
         done: Callable[[int, str], None],
+        reactor: Reactor,
+        *,
         guard: ForkedGuard | None = None,
     ) -> None:
         self._job = job
@@ -49,7 +53,9 @@ class RanksJob:
         self._folder = folder
         self._say = say
         self._done = done
+        self._reactor = reactor
         self._guard = guard
+        self._pipes: RankPipes | None = None
         self._launcher: LocalLauncher | None = None
         self._process: GuardedProcess | None = None
         self._lines = RankLines(self._heard)
@@ -80,9 +86,22 @@ class RanksJob:
             environment=environment,
             cwd=self._folder,
         )
+        self._pipes = self._new_pipes()
         process = self._process = launcher.start(mpi_command(described, flavour, root=root), self)
         process.close_input()
         process.when_done(self._ended)
+
+    def _new_pipes(self) -> RankPipes | None:
+        """Return pipes for what the ranks write; None where they cannot reach them."""
+        if self._job.hosts or self._job.ranks > MOST_RANKS:
+            return None
+        try:
+            return RankPipes(self._reactor, self._room, self._job.ranks, self._written)
+        except OSError as fault:
+            raise LaunchError(
+                f"no pipes can be made for what the ranks write: {fault}",
+                cure="Name another folder for temporary files, with rights and space",
+            ) from fault
 
     def _handed_on(self, flavour: Flavour) -> tuple[str, ...]:
         """Return the options by which Open MPI hands the environment to other hosts.
@@ -135,6 +154,12 @@ class RanksJob:
         self._lines.finished()
         self._pass_on()
 
+    def _written(self, rank: int, stream: Stream, lines: list[str]) -> None:
+        """Take what a rank wrote into its pipe, on the reactor's thread."""
+        if stream is Stream.ERROR:
+            self._last.extend(line for line in lines if line.strip())
+        self._say([(rank, str(stream), line) for line in lines])
+
     def _heard(self, rank: int | None, stream: Stream, line: str) -> None:
         self._batch.append((rank, str(stream), line))
         if stream is Stream.ERROR or rank is None:
@@ -157,11 +182,18 @@ class RanksJob:
         try:
             code = self._process.wait(0).shell_code
         except LaunchError as fault:
-            self._done(1, str(_missing(fault) if isinstance(fault, CommandNotFound) else fault))
+            self._end(1, str(_missing(fault) if isinstance(fault, CommandNotFound) else fault))
             return
         if code and self._signal:
             code = 128 + self._signal
-        self._done(code, "")
+        self._end(code, "")
+
+    def _end(self, code: int, why: str) -> None:
+        """Tell the end, behind all that the ranks have written."""
+        if self._pipes is None:
+            self._done(code, why)
+        else:
+            self._pipes.finish(lambda: self._done(code, why))
 
 
 def _missing(fault: CommandNotFound) -> MissingMpiexec:

@@ -53,7 +53,9 @@ class RanksLife:
         self._facts: list[Facts] = []
         self._here: set[str] = set()
         self._ended: set[str] = set()
-        self._job = RanksJob(told.job, told.folder, self._said, self._job_ended, guard)
+        self._job = RanksJob(
+            told.job, told.folder, self._said, self._job_ended, reactor, guard=guard
+        )
         self._gate: Gate | None = None
         self._last: tuple[int, str] | None = None
         self._first_left = ""

@@ -1,9 +1,10 @@
 """Each rank's output line by line under its own name, whatever `mpiexec` does to it on the way.
 
-`mpiexec` cuts and mixes what ranks write at once, and may stop listening when a rank ends. So the
-process it started becomes three: the rank; a carrier, which turns what the rank writes into records
-no longer than the system writes in one piece; and the first one, which ends as the rank ended, once
-all is said.
+`mpiexec` cuts and mixes what ranks write at once, and may stop listening when a rank ends. So a
+rank on the host of its front-end writes into pipes that the front-end has made for it. On another
+host the process that `mpiexec` started becomes three: the rank; a carrier, which turns what the
+rank writes into records no longer than the system writes in one piece; and the first one, which
+ends as the rank ended, once all is said.
 
 Needs nothing but the standard library: `python ranks.py program argument...` runs a native program
 in this way.
@@ -37,6 +38,29 @@ def rank_of_environment() -> int:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])
     return 0
+
+
+def pipe_of(folder: str, rank: int, stream: str) -> str:
+    """Return where a front-end makes the pipe for what a rank writes to `stdout` or `stderr`."""
+    return os.path.join(folder, f"{rank}.{stream}")
+
+
+def write_to_pipes(folder: str, rank: int) -> bool:
+    """From now on what this process writes goes into its pipes; False if there are none.
+
+    What `mpiexec` gave it stays open, because `mpiexec` may take the end of that for its own end.
+    """
+    try:
+        pipes = [os.open(pipe_of(folder, rank, one), os.O_WRONLY) for one in ("stdout", "stderr")]
+    except FileNotFoundError:
+        return False
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for place, pipe in enumerate(pipes, 1):
+        os.dup(place)
+        os.dup2(pipe, place)
+        os.close(pipe)
+    return True
 
 
 def tag_output(rank: int, *, keep_connection: bool = False) -> None:
