@@ -18,6 +18,8 @@ from runtime.wire.frames import (
     INLINE,
     MATCHED,
     MESSAGE,
+    MOST_HEAD,
+    MOST_INLINE,
     SEGMENT,
     TAKEN,
     check,
@@ -29,6 +31,7 @@ from runtime.wire.outlet import WINDOW, Outlet
 STAGE = 64 << 10
 """How much is received at once of heads and small payloads."""
 
+_OVERHEAD = weight(0)
 _AHEAD = 512  # how much is received behind a segment, most often the head of the next one
 
 
@@ -41,9 +44,9 @@ class Inlet:
     buffer for. `stage` can be shared by all that are not filled at the same time.
     """
 
-    __slots__ = ("_ahead", "_current", "_debt", "_goodbye", "_incomplete", "_kick", "_left",
-                 "_outlet", "_receiver", "_rest", "_room", "_source", "_stage", "bytes",
-                 "expected", "has_left", "may_go", "messages")  # fmt: skip
+    __slots__ = ("_ahead", "_debt", "_goodbye", "_incomplete", "_kick", "_left",
+                 "_outlet", "_receiver", "_rest", "_room", "_source", "_stage", "bytes", "current",
+                 "expected", "has_left", "may_go")  # fmt: skip
 
     def __init__(
         self,
@@ -68,20 +71,16 @@ class Inlet:
         self._ahead = self._stage[:_AHEAD]
         self._rest = b""  # the beginning of a frame
         self.expected = 0
+        """The number of the next message, and how many have come."""
         self._incomplete: dict[int, Incoming] = {}
-        self._current: Incoming | None = None  # whose segment is coming in
+        self.current: Incoming | None = None
+        """Whose segment is coming in, if any: then there are two spaces."""
         self._left = 0  # how much of that segment lacks
-        self.messages = 0
         self.bytes = 0
         self.has_left = False
         self.may_go = False
 
     # --- for the one who receives -----------------------------------------------------------------
-
-    @property
-    def is_in_segment(self) -> bool:
-        """Whether the next bytes belong to a large payload, so that there are two spaces."""
-        return self._current is not None
 
     def space(self) -> memoryview:
         """Return where the next bytes go, outside of a segment."""
@@ -93,7 +92,7 @@ class Inlet:
 
     def spaces(self) -> list[memoryview]:
         """Return where the next bytes go: into a payload, and what comes behind it."""
-        current = self._current
+        current = self.current
         assert current is not None
         assert current.payload is not None
         return [current.payload[current.came : current.came + self._left], self._ahead]
@@ -104,24 +103,23 @@ class Inlet:
         Raises:
             BadFrame: they are not what a peer can say; the connection is of no use any more.
         """
-        if self._current is not None:
+        if self.current is not None:
             if count < self._left:
                 self._left -= count
-                self._current.came += count
+                self.current.came += count
                 return
             count -= self._left
             self._advance(self._left)
             end = count
         else:
             end = len(self._rest) + count
-        if end:
-            self._read(end)
+        self._read(end)
 
     def feed(self, data: bytes) -> None:
         """Take bytes that were received elsewhere; raises as `filled`."""
         rest = memoryview(data)
         while rest:
-            space = self.space() if self._current is None else self.spaces()[0]
+            space = self.space() if self.current is None else self.spaces()[0]
             count = min(len(space), len(rest))
             space[:count] = rest[:count]
             rest = rest[count:]
@@ -135,15 +133,16 @@ class Inlet:
         at = 0
         while end - at >= HEAD_SIZE:
             kind, flags, head, number, size = unpack_from(stage, at)
-            check(kind, flags, head, size)
+            if kind != MESSAGE or flags != INLINE or head > MOST_HEAD or size > MOST_INLINE:
+                check(kind, flags, head, size)
             body = at + HEAD_SIZE
             if kind == MESSAGE:
-                inline = size if flags & INLINE else 0
-                if end - body < head + inline:
+                inner = body + head
+                after = inner + size if flags & INLINE else inner
+                if end < after:
                     break
-                at = body + head + inline
-                self._message(flags, number, size, bytes(stage[body : body + head]),
-                              stage[body + head : at])  # fmt: skip
+                at = after
+                self._message(flags, number, size, stage[body:inner].tobytes(), stage[inner:at])
             elif kind == SEGMENT:
                 here = min(size, end - body)
                 at = body + here
@@ -157,19 +156,17 @@ class Inlet:
         if number != self.expected:
             raise BadFrame(f"message {number} came where {self.expected} was awaited")
         self.expected = number + 1
-        self.messages += 1
-        incoming = Incoming(self._source, head, size, number, self, asks=bool(flags & ASKS))
+        asks = flags & ASKS != 0
         if flags & INLINE:
-            incoming.payload = inline
-            incoming.is_lent = True
-            incoming.came = size
             self.bytes += size
+            incoming = Incoming(self._source, head, size, number, self, asks=asks, lent=inline)
             self._receiver.arrived(incoming)
             if incoming.payload is inline:
                 incoming.keep()
-            return
-        self._incomplete[number] = incoming
-        self._receiver.arrived(incoming)
+        else:
+            incoming = Incoming(self._source, head, size, number, self, asks=asks)
+            self._incomplete[number] = incoming
+            self._receiver.arrived(incoming)
 
     def _segment(self, number: int, size: int, here: memoryview) -> None:
         incoming = self._incomplete.get(number)
@@ -180,7 +177,7 @@ class Inlet:
         came = incoming.came
         count = len(here)
         incoming.payload[came : came + count] = here
-        self._current = incoming
+        self.current = incoming
         self._left = size
         if count < size:
             self._left -= count
@@ -190,7 +187,7 @@ class Inlet:
 
     def _advance(self, count: int) -> None:
         """Take note of the last `count` bytes of a segment."""
-        incoming, self._current, self._left = self._current, None, 0
+        incoming, self.current, self._left = self.current, None, 0
         assert incoming is not None
         incoming.came += count
         if incoming.came == incoming.size:
@@ -222,7 +219,7 @@ class Inlet:
             self._outlet.say(MATCHED, incoming.number)
             self._kick()
             return
-        told = self._debt.take(weight(incoming.size))
+        told = self._debt.take(incoming.size + _OVERHEAD)
         if told:
             self._outlet.say(TAKEN, 0, told)
             self._kick()

@@ -54,25 +54,22 @@ class Line:
 
     def handle(self, events: int) -> bool:
         """Do what the events say is possible; return whether anything happened."""
-        if events & WRITE:
+        if events != READ:
             self.flush()
-        if events & ~WRITE:
-            return self._read() or bool(events & WRITE)
-        return True
-
-    def _read(self) -> bool:
+            if events == WRITE:
+                return True
         inlet = self._inlet
         count = 0
         try:
             for _ in range(_READS_AT_ONCE):
-                if inlet.is_in_segment:
-                    spaces = inlet.spaces()
-                    wanted = len(spaces[0])
-                    count = self._recvmsg_into(spaces)[0]
-                else:
+                if inlet.current is None:
                     space = inlet.space()
                     wanted = len(space)
                     count = self._recv_into(space)
+                else:
+                    spaces = inlet.spaces()
+                    wanted = len(spaces[0])
+                    count = self._recvmsg_into(spaces)[0]
                 if not count:
                     self._broken(EOFError("the connection ended"))
                     return True
@@ -80,7 +77,7 @@ class Line:
                 if count < wanted or self.is_closed:
                     return True
         except BlockingIOError:
-            return bool(count)
+            return count != 0 or events != READ
         except (OSError, BadFrame) as error:
             self._broken(error)
         return True
@@ -91,6 +88,19 @@ class Line:
             self._inlet.feed(received)
         except BadFrame as error:
             self._broken(error)
+
+    def write(self, data: bytes) -> None:
+        """Write a message that passes by all that waits, which is nothing."""
+        try:
+            sent = self._send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            self._broken(error)
+            return
+        if sent < len(data):
+            self._outlet.put_back(memoryview(data)[sent:])
+            self.flush()
 
     def flush(self) -> None:
         """Write what can be written, and see to it that the rest will be."""

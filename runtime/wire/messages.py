@@ -41,7 +41,15 @@ class Incoming:
                  "size", "source")  # fmt: skip
 
     def __init__(
-        self, source: int, head: bytes, size: int, number: int, origin: Origin, *, asks: bool
+        self,
+        source: int,
+        head: bytes,
+        size: int,
+        number: int,
+        origin: Origin,
+        *,
+        asks: bool,
+        lent: memoryview | None = None,
     ) -> None:
         self.source = source
         self.head = head
@@ -49,11 +57,11 @@ class Incoming:
         self.number = number
         self.asks = asks
         """Whether the sender waits to be told that it was matched."""
-        self.came = 0
-        """How many bytes of the payload are here."""
-        self.payload: memoryview | None = None
-        self.is_lent = False
+        self.payload = lent
+        self.is_lent = lent is not None
         """Whether the payload lies where it cannot stay, which ends when `arrived` returns."""
+        self.came = 0 if lent is None else size
+        """How many bytes of the payload are here."""
         self.done = False
         self.owner: Any = None
         self._origin: Origin | None = origin
@@ -71,12 +79,18 @@ class Incoming:
         """
         if len(buffer) != self.size:
             raise ValueError(f"the buffer has {len(buffer)} bytes, the payload {self.size}")
+        origin = self._origin
+        if origin is None:
+            raise ValueError("the message has been matched before")
+        self._origin = None
         came = self.came
-        if came:
-            assert self.payload is not None
+        if came == self.size:
+            self.done = True
+            buffer[:] = self.payload or b""
+        elif came and self.payload is not None:
             buffer[:came] = self.payload[:came]
-        self._match()
         self.payload = buffer
+        origin.matched(self)
 
     def take(self) -> None:
         """Match it: its payload goes to memory that is made for it.
@@ -84,23 +98,20 @@ class Incoming:
         Raises:
             ValueError: the message has been matched before.
         """
+        origin = self._origin
+        if origin is None:
+            raise ValueError("the message has been matched before")
+        self._origin = None
         if self.is_lent:
             self.keep()
-        self._match()
+        self.done = self.came == self.size
+        origin.matched(self)
 
     def keep(self) -> None:
         """Let the payload have memory of its own."""
         assert self.payload is not None
         self.payload = memoryview(bytearray(self.payload))
         self.is_lent = False
-
-    def _match(self) -> None:
-        origin = self._origin
-        if origin is None:
-            raise ValueError("the message has been matched before")
-        self._origin = None
-        self.done = self.came == self.size
-        origin.matched(self)
 
 
 class Receiver(Protocol):

@@ -32,6 +32,7 @@ WINDOW = 8 << 20
 COPIED = 2048
 """Payloads of up to this many bytes are copied, so that their memory is free at once."""
 
+_OVERHEAD = weight(0)
 _MOST_VIEWS = 16  # of one small payload; more of them are joined
 _HEADS_AT_ONCE = 128 << 10  # bytes of heads and small payloads before large ones have their turn
 _SEGMENTS_AT_ONCE = 2
@@ -86,13 +87,12 @@ class Outlet:
     (31, None, [])
     """
 
-    __slots__ = ("_asking", "_batch", "_end", "_finishing", "_heads", "_next", "_streams",
+    __slots__ = ("_asking", "_batch", "_end", "_finishing", "_heads", "_streams",
                  "_window", "_window_size", "_written", "bytes", "messages")  # fmt: skip
 
     def __init__(self, window: int = WINDOW) -> None:
         self._window = Window(window)
         self._window_size = window
-        self._next = 0
         # A head, what goes right behind it, and what comes of its stream once it is on its way.
         self._heads: deque[tuple[Piece, Sequence[Piece], _Stream | None]] = deque()
         self._streams: deque[_Stream] = deque()
@@ -105,6 +105,30 @@ class Outlet:
 
     # --- for those who send -----------------------------------------------------------------------
 
+    def pass_by(self, head: bytes, payload: Sequence[memoryview]) -> bytes | None:
+        """Return a small message as what to write now, if nothing has to go before it.
+
+        None means that it has to be `put`. What cannot be written has to be `put_back`.
+        """
+        if self._batch or self._heads or self._streams:
+            return None
+        size = 0
+        for view in payload:
+            size += len(view)
+        window = self._window
+        if size > COPIED or len(head) > MOST_HEAD or window.on_its_way >= self._window_size - size:
+            return None
+        window.on_its_way += size + _OVERHEAD
+        number = self.messages
+        self.messages = number + 1
+        self.bytes += size
+        return b"".join((pack(MESSAGE, INLINE, len(head), number, size), head, *payload))
+
+    def put_back(self, rest: memoryview) -> None:
+        """Write next what could not be written of a message that was to pass by."""
+        self._batch.append(rest)
+        self._end += len(rest)
+
     def put(self, head: bytes, payload: Sequence[memoryview] = (), sync: bool = False) -> Outgoing:
         """Take a message; raises BadFrame if it is beyond what a message can be."""
         size = 0
@@ -115,15 +139,14 @@ class Outlet:
                 f"a message cannot have a head of {len(head)} and a payload of {size} bytes",
                 cure=f"At most {MOST_HEAD} and {MOST_BYTES} bytes are allowed",
             )
-        number = self._next
-        self._next = number + 1
-        self.messages += 1
+        number = self.messages
+        self.messages = number + 1
         self.bytes += size
         window = self._window
         room = self._window_size - window.on_its_way
         if sync or room <= 0 or size > room:
             return self._ask(number, head, payload, size, max(0, room))
-        window.sent(weight(size))
+        window.on_its_way += size + _OVERHEAD
         if size <= COPIED:
             frame = pack(MESSAGE, INLINE, len(head), number, size)
             self._heads.append((b"".join((frame, head, *payload)), (), None))

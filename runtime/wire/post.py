@@ -18,7 +18,7 @@ from runtime.wire.directory import Directory
 from runtime.wire.errors import WireError
 from runtime.wire.inlet import STAGE
 from runtime.wire.line import READ
-from runtime.wire.messages import Outgoing, Receiver
+from runtime.wire.messages import SENT, Outgoing, Receiver
 from runtime.wire.peer import Peer
 from runtime.wire.visitors import Doors
 
@@ -106,8 +106,13 @@ class Post:
             failed = Outgoing(done=True)
             failed.error = peer.why
             return failed
-        outgoing = peer.outlet.put(head, payload, sync)
         line = peer.line
+        if line is not None and not sync:
+            data = peer.outlet.pass_by(head, payload)
+            if data is not None:
+                line.write(data)
+                return SENT
+        outgoing = peer.outlet.put(head, payload, sync)
         if line is None:
             peer.dial()
         elif not line.is_blocked:
@@ -153,11 +158,11 @@ class Post:
                 if self._has_rung and not self._sleepers:
                     self._has_rung = False
                     os.eventfd_read(self._bell)
-        if events:
-            if len(events) > 1 or events[0][0] != self._bell:
-                self._hint = events
-            return True
-        return deadline is not None and self.now() >= deadline
+        if not events:
+            return deadline is not None and self.now() >= deadline
+        if events[0][0] != self._bell or len(events) > 1:
+            self._hint = events
+        return True
 
     def wake(self) -> None:
         """Let all that sleep in `ready` return, or the next one; any thread may call it."""
@@ -187,7 +192,7 @@ class Post:
             index: Traffic(
                 peer.outlet.messages,
                 peer.outlet.bytes,
-                peer.inlet.messages,
+                peer.inlet.expected,
                 peer.inlet.bytes,
                 peer.connections,
             )
