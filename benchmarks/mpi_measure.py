@@ -13,7 +13,7 @@ from benchmarks.mpi_floor import crossings, floor
 from benchmarks.mpi_launch import Figures, Launch, Mpich, Ours, RunFailed, run
 from benchmarks.mpi_rows import Found, Row
 from benchmarks.mpi_scenarios import KIB, MIB, Scenario
-from benchmarks.wire_floor import one_way
+from benchmarks.wire_measure import one_way
 
 PING_SIZES = (1, 64, KIB, 8 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 INSIDE_SIZES = (1, KIB, 64 * KIB, MIB)

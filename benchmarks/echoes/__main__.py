@@ -1,0 +1,24 @@
+"""Serves or measures one way to talk, as the command line says; figures are JSON, one per line."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from benchmarks.echoes.contract import one_way, way
+
+
+def main() -> None:
+    """Serve until killed, or measure."""
+    what, name, host, port, *more = sys.argv[1:]
+    if what == "serve":
+        way(name).serve(name, host, int(port))
+        return
+    with way(name).client(name, host, int(port)) as rounds:
+        for size in map(int, more[0].split(",")):
+            taken = one_way(rounds, size, float(more[1]))
+            print(json.dumps({"what": name, "size": size, "seconds": taken}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Measures one way to talk: in two clusters of an emulated grid, or on the loopback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from statistics import median
+
+from benchmarks.grid import EmulatedGrid
+from benchmarks.grid.networks import ROOT
+from benchmarks.mpi_launch import Figures, RunFailed, told
+
+PORT = 5700
+LOOPBACK = "127.0.0.1"
+
+
+def one_way(
+    grid: EmulatedGrid | None,
+    pair: tuple[str, str],
+    sizes: Iterable[int],
+    *,
+    seconds: float,
+    timeout: float,
+    way: str = "tcp",
+) -> dict[int, float]:
+    """Return the median seconds that each size takes from one cluster to the other.
+
+    Without a grid both ends are on this machine. Raises `RunFailed`, with what was found by then.
+    """
+    host = grid.clusters[pair[1]].address if grid else LOOPBACK
+    words = [way, host, str(PORT)]
+    wanted = [",".join(str(size) for size in sorted(set(sizes))), str(seconds)]
+    with ExitStack() as stack:
+        server = stack.enter_context(_start(grid, pair[1], ["serve", *words]))
+        stack.callback(server.kill)
+        assert server.stdout is not None
+        if not server.stdout.readline():
+            raise RunFailed(f"'{way}' does not listen", [])
+        client = stack.enter_context(_start(grid, pair[0], ["measure", *words, *wanted]))
+        stack.callback(client.kill)
+        try:
+            output, said = client.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired as error:
+            output = error.output.decode(errors="replace") if error.output else ""
+            raise RunFailed(f"no end within {timeout:.0f} s", told(output)) from None
+    if client.returncode:
+        raise RunFailed(said.strip()[-300:], told(output))
+    return medians(told(output))
+
+
+def medians(figures: Figures) -> dict[int, float]:
+    """Return the median seconds of each size."""
+    return {one["size"]: median(one["seconds"]) for one in figures}
+
+
+def _start(grid: EmulatedGrid | None, cluster: str, words: Sequence[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "benchmarks.echoes", *words]
+    stderr = subprocess.DEVNULL if words[0] == "serve" else subprocess.PIPE
+    if grid:
+        return grid.popen(cluster, command, stdout=subprocess.PIPE, stderr=stderr, cwd=str(ROOT))
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=ROOT)
