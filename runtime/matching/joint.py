@@ -53,25 +53,33 @@ class JointMatcher:
     def __init__(self, near: Near) -> None:
         self._near = near
         self._far = Matcher()
-        self._queue: list[Asked] = []
-
-    @property
-    def is_seeking(self) -> bool:
-        """Whether receives are there for which native MPI has to be asked."""
-        return bool(self._queue)
+        self.queue: list[Asked] = []
+        """The receives for which native MPI has to be asked, in the order of their posts."""
+        self.near_first = False
+        """Where to look first for what can come from both sides; each side has its turn."""
 
     def post(self, asked: Asked) -> None:
         """Ask for a message; it has come from a far sender, or will, or native MPI has it."""
+        if asked.near and asked.far and self.near_first and self._take_at_once(asked):
+            return
         if asked.far:
             self._far.enter(asked)
             if asked.has_come:
+                self.near_first = True
                 return
         if asked.near:
             if asked.sought or self.holds_back(asked.pattern):
-                self._queue.append(asked)
+                self.queue.append(asked)
                 self.look()
             else:
                 self._near.give(asked)
+
+    def _take_at_once(self, asked: Asked) -> bool:
+        found = self._near.peek(asked.pattern)
+        if found is None or self.holds_back(asked.pattern) or not self._near.take(asked, found):
+            return False
+        self.near_first = False
+        return True
 
     def arrive(self, envelope: Envelope, message: Any) -> Asked | None:
         """Give a message of a far sender to whoever asked first, and return that, or keep it."""
@@ -79,7 +87,7 @@ class JointMatcher:
         if not isinstance(asked, Asked):
             return None
         if asked.near:
-            self._queue.remove(asked)
+            self.queue.remove(asked)
         return asked
 
     def look(self) -> bool:
@@ -90,19 +98,19 @@ class JointMatcher:
         return moved
 
     def _look_once(self) -> bool:
-        for place, asked in enumerate(self._queue):
-            is_free = not any(one.pattern.overlaps(asked.pattern) for one in self._queue[:place])
+        for place, asked in enumerate(self.queue):
+            is_free = not any(one.pattern.overlaps(asked.pattern) for one in self.queue[:place])
             if is_free and not asked.sought:
-                del self._queue[place]
+                del self.queue[place]
                 self._near.give(asked)
                 return True
             found = self._near.peek(asked.pattern)
             if found is None:
                 continue
-            if any(earlier.pattern.fits(found) for earlier in self._queue[:place]):
+            if any(earlier.pattern.fits(found) for earlier in self.queue[:place]):
                 return True  # it came after they were asked about
             if self._near.take(asked, found):
-                del self._queue[place]
+                del self.queue[place]
                 if asked.far:
                     self._far.cancel(asked)
                 return True
@@ -110,20 +118,20 @@ class JointMatcher:
 
     def cancel(self, asked: Asked) -> bool:
         """Wait for it no longer; False if it has come or native MPI has it."""
-        is_queued, is_posted = asked in self._queue, asked in self._far.posted
+        is_queued, is_posted = asked in self.queue, asked in self._far.posted
         if is_queued:
-            self._queue.remove(asked)
+            self.queue.remove(asked)
         if is_posted:
             self._far.cancel(asked)
         return is_queued or is_posted
 
     def holds_back(self, pattern: Pattern) -> bool:
         """Tell whether an earlier receive could lose a message to one with this pattern."""
-        return any(earlier.pattern.overlaps(pattern) for earlier in self._queue)
+        return any(earlier.pattern.overlaps(pattern) for earlier in self.queue)
 
     def wants(self, envelope: Envelope) -> bool:
         """Tell whether a near message is for a receive that is sought or held back here."""
-        return any(asked.pattern.fits(envelope) for asked in self._queue)
+        return any(asked.pattern.fits(envelope) for asked in self.queue)
 
     def find(self, pattern: Pattern) -> tuple[Envelope, Any] | None:
         """Return the first kept message of a far sender that fits, and leave it where it is."""
@@ -133,8 +141,12 @@ class JointMatcher:
     def pending(self) -> list[Asked]:
         """Return all receives that are here, those that only native MPI can satisfy last."""
         far = [asked for asked in self._far.posted if isinstance(asked, Asked)]
-        return far + [asked for asked in self._queue if not asked.far]
+        return far + [asked for asked in self.queue if not asked.far]
+
+    def pick(self, envelope: Envelope) -> Any:
+        """Take away the first kept message of a far sender with an envelope that `find` found."""
+        return self._far.post(Pattern(*envelope)).message
 
     def drain(self) -> list[Any]:
         """Return and forget all messages that are kept."""
-        return [self._far.post(Pattern(*found)).message for found in list(self._far.unexpected())]
+        return [self.pick(found) for found in list(self._far.unexpected())]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+from runtime.matching import Pattern
+from runtime.mpi import politeness
 from runtime.mpi.errors import ProcessGone
 from runtime.mpi.landings import Fresh, into_memory
 from runtime.mpi.mailboxes import Mailbox, pattern_of
@@ -21,6 +23,7 @@ from runtime.wire import PeerLeft
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from runtime.matching import Envelope
     from runtime.mpi.landings import Landing
     from runtime.mpi.membership import Membership
     from runtime.mpi.operations import Steps
@@ -63,6 +66,7 @@ class Engine:
     def attach(self, post: Post) -> None:
         """Use a post, whose receiver is this engine, and begin to look after it meanwhile."""
         self.post = post
+        politeness.use(self)
         self._meanwhile = Meanwhile(self, post)
         self._meanwhile.start()
 
@@ -71,6 +75,7 @@ class Engine:
         if self._meanwhile is not None:
             self._meanwhile.end()
             self._meanwhile = None
+        politeness.use(None)
         with self.lock:
             post, self.post = self.post, None
             if post is not None:
@@ -85,7 +90,9 @@ class Engine:
     def join(self, m: Membership) -> None:
         """Know a communicator, called by those who make one."""
         with self.lock:
-            self._box(m.context, False).open(m, m.native)
+            m.box = self._box(m.context, False)
+            m.sought = m.box.matcher.queue
+            m.box.open(m, m.native)
             self._box(m.context, True).open(m, m.inner)
 
     def leave(self, m: Membership) -> None:
@@ -95,10 +102,6 @@ class Engine:
                 box = self._boxes.pop((m.context, inner), None)
                 for incoming in box.drain() if box is not None else ():
                     incoming.take()
-
-    def box(self, m: Membership, *, inner: bool = False) -> Mailbox:
-        """Return the mailbox of a communicator."""
-        return self._box(m.context, inner)
 
     # ---------------------------------------------------------------------------- operations
 
@@ -166,6 +169,21 @@ class Engine:
                 self._fail_if_hopeless(receive)
             return receive
 
+    def receive_found(
+        self, m: Membership, envelope: Envelope, incoming: Incoming, landing: Landing
+    ) -> Operation:
+        """Receive a message of another cluster that a matched probe has found."""
+        with self.lock:
+            receive = Receive(m.box, Pattern(*envelope), landing, near=False, far=True)
+            receive.begin_far(envelope, incoming)
+            if receive.comes_from is not None:
+                why = self._gone.get(incoming.source)
+                if why is None:
+                    self._landing.add(receive)
+                else:
+                    receive.finish(self.problem(incoming.source, why))
+            return receive
+
     def native(self, request: MPI.Request, what: str = "a native operation") -> Operation:
         """Return the operation that is done when a request of native MPI is."""
         return NativeOperation(request, None, what)
@@ -225,7 +243,7 @@ class Engine:
         """Do what `poll` does with the lock held, and wake nobody who waits for it."""
         moved = self.post.progress() if self.post is not None else False
         for box in tuple(self._boxes.values()):
-            if box.matcher.is_seeking:
+            if box.matcher.queue:
                 moved |= box.matcher.look()
         for m, queue in tuple(self._tasks.items()):
             moved |= self._advance(m, queue)
@@ -238,7 +256,7 @@ class Engine:
         """Whether native MPI has to be asked for things that go on, whoever waits for them."""
         return (
             bool(self._left_alone)
-            or any(box.matcher.is_seeking for box in tuple(self._boxes.values()))
+            or any(box.matcher.queue for box in tuple(self._boxes.values()))
             or any(queue[0].polled for queue in tuple(self._tasks.values()) if queue)
         )
 
@@ -283,6 +301,18 @@ class Engine:
         for box in tuple(self._boxes.values()):
             for asked in box.matcher.pending():
                 self._fail_if_hopeless(asked.owner)
+
+    def hopeless(self, senders: Sequence[int], *, near: bool) -> Exception | None:
+        """Return why no message of any of these can be waited for, or None.
+
+        That is when one of them has died, or all have left and nobody `near` could send it.
+        """
+        gone = [index for index in senders if index in self._gone] if self._gone else []
+        dead = [index for index in gone if not isinstance(self._gone[index], PeerLeft)]
+        if dead or (gone and len(gone) == len(senders) and not near):
+            index = (dead or gone)[0]
+            return self.problem(index, self._gone[index])
+        return None
 
     def problem(self, peer: int, why: Exception) -> Exception:
         """Return the error of a call that waits for a process that is gone."""
@@ -337,14 +367,8 @@ class Engine:
         return moved
 
     def _fail_if_hopeless(self, receive: Receive) -> None:
-        """End a receive that can get nothing: its sender is gone, or of any one has died."""
-        if receive.done or not receive.asked.far:
-            return
-        senders = receive.awaited()
-        gone = [index for index in senders if index in self._gone]
-        dead = [index for index in gone if not isinstance(self._gone[index], PeerLeft)]
-        everybody_left = len(gone) == len(senders) and not receive.asked.near
-        if dead or everybody_left:
-            index = (dead or gone)[0]
-            if receive.forget():
-                receive.finish(self.problem(index, self._gone[index]))
+        """End a receive that can get nothing any more."""
+        if receive.asked.far and receive.comes_from is None:
+            error = self.hopeless(receive.awaited(), near=receive.asked.near)
+            if error is not None and receive.forget():
+                receive.finish(error)

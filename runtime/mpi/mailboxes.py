@@ -93,10 +93,16 @@ class Mailbox:
             receive.finish(error)
         return True
 
-    def pick(self, envelope: Envelope, status: MPI.Status) -> MPI.Message | None:
-        """Let native MPI give away the first message with this envelope."""
-        source = self.members.near[envelope.rank]
-        return self._native.Improbe(source, envelope.tag, status)
+    def pick(
+        self, envelope: Envelope, status: MPI.Status, *, lower: bool = False
+    ) -> MPI.Message | None:
+        """Let native MPI give away the first message with this envelope; `lower`: as an object."""
+        probe = self._native.improbe if lower else self._native.Improbe
+        return probe(self.members.near[envelope.rank], envelope.tag, status)
+
+    def has_near(self, pattern: Pattern) -> bool:
+        """Tell whether native MPI may have a message that fits."""
+        return pattern.rank is ANY or pattern.rank in self.members.near
 
     def rank_from(self, native_rank: int) -> int:
         """Return the rank in the peers of a native rank; what is none stays as it is."""
@@ -112,7 +118,7 @@ class Mailbox:
         """Return the processes of other clusters whose messages fit."""
         m = self.members
         if pattern.rank is not ANY:
-            return (m.peers[pattern.rank],)
+            return () if pattern.rank in m.near else (m.peers[pattern.rank],)
         return [index for rank, index in enumerate(m.peers) if m.native_rank[rank] < 0]
 
     def describe(self, pattern: Pattern) -> str:

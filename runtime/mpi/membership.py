@@ -11,7 +11,9 @@ from mpi4py import MPI
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from runtime.matching import Asked
     from runtime.mpi.engine import Engine
+    from runtime.mpi.mailboxes import Mailbox
 
 CONTEXT_BYTES = 8
 
@@ -50,6 +52,10 @@ class Membership:
     """How many communicators were derived from it, in calls that all its members made."""
     all_near: bool = field(init=False)
     """Whether all peers are in this cluster."""
+    box: Mailbox = field(init=False)
+    """The messages of programs; set by the engine."""
+    sought: list[Asked] = field(init=False)
+    """Receives for which native MPI has to be asked; later ones may have to wait for them."""
 
     def __post_init__(self) -> None:
         """Count once what hot paths ask."""

@@ -131,7 +131,7 @@ def test_without_a_wildcard_native_mpi_waits_itself() -> None:
     model = Model()
     model.post(0, 5, unsized=False)
     assert model.waiting == model.posted
-    assert not model.matcher.is_seeking
+    assert model.matcher.queue == []
 
 
 def test_a_receive_with_another_tag_is_not_held_back() -> None:
@@ -168,6 +168,23 @@ def test_a_kept_message_is_found_and_left_where_it_is() -> None:
     assert model.matcher.find(pattern(3, 5)) is None
     assert model.matcher.drain() == [0]
     assert model.matcher.find(pattern(None, 5)) is None
+
+
+def test_both_sides_have_their_turn() -> None:
+    model = Model()
+    for rank in (0, 0, 2, 2):
+        model.send(rank, 5)
+    for _ in range(4):
+        model.post(None, None, unsized=False)
+    assert model.got == {0: 2, 1: 0, 2: 3, 3: 1}
+
+
+def test_a_picked_message_is_gone() -> None:
+    model = Model()
+    model.send(2, 5)
+    model.send(2, 5)
+    assert model.matcher.pick(Envelope("", 2, 5)) == 0
+    assert model.matcher.find(pattern(2, 5)) == (Envelope("", 2, 5), 1)
 
 
 def test_what_waits_here_wants_what_fits() -> None:

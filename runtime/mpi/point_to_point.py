@@ -1,0 +1,248 @@
+"""Point-to-point communication on communicators of the grid, with memory that programs give.
+
+Every method does what mpi4py's of the same name does. Without `_members` it is mpi4py's. Within
+the cluster it is a native one that waits politely, after one look into a dictionary.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mpi4py import MPI
+
+from runtime.mpi.object_calls import ObjectCalls
+from runtime.mpi.operations import Both, NativeOperation, Operation
+from runtime.mpi.persistent_calls import PersistentCalls
+from runtime.mpi.politeness import settle
+from runtime.mpi.probe_calls import ProbeCalls
+from runtime.mpi.requests import native_request, new_request
+from runtime.mpi.sends import check, complete, receive_spec, send_data, send_spec
+from runtime.mpi.specs import read
+
+if TYPE_CHECKING:
+    from runtime.mpi.membership import Membership
+
+
+class BufferCalls(MPI.Comm):
+    """Calls that send and receive memory."""
+
+    __slots__ = ()
+
+    def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """Send, and return when the memory may be used again."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Send(self, buf, dest, tag)
+        elif (near := m.near.get(dest)) is None:
+            complete(m, send_spec(m, buf, dest, tag))
+        elif not (request := m.native.Isend(buf, near, tag)).Test():
+            settle(m.engine, request.Test)
+
+    def Recv(
+        self,
+        buf: Any,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> None:
+        """Receive."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Recv(self, buf, source, tag, status)
+            return
+        near = m.near.get(source)
+        if near is None or m.sought:
+            complete(m, receive_spec(m, buf, source, tag), status)
+            return
+        request = m.native.Irecv(buf, near, tag)
+        if not request.Test(status):
+            settle(m.engine, lambda: request.Test(status))
+        if status is not None:
+            status.source = source
+
+    def Isend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """Begin to send."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Isend(self, buf, dest, tag)
+        near = m.near.get(dest)
+        if near is not None:
+            return native_request(m, m.native.Isend(buf, near, tag))
+        return new_request(m, send_spec(m, buf, dest, tag))
+
+    def Irecv(self, buf: Any, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG) -> MPI.Request:
+        """Begin to receive."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Irecv(self, buf, source, tag)
+        near = m.near.get(source)
+        if near is not None and not m.sought:
+            return native_request(m, m.native.Irecv(buf, near, tag), source)
+        return new_request(m, receive_spec(m, buf, source, tag))
+
+    def Ssend(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """Send, and return when the message is received."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Ssend(self, buf, dest, tag)
+        elif (near := m.near.get(dest)) is None:
+            complete(m, send_spec(m, buf, dest, tag, sync=True))
+        else:
+            settle(m.engine, m.native.Issend(buf, near, tag).Test)
+
+    def Issend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """Begin to send; it is done when the message is received."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Issend(self, buf, dest, tag)
+        near = m.near.get(dest)
+        if near is not None:
+            return native_request(m, m.native.Issend(buf, near, tag))
+        return new_request(m, send_spec(m, buf, dest, tag, sync=True))
+
+    def Bsend(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """Send a copy; one to another cluster needs no attached buffer."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Bsend(self, buf, dest, tag)
+        elif (near := m.near.get(dest)) is not None:
+            m.native.Bsend(buf, near, tag)
+        else:
+            m.engine.leave_alone(send_spec(m, buf, dest, tag, copy=True))
+
+    def Ibsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """Begin to send a copy."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Ibsend(self, buf, dest, tag)
+        near = m.near.get(dest)
+        if near is not None:
+            return native_request(m, m.native.Ibsend(buf, near, tag))
+        return new_request(m, send_spec(m, buf, dest, tag, copy=True))
+
+    def Rsend(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """Send to somebody who is ready to receive."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Rsend(self, buf, dest, tag)
+        elif (near := m.near.get(dest)) is None:
+            complete(m, send_spec(m, buf, dest, tag))
+        else:
+            settle(m.engine, m.native.Irsend(buf, near, tag).Test)
+
+    def Irsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """Begin to send to somebody who is ready to receive."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Irsend(self, buf, dest, tag)
+        near = m.near.get(dest)
+        if near is not None:
+            return native_request(m, m.native.Irsend(buf, near, tag))
+        return new_request(m, send_spec(m, buf, dest, tag))
+
+
+class ExchangeCalls(MPI.Comm):
+    """Calls that send and receive at the same time."""
+
+    __slots__ = ()
+
+    def Sendrecv(  # noqa: PLR0917 - as in mpi4py
+        self,
+        sendbuf: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int = MPI.ANY_SOURCE,
+        recvtag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> None:
+        """Send one message and receive another."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Sendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag, status)
+        else:
+            both = _both(m, (sendbuf, dest, sendtag), (recvbuf, source, recvtag))
+            complete(m, both, status)
+
+    def Isendrecv(  # noqa: PLR0917 - as in mpi4py
+        self,
+        sendbuf: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int = MPI.ANY_SOURCE,
+        recvtag: int = MPI.ANY_TAG,
+    ) -> MPI.Request:
+        """Begin to send one message and receive another."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Isendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag)
+        return new_request(m, _both(m, (sendbuf, dest, sendtag), (recvbuf, source, recvtag)))
+
+    def Sendrecv_replace(  # noqa: PLR0917 - as in mpi4py
+        self,
+        buf: Any,
+        dest: int,
+        sendtag: int = 0,
+        source: int = MPI.ANY_SOURCE,
+        recvtag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> None:
+        """Send a message and receive another in the same memory."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Sendrecv_replace(self, buf, dest, sendtag, source, recvtag, status)
+        else:
+            complete(m, _replacing(m, buf, (dest, sendtag), (source, recvtag)), status)
+
+    def Isendrecv_replace(
+        self,
+        buf: Any,
+        dest: int,
+        sendtag: int = 0,
+        source: int = MPI.ANY_SOURCE,
+        recvtag: int = MPI.ANY_TAG,
+    ) -> MPI.Request:
+        """Begin to send a message and receive another in the same memory."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Isendrecv_replace(self, buf, dest, sendtag, source, recvtag)
+        return new_request(m, _replacing(m, buf, (dest, sendtag), (source, recvtag)))
+
+
+class PointToPoint(BufferCalls, ExchangeCalls, ObjectCalls, ProbeCalls, PersistentCalls):
+    """All point-to-point calls of a communicator."""
+
+    __slots__ = ()
+
+
+def _both(m: Membership, sent: tuple[Any, int, int], received: tuple[Any, int, int]) -> Operation:
+    """Begin to receive, then to send."""
+    sendbuf, dest, sendtag = sent
+    recvbuf, source, recvtag = received
+    near = m.near.get(dest)
+    if near is None:
+        check(m, dest, sendtag)
+        read(sendbuf, readonly=True)
+    receiving = receive_spec(m, recvbuf, source, recvtag)
+    if near is None:
+        return Both(send_spec(m, sendbuf, dest, sendtag), receiving)
+    request = m.native.Isend(sendbuf, near, sendtag)
+    return Both(NativeOperation(request, None, f"a send to rank {dest}"), receiving)
+
+
+def _replacing(
+    m: Membership, buf: Any, sent: tuple[int, int], received: tuple[int, int]
+) -> Operation:
+    """Begin to send a copy of a message, and to receive another where it was."""
+    dest, source = sent[0], received[0]
+    if dest in m.near and source in m.near and not m.sought:
+        request = m.native.Isendrecv_replace(
+            buf, m.near[dest], sent[1], m.near[source], received[1]
+        )
+        return NativeOperation(request, m.rank_from, f"a message from rank {source}")
+    if dest != MPI.PROC_NULL:
+        check(m, *sent)
+    copy = b"" if dest == MPI.PROC_NULL else bytes(read(buf, readonly=False).pack())
+    receiving = receive_spec(m, buf, *received)
+    return Both(send_data(m, copy, *sent), receiving)

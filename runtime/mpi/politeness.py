@@ -1,0 +1,51 @@
+"""Waiting for requests of native MPI without burning a core for long."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runtime.mpi.operations import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runtime.mpi.engine import Engine
+
+SPINS = 40
+"""How often native MPI is asked at once, before anything else is looked after."""
+
+
+_engine: Engine | None = None
+
+
+def use(engine: Engine | None) -> None:
+    """Wait with this engine for requests of native MPI in this process; None for its own way."""
+    global _engine  # noqa: PLW0603 - there is one native MPI in a process
+    _engine = engine
+
+
+def current() -> Engine | None:
+    """Return the engine to wait with for what belongs to no communicator of the grid."""
+    return _engine
+
+
+class _Native(Operation):
+    __slots__ = ()
+
+    polled = True
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return "a process of this cluster"
+
+
+NATIVE = _Native()
+"""Whatever native MPI has to be asked for."""
+
+
+def settle(engine: Engine, test: Callable[[], object]) -> None:
+    """Ask until the answer is true, first often, then less and less."""
+    for _ in range(SPINS):
+        if test():
+            return
+    engine.wait_until(lambda: bool(test()), lambda: (NATIVE,))

@@ -1,0 +1,107 @@
+"""What requests of communicators of the grid are made of, and of native MPI alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from mpi4py import MPI
+
+from runtime.mpi import politeness
+from runtime.mpi.errors import report
+from runtime.mpi.statuses import clear, fill
+
+if TYPE_CHECKING:
+    from runtime.mpi.engine import Engine
+    from runtime.mpi.membership import Membership
+    from runtime.mpi.operations import Operation
+
+
+def is_ours(request: MPI.Request) -> bool:
+    """Tell whether a request is one that native MPI knows nothing of."""
+    return identity(request) is not None
+
+
+def identity(request: MPI.Request) -> object | None:
+    """Return what two copies of a request have in common."""
+    return getattr(request, "_begin", None) or getattr(request, "_operation", None)
+
+
+def operation_of(request: MPI.Request) -> Operation | None:
+    """Return what goes on, if it is not native MPI's."""
+    operation: Operation | None = getattr(request, "_operation", None)
+    return operation
+
+
+def finish(request: MPI.Request, status: MPI.Status | None) -> Literal[True]:
+    """End a request that is done: write down what has become of it, raise its error."""
+    if not is_ours(request):
+        correct(request, status)
+        return True
+    operation = describe(request, status)
+    if operation is not None:
+        request._operation = None  # type: ignore[attr-defined]  # it is ours
+        if operation.error is not None:
+            fail(request, operation.error)
+    return True
+
+
+def finish_object(request: MPI.Request, status: MPI.Status | None) -> Any:
+    """End a request that is done; return the object it has received."""
+    operation, load = operation_of(request), getattr(request, "_load", None)
+    finish(request, status)
+    return None if operation is None or load is None else load(operation)
+
+
+def describe(request: MPI.Request, status: MPI.Status | None) -> Operation | None:
+    """Write down what has become of a request that is done."""
+    operation = operation_of(request)
+    if operation is None:
+        clear(status)
+    else:
+        fill(status, operation)
+    return operation
+
+
+def correct(request: MPI.Request, status: MPI.Status | None) -> None:
+    """Let the status of a request of native MPI name the rank on the grid."""
+    source = getattr(request, "_source", None)
+    if source is not None and status is not None and status.source >= 0:
+        status.source = source
+
+
+def corrected(request: MPI.Request, status: MPI.Status | None, found: Any) -> Any:
+    """Correct the status, and return what was found."""
+    correct(request, status)
+    return found
+
+
+def fail(request: MPI.Request, error: BaseException) -> NoReturn:
+    """Raise the error of a request as a call on its communicator does."""
+    m = getattr(request, "_members", None)
+    if m is None:
+        raise error
+    report(m.native, error)
+
+
+def engine_of(request: MPI.Request) -> Engine | None:
+    """Return what waits politely for a request; None if native MPI shall wait itself."""
+    m: Membership | None = getattr(request, "_members", None)
+    return politeness.current() if m is None else m.engine
+
+
+def is_done(request: MPI.Request) -> bool:
+    """Tell whether a request is done that is not native MPI's; lets things move."""
+    operation, engine = operation_of(request), engine_of(request)
+    if operation is None or engine is None:
+        return True
+    with engine.lock:
+        if not operation.test():
+            engine.poll()
+        return operation.test()
+
+
+def wait_for(request: MPI.Request) -> None:
+    """Wait for a request that is not native MPI's."""
+    operation, engine = operation_of(request), engine_of(request)
+    if operation is not None and engine is not None:
+        engine.wait_until(operation.test, lambda: (operation,))

@@ -1,0 +1,304 @@
+"""Completing several requests at once, of the grid and of native MPI in any mix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mpi4py import MPI
+
+from runtime.mpi.politeness import NATIVE, settle
+from runtime.mpi.request_parts import (
+    correct,
+    describe,
+    engine_of,
+    finish,
+    finish_object,
+    is_ours,
+    operation_of,
+)
+from runtime.mpi.statuses import clear, error_class_of, hand_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from runtime.mpi.engine import Engine
+    from runtime.mpi.operations import Operation
+
+T = TypeVar("T")
+
+
+class Mix:
+    """Some requests: those of the grid, and those of native MPI, each with its place."""
+
+    def __init__(self, requests: Sequence[MPI.Request], *, objects: bool = False) -> None:
+        self.size = len(requests)
+        self.objects = objects
+        self.mine: list[tuple[int, MPI.Request]] = []
+        self.places: list[int] = []
+        self.natives: list[MPI.Request] = []
+        for place, request in enumerate(requests):
+            if is_ours(request):
+                self.mine.append((place, request))
+            else:
+                self.places.append(place)
+                self.natives.append(request)
+
+    @property
+    def active(self) -> list[tuple[int, MPI.Request]]:
+        """Those of the grid that can be waited for: the others are persistent and not started."""
+        return [one for one in self.mine if operation_of(one[1]) is not None]
+
+    @property
+    def done(self) -> list[tuple[int, MPI.Request]]:
+        """Those of the grid that are done."""
+        return [one for one in self.active if _test(one[1])]
+
+    def engine(self) -> Engine | None:
+        """Return what to wait with; None if native MPI shall wait itself."""
+        one = self.mine[0][1] if self.mine else self.natives[0] if self.natives else MPI.Request()
+        return engine_of(one)
+
+    def complete(self, request: MPI.Request, status: MPI.Status | None) -> Any:
+        """End a request of the grid that is done, and return its object."""
+        if self.objects:
+            return finish_object(request, status)
+        finish(request, status)
+        return None
+
+
+def test_any(
+    requests: Sequence[MPI.Request], status: MPI.Status | None, *, objects: bool
+) -> tuple[int, bool, Any]:
+    """Complete one that is done; return which, whether there is one, and its object."""
+    mix = Mix(requests, objects=objects)
+    _move(mix)
+    return _any(mix, status)
+
+
+def wait_any(
+    requests: Sequence[MPI.Request], status: MPI.Status | None, *, objects: bool
+) -> tuple[int, Any]:
+    """Wait until one is done and complete it; return which, and its object."""
+    mix = Mix(requests, objects=objects)
+    index, _, found = _until(mix, lambda: _any(mix, status), lambda found: found[1])
+    return index, found
+
+
+def test_all(
+    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
+) -> list[Any] | None:
+    """Complete all if all are done; return their objects, or None."""
+    mix = Mix(requests, objects=objects)
+    _move(mix)
+    return _all(mix, statuses)
+
+
+def wait_all(
+    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
+) -> list[Any]:
+    """Wait until all are done and complete them; return their objects."""
+    mix = Mix(requests, objects=objects)
+    return _until(mix, lambda: _all(mix, statuses), lambda found: found is not None) or []
+
+
+def test_some(
+    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
+) -> tuple[list[int] | None, list[Any] | None]:
+    """Complete those that are done; return which, and their objects."""
+    mix = Mix(requests, objects=objects)
+    _move(mix)
+    return _some(mix, statuses)
+
+
+def wait_some(
+    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
+) -> tuple[list[int] | None, list[Any] | None]:
+    """Wait until some are done and complete them; return which, and their objects."""
+    mix = Mix(requests, objects=objects)
+    return _until(mix, lambda: _some(mix, statuses), lambda found: found[0] != [])
+
+
+def status_any(requests: Sequence[MPI.Request], status: MPI.Status | None) -> tuple[int, bool]:
+    """Tell whether one is done, and which."""
+    mix = Mix(requests)
+    _move(mix)
+    for place, request in mix.done:
+        describe(request, status)
+        return place, True
+    index, flag = MPI.Request.Get_status_any(mix.natives, status)
+    if index != MPI.UNDEFINED and flag:
+        correct(mix.natives[index], status)
+        return mix.places[index], True
+    return MPI.UNDEFINED, flag and not mix.active
+
+
+def status_all(requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None) -> bool:
+    """Tell whether all are done."""
+    mix = Mix(requests)
+    _move(mix)
+    found = [MPI.Status() for _ in requests]
+    near = [found[place] for place in mix.places]
+    if len(mix.done) < len(mix.active) or not MPI.Request.Get_status_all(mix.natives, near):
+        return False
+    _correct_all(mix, near)
+    for place, request in mix.mine:
+        describe(request, found[place])
+    hand_out(found, statuses)
+    return True
+
+
+def status_some(
+    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None
+) -> list[int] | None:
+    """Return which are done, or None if none can be waited for."""
+    mix = Mix(requests)
+    _move(mix)
+    found: list[MPI.Status] = []
+    near = MPI.Request.Get_status_some(mix.natives, found)
+    if near is None and not mix.active:
+        return None
+    indices = [mix.places[index] for index in near or ()]
+    for place, request in mix.done:
+        indices.append(place)
+        found.append(MPI.Status())
+        describe(request, found[-1])
+    hand_out(found, statuses)
+    return indices
+
+
+def _any(mix: Mix, status: MPI.Status | None) -> tuple[int, bool, Any]:
+    for place, request in mix.done:
+        return place, True, mix.complete(request, status)
+    index, flag, found = _native_any(mix, status)
+    if flag and index != MPI.UNDEFINED:
+        correct(mix.natives[index], status)
+        return mix.places[index], True, found
+    is_idle = flag and not mix.active
+    if is_idle:
+        clear(status)
+    return MPI.UNDEFINED, is_idle, None
+
+
+def _native_any(mix: Mix, status: MPI.Status | None) -> tuple[int, bool, Any]:
+    if mix.objects:
+        return MPI.Request.testany(mix.natives, status)
+    return (*MPI.Request.Testany(mix.natives, status), None)
+
+
+def _all(mix: Mix, statuses: Sequence[MPI.Status] | None) -> list[Any] | None:
+    if len(mix.done) < len(mix.active):
+        return None
+    found = [MPI.Status() for _ in range(mix.size)]
+    objects: list[Any] = [None] * mix.size
+    near = [found[place] for place in mix.places]
+    try:
+        done, near_objects = _native_all(mix, near)
+    except MPI.Exception:
+        hand_out(found, statuses)
+        raise
+    if not done:
+        return None
+    for place, one in zip(mix.places, near_objects, strict=True):
+        objects[place] = one
+    _correct_all(mix, near)
+    _complete_all(mix, mix.mine, found, objects, statuses)
+    return objects
+
+
+def _native_all(mix: Mix, near: list[MPI.Status]) -> tuple[bool, list[Any]]:
+    if mix.objects:
+        done, objects = MPI.Request.testall(mix.natives, near)
+        return done, objects or []
+    return MPI.Request.Testall(mix.natives, near), [None] * len(near)
+
+
+def _some(
+    mix: Mix, statuses: Sequence[MPI.Status] | None
+) -> tuple[list[int] | None, list[Any] | None]:
+    found: list[MPI.Status] = []
+    objects: list[Any] = []
+    if mix.objects:
+        near, some = MPI.Request.testsome(mix.natives, found)
+        objects.extend(some or ())
+    else:
+        near = MPI.Request.Testsome(mix.natives, found)
+        objects.extend([None] * len(near or ()))
+    if near is None and not mix.active:
+        return None, None
+    for index, status in zip(near or (), found, strict=False):
+        correct(mix.natives[index], status)
+    indices = [mix.places[index] for index in near or ()]
+    ended = mix.done
+    done = [(len(indices) + number, one) for number, (_, one) in enumerate(ended)]
+    indices.extend(place for place, _ in ended)
+    found.extend(MPI.Status() for _ in done)
+    objects.extend(None for _ in done)
+    _complete_all(mix, done, found, objects, statuses)
+    return indices, objects
+
+
+def _complete_all(
+    mix: Mix,
+    done: Sequence[tuple[int, MPI.Request]],
+    found: list[MPI.Status],
+    objects: list[Any],
+    statuses: Sequence[MPI.Status] | None,
+) -> None:
+    """End requests of the grid; the error of one is raised once all are ended."""
+    errors: list[BaseException] = []
+    for place, request in done:
+        operation = operation_of(request)
+        error = None if operation is None else operation.error
+        if error is not None:
+            describe(request, found[place])
+            found[place].error = error_class_of(error)
+            request._operation = None  # type: ignore[attr-defined]  # it is ours
+            errors.append(error)
+        else:
+            objects[place] = mix.complete(request, found[place])
+    hand_out(found, statuses)
+    for error in errors:
+        raise MPI.Exception(MPI.ERR_IN_STATUS) if isinstance(error, MPI.Exception) else error
+
+
+def _correct_all(mix: Mix, near: Sequence[MPI.Status]) -> None:
+    for request, status in zip(mix.natives, near, strict=True):
+        correct(request, status)
+
+
+def _test(request: MPI.Request) -> bool:
+    operation = operation_of(request)
+    return operation is None or operation.test()
+
+
+def _move(mix: Mix) -> None:
+    engine = mix.engine() if mix.mine else None
+    if engine is not None:
+        engine.poll()
+
+
+def _until(mix: Mix, attempt: Callable[[], T], is_enough: Callable[[T], object]) -> T:
+    """Try again until it is enough; sleeps in between."""
+    found = attempt()
+    engine = mix.engine()
+    if is_enough(found):
+        return found
+
+    def again() -> object:
+        nonlocal found
+        found = attempt()
+        return is_enough(found)
+
+    if engine is None:
+        while not again():
+            pass
+    elif not mix.mine:
+        settle(engine, again)
+    else:
+        engine.wait_until(lambda: bool(again()), lambda: _operations(mix))
+    return found
+
+
+def _operations(mix: Mix) -> list[Operation]:
+    going = [one for _, request in mix.mine if (one := operation_of(request)) is not None]
+    return [*going, NATIVE] if any(mix.natives) else going
