@@ -44,14 +44,16 @@ class Comm(
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Let predefined communicators be pickled; raises ValueError for others."""
-        if self._members is None:
-            return super().__reduce__()
         from runtime.mpi.worlds import name_of, predefined
 
+        if not self:
+            return type(self), ()
         name = name_of(self)
         if name is None:
             raise ValueError(f"cannot serialize '{type(self).__module__}.{type(self).__name__}'")
-        return predefined, (name, type(self))
+        if predefined(name) is self:
+            return predefined, (name,)
+        return type(self), (predefined(name),)
 
     def Abort(self, errorcode: int = 0) -> NoReturn:
         """End the whole run, all clusters of it, with this exit code."""

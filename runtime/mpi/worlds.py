@@ -82,10 +82,9 @@ def place() -> Place:
     return here()
 
 
-def predefined(name: str, kind: type[Comm] = Comm) -> MPI.Comm:
-    """Return a communicator by its name, as an object of a class if it is not of that one."""
-    found = start().comms[name]
-    return found if type(found) is kind or kind is Comm else kind(found)
+def predefined(name: str) -> MPI.Comm:
+    """Return a communicator that was there from the start by its name."""
+    return start().comms[name]
 
 
 def name_of(comm: MPI.Comm) -> str | None:

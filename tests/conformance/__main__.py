@@ -102,12 +102,15 @@ def _carry_out(command: list[str], limit: float) -> tuple[str, str]:
 
 
 def _complaints(result: Result, plain: Result) -> list[str]:
-    found = [result.problem] if result.problem else []
+    """Return what is not good; tests that failed in the same way are told together."""
+    together: dict[str, list[str]] = {}
     for test in result.faults():
-        found.append(f"{result.words[test]}: {test}\n{result.details[test]}")
+        word = "failed" if result.words[test] == "failed" else "not ended"
+        together.setdefault(f"{word}: {result.details[test]}", []).append(test)
     for test in sorted(result.skipped() - plain.skipped()):
-        found.append(f"skipped only here: {test}\n{result.details[test]}")
-    return found
+        together.setdefault(f"skipped only here: {result.details[test]}", []).append(test)
+    found = [result.problem] if result.problem else []
+    return [*found, *("\n".join([*tests, why]) for why, tests in together.items())]
 
 
 def _print_row(

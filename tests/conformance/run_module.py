@@ -55,7 +55,7 @@ class Report(unittest.TestResult):
     def addError(self, test: unittest.TestCase, err: _Error) -> None:
         """Know that it raised something."""
         super().addError(test, err)
-        self._ended("failed", test, "".join(traceback.format_exception(*err)))
+        self._ended("failed", test, _shown(err))
 
     addFailure = addError
 
@@ -65,11 +65,19 @@ class Report(unittest.TestResult):
         """Know that a part of it has ended."""
         super().addSubTest(test, subtest, err)
         if err is not None:
-            self._ended("failed", test, "".join(traceback.format_exception(*err)))
+            self._ended("failed", test, _shown(err))
 
     def _ended(self, word: str, test: Any, detail: str) -> None:
         self._word = word
         self.say(word, test.id(), detail)
+
+
+def _shown(err: _Error) -> str:
+    """Return what a test raised, and where, without the frames of unittest."""
+    _, error, trace = err
+    frames = [one for one in traceback.extract_tb(trace) if "/unittest/" not in one.filename]
+    where = "".join(traceback.format_list(frames)).replace(f"{Path.cwd()}/", "")
+    return where + "".join(traceback.format_exception_only(error))
 
 
 def tests_in(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:

@@ -64,18 +64,21 @@ def test_a_rehearsal_notices_a_hang_and_a_message_that_nobody_takes() -> None:
 
 
 def test_everything_that_mpi_has_occurs() -> None:
-    seen = set().union(*(operations(generate(seed, 4)) for seed in range(60)))
+    seen = set().union(*(operations(generate(seed, 4)) for seed in range(120)))
     plain = {
         *("Send", "Ssend", "Bsend", "Rsend", "Isend", "Issend", "Ibsend", "Irsend"),
         *("send", "ssend", "bsend", "isend", "issend", "ibsend", "Send_init", "Ssend_init"),
         *("Recv", "Irecv", "Probe", "Iprobe", "Mprobe", "Improbe", "Imrecv"),
         *("each", "Waitall", "Waitany", "Waitsome", "Testall", "Testany", "Testsome"),
         *("Dup", "Idup", "Clone", "Split", "Create", "Create_group", "Create_intercomm", "Merge"),
+        *("Create_cart", "Create_dist_graph_adjacent"),
     }
     collectives = {
         *("Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather"),
         *("Allgatherv", "Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce"),
         *("Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"),
+        *("Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall"),
+        *("Neighbor_alltoallv", "Neighbor_alltoallw"),
     }
     wanted = plain | collectives | {f"I{name.lower()}" for name in collectives}
     assert wanted - seen == set()
