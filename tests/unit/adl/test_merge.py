@@ -88,6 +88,15 @@ def test_attributes_are_merged_by_name() -> None:
     assert changed.signature == "T"
 
 
+def test_attributes_and_membranes_of_one_side_alone_are_kept() -> None:
+    attributes = AttributesNode("S", (AttributeNode("a", "1"),), EARLY)
+    controller = ControllerNode("active", (), (), (), EARLY)
+    full = Body(attributes=attributes, controller=controller)
+    assert merge(full, EMPTY_BODY) == full
+    assert merge(EMPTY_BODY, full) == full
+    assert merge(Body(attributes=attributes), Body(controller=controller)) == full
+
+
 def test_membranes_are_merged_like_composites() -> None:
     earlier = ControllerNode(
         "active", (InterfaceNode("a"),), (ComponentNode("c"),), (BindingNode("x", "1"),), EARLY
