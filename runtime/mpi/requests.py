@@ -51,6 +51,19 @@ class Request(MPI.Request, metaclass=FaceType):
             vars(self).update(vars(request))
         return self
 
+    @classmethod
+    def of(
+        cls,
+        operation: Operation,
+        comm: MPI.Comm,
+        load: Callable[[Operation], Any] | None = None,
+    ) -> Request:
+        """Return the request for an operation on a communicator of the grid.
+
+        `load` makes the object, if it is for one, of the operation that is done.
+        """
+        return new_request(members_of(comm), operation, load)
+
     def __bool__(self) -> bool:
         """Tell whether there is something to wait for, or to start again."""
         return is_ours(self) or MPI.Request.__bool__(self)
@@ -291,6 +304,13 @@ class Prequest(Request, MPI.Prequest):
 
     _stands_for: ClassVar[type[MPI.Request]] = MPI.Prequest
 
+    @classmethod
+    def of(  # type: ignore[override]  # it begins the operation itself
+        cls, begin: Callable[[], Operation], comm: MPI.Comm
+    ) -> Prequest:
+        """Return the request that begins an operation whenever it is started."""
+        return persistent_request(members_of(comm), begin)
+
     def Start(self) -> None:
         """Begin."""
         begin = getattr(self, "_begin", None)
@@ -329,6 +349,12 @@ def persistent_request(m: Membership, begin: Callable[[], Operation]) -> Preques
     request = Prequest()
     request._members, request._begin = m, begin
     return request
+
+
+def members_of(comm: MPI.Comm) -> Membership:
+    """Return what stands behind a communicator of the grid."""
+    m: Membership = comm._members  # type: ignore[attr-defined]  # it is one of the grid
+    return m
 
 
 def _native_class(cls: type[Request]) -> type[MPI.Request]:
