@@ -25,10 +25,31 @@ def parts_of(spec: Spec | Vector, count: int) -> list[Spec]:
     return [replace(spec, offset=spec.offset + which * stride) for which in range(count)]
 
 
+def own_parts(vector: Vector) -> list[Spec]:
+    """Return the parts of a vector whose displacements are in bytes, from MPI.BOTTOM perhaps."""
+    return [_grounded(part) for part in vector.parts]
+
+
+def _grounded(part: Spec) -> Spec:
+    """Return a part at an absolute address as one in the memory there."""
+    if not part.offset or not (part.buffer is None or part.buffer is MPI.BOTTOM):
+        return part
+    size = part.count * part.datatype.extent
+    found: Any = MPI.buffer.fromaddress(part.offset, size)
+    memory = memoryview(found)
+    return Spec(memory, memory, part.count, part.datatype)
+
+
 def _lie_in_memory(parts: Sequence[Spec]) -> bool:
-    return all(
+    """Tell whether all blocks lie in one memory as they travel."""
+    memory = parts[0].memory if parts else None
+    return memory is not None and all(
         not part.nbytes
-        or (is_dense(part.datatype) and 0 <= part.offset <= len(part.memory) - part.nbytes)
+        or (
+            part.memory is memory
+            and is_dense(part.datatype)
+            and 0 <= part.offset <= len(memory) - part.nbytes
+        )
         for part in parts
     )
 
@@ -36,7 +57,7 @@ def _lie_in_memory(parts: Sequence[Spec]) -> bool:
 def outgoing(parts: Sequence[Spec]) -> Blocks:
     """Return the blocks to be sent."""
     sizes = [part.nbytes for part in parts]
-    if parts and _lie_in_memory(parts):
+    if _lie_in_memory(parts):
         return Blocks(parts[0].memory, [part.offset for part in parts], sizes)
     return Blocks.in_a_row(sizes, memoryview(b"".join(part.pack() for part in parts)))
 
@@ -58,7 +79,7 @@ class Landing:
     def of(cls, parts: Sequence[Spec]) -> Landing:
         """Return where the blocks that the specifications describe can arrive."""
         sizes = [part.nbytes for part in parts]
-        if parts and _lie_in_memory(parts):
+        if _lie_in_memory(parts):
             return cls(Blocks(parts[0].memory, [part.offset for part in parts], sizes), None)
         return cls(Blocks.in_a_row(sizes), parts)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from runtime.collectives.neighbours import exchange, mirrored
-from runtime.mpi.collective_calls_memory import Landing, outgoing, parts_of
+from runtime.mpi.collective_calls_memory import Landing, outgoing, own_parts, parts_of
 from runtime.mpi.collective_calls_state import Call, Plan
 from runtime.mpi.specs import Spec, read, read_vector, read_vector_w
 
@@ -49,8 +49,8 @@ def neighbour_alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) 
 def neighbour_alltoallw(call: Call, sendbuf: Any, recvbuf: Any) -> Plan[None]:
     """Plan to exchange one block with every neighbour, each with a datatype of its own."""
     sources, destinations, _ = neighbours(call)
-    received = read_vector_w(recvbuf, len(sources), readonly=False).parts
-    sent = read_vector_w(sendbuf, len(destinations), readonly=True).parts
+    received = own_parts(read_vector_w(recvbuf, len(sources), readonly=False))
+    sent = own_parts(read_vector_w(sendbuf, len(destinations), readonly=True))
     return _exchange(call, "Neighbor_alltoallw", sent, received)
 
 

@@ -25,6 +25,7 @@ from runtime.mpi.collective_calls_memory import (
     copied,
     is_in_place,
     outgoing,
+    own_parts,
     parts_of,
 )
 from runtime.mpi.collective_calls_state import Call, Plan
@@ -180,9 +181,9 @@ def alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[No
 
 def alltoallw(call: Call, sendbuf: Any, recvbuf: Any) -> Plan[None]:
     """Plan an alltoall with a datatype for every block."""
-    parts = read_vector_w(recvbuf, call.size, readonly=False).parts
+    parts = own_parts(read_vector_w(recvbuf, call.size, readonly=False))
     in_place = not call.is_inter and is_in_place(sendbuf)
-    sent = None if in_place else read_vector_w(sendbuf, call.size, readonly=True).parts
+    sent = None if in_place else own_parts(read_vector_w(sendbuf, call.size, readonly=True))
     return _alltoall(call, "Alltoallw", sent, parts, None)
 
 

@@ -15,6 +15,7 @@ from runtime.mpi.collective_calls_port import NativePort
 from runtime.mpi.errors import refuse, report
 from runtime.mpi.membership import Membership, derived_context, intra
 from runtime.mpi.place import here
+from runtime.mpi.requests import new_request, persistent_request
 
 if TYPE_CHECKING:
     from runtime.collectives.port import Steps
@@ -131,15 +132,11 @@ class Call:
 
     def begin(self, plan: Plan[Any]) -> MPI.Request:
         """Begin a collective."""
-        from runtime.mpi.requests import Request
-
-        return Request.of(self.state.start(plan), self.comm)
+        return new_request(self.members, self.state.start(plan))
 
     def prepare(self, plan: Plan[Any]) -> MPI.Prequest:
         """Return the request that begins a collective each time it is started."""
-        from runtime.mpi.requests import Prequest
-
-        return Prequest.of(lambda: self.state.start(plan), self.comm)
+        return persistent_request(self.members, lambda: self.state.start(plan))
 
 
 def call_on(comm: MPI.Comm) -> Call | None:
@@ -156,4 +153,11 @@ def call_on(comm: MPI.Comm) -> Call | None:
 
 @cache
 def _key() -> int:
-    return MPI.Comm.Create_keyval()
+    """Return under which key a communicator's native duplicate keeps its `Collecting`."""
+    return MPI.Comm.Create_keyval(delete_fn=_forget)
+
+
+def _forget(_comm: MPI.Comm, _key: int, state: Collecting) -> None:
+    """Let the engine forget what was made for the collectives of a freed intercommunicator."""
+    if state.everybody is not state.members:
+        state.engine.leave(state.everybody)
