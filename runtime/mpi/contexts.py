@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable
+from itertools import count
 
 
 class Turns:
     """Counts calls with equal values, so that each of them can be told from the one before.
 
-    All members of a group count the same calls: MPI has them make these in the same order.
+    All members of a group count the same calls: MPI has them make these in the same order. Threads
+    may count at once.
     """
 
     def __init__(self) -> None:
-        self._counted: Counter[tuple[Hashable, ...]] = Counter()
+        self._counts: dict[tuple[Hashable, ...], count[int]] = {}
 
     def next(self, *what: Hashable) -> int:
         """Return how many calls there have been with these values; the first is number 1.
@@ -22,5 +23,4 @@ class Turns:
         >>> turns.next("a"), turns.next("b"), turns.next("a")
         (1, 1, 2)
         """
-        self._counted[what] += 1
-        return self._counted[what]
+        return next(self._counts.setdefault(what, count(1)))

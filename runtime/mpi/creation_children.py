@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _Comm = TypeVar("_Comm", bound=MPI.Comm)
 
-_MEETING_TAG = 32_766
-"""On inner communicators; collectives use others."""
+_MEETING_TAG = 65_536
+"""On inner communicators, where collectives use tags up to 32767."""
 
 _GROUP_TAGS = 32_000
 """How many tags tell apart native communicators that are being made."""

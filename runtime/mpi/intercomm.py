@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mpi4py import MPI
 
 from runtime.mpi.contexts import Turns
-from runtime.mpi.creation import checked_group, checked_native, indexes_of, members_behind
 from runtime.mpi.creation_children import child, near_or_null, over, over_two
+from runtime.mpi.creation_members import (
+    checked_group,
+    checked_native,
+    indexes_of,
+    members_behind,
+)
 from runtime.mpi.errors import refuse
 from runtime.mpi.groups import Group, group_of, members_of, spans_clusters
 from runtime.mpi.intercomm_leaders import agreed, told

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from runtime.mpi.engine import Engine
     from runtime.mpi.group_algebra import Members
 
-_LEADERS_TAG = 32_765
-"""On inner communicators; collectives use others."""
+_LEADERS_TAG = 65_537
+"""On inner communicators, where collectives use tags up to 32767."""
 
 _WORD = "q"
 

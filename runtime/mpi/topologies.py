@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from runtime.mpi.argument_errors import as_mpi
-from runtime.mpi.creation_children import child
+from runtime.mpi.creation_children import child, near_or_null
 from runtime.mpi.topologies_shapes import Adjacency, Cartesian, Graph, Neighbour
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class CartParts(MPI.Cartcomm):
         """Return the part of the shape that remains of some dimensions, and holds this rank."""
         members = self._members
         if members is None or members.topology is None:
-            return MPI.Cartcomm.Sub(self, remain_dims)
+            return near_or_null(MPI.Cartcomm.Sub(self, remain_dims))
         shape: Cartesian = members.topology.shape
         remain = [bool(index(one)) for one in remain_dims]
         _check_length(remain, len(shape.dims))
