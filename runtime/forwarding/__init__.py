@@ -8,6 +8,6 @@ ends alone: they prove themselves to each other once more, through all that lies
 
 from runtime.forwarding.forwarder import Forwarder
 from runtime.forwarding.splice import Splice
-from runtime.forwarding.words import Answer, AnswerReader, Request, RequestReader
+from runtime.forwarding.words import Answer, AnswerReader, Request, RequestReader, meeting
 
-__all__ = ["Answer", "AnswerReader", "Forwarder", "Request", "RequestReader", "Splice"]
+__all__ = ["Answer", "AnswerReader", "Forwarder", "Request", "RequestReader", "Splice", "meeting"]

@@ -5,30 +5,26 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from runtime.forwarding.leading import Find, lead_on
 from runtime.forwarding.splice import Splice
-from runtime.forwarding.words import Answer, AnswerReader, Request, RequestReader
+from runtime.forwarding.words import Answer, Request, RequestReader
 from runtime.transport.credentials import Credentials
-from runtime.transport.errors import FrameError, TransportError, Unreachable
-from runtime.transport.lean import dial, socket_for
+from runtime.transport.errors import FrameError, TransportError
 from runtime.transport.listening import Door
 from runtime.transport.reactor import READ, Reactor, Timer
 
 _log = logging.getLogger(__name__)
 
 PATIENCE = 10.0
-"""Seconds to open the next connection of a way, and for a member to say where it wants to go."""
+"""Seconds for a member to say where it wants to go, and to wait for whom it wants to meet."""
 
 MOST_OPENING = 16
 """How many ways may be opened at the same time; more have to wait."""
 
 _PIECE = 4096
-
-Find = Callable[[str], tuple[str, ...]]
-"""Returns the addresses of a stop, the best one first."""
 
 
 class Forwarder:
@@ -48,6 +44,7 @@ class Forwarder:
         self._find = find
         self._splices: set[Splice] = set()
         self._asking: set[_Asking] = set()
+        self._waiting: dict[str, _Waiting] = {}
         self._threads = ThreadPoolExecutor(MOST_OPENING, "forwarder")
         self._moved_before = 0
         self._is_closed = False
@@ -73,6 +70,11 @@ class Forwarder:
         self._is_closed = True
         for asking in list(self._asking):
             asking.close()
+        for waiting in self._waiting.values():
+            if waiting.timer is not None:
+                waiting.timer.cancel()
+            waiting.connection.close()
+        self._waiting.clear()
         for splice in list(self._splices):
             splice.close()
         done.set()
@@ -86,12 +88,33 @@ class Forwarder:
         """Open the way in a thread, since names have to be looked up and others may be slow."""
         if self._is_closed:
             came.close()
+        elif request.meets:
+            self._meet(_Waiting(came, peer, request.stops[0], rest))
+        else:
+            self._threads.submit(self._dial, came, peer, request, rest)
+
+    def _meet(self, second: _Waiting) -> None:
+        """Join those who named the same meeting; the first one waits for the second."""
+        first = self._waiting.pop(second.place, None)
+        if first is None:
+            self._waiting[second.place] = second
+            second.timer = self._reactor.later(PATIENCE, lambda: self._give_up(second))
             return
-        self._threads.submit(self._dial, came, peer, request, rest)
+        if first.timer is not None:
+            first.timer.cancel()
+        for one in (first, second):
+            _answer(one.connection, Answer())
+        self._join(first.connection, second.connection, first.rest, second.rest)
+
+    def _give_up(self, waiting: _Waiting) -> None:
+        if self._waiting.pop(waiting.place, None) is not None:
+            why = f"{self._credentials.name}: nobody came to meet {waiting.peer} in {PATIENCE:g} s"
+            _answer(waiting.connection, Answer(why))
+            waiting.connection.close()
 
     def _dial(self, came: socket.socket, peer: str, request: Request, rest: bytes) -> None:
         try:
-            made, received = _way(request.stops, self._find, self._credentials)
+            made, received = lead_on(request.stops, self._find, self._credentials)
         except (OSError, TransportError) as error:
             _log.info("no way from %s to %s: %s", peer, request.stops[-1], error)
             _answer(came, Answer(f"{self._credentials.name}: {error}"))
@@ -113,6 +136,19 @@ class Forwarder:
     def _ended(self, splice: Splice) -> None:
         self._splices.discard(splice)
         self._moved_before += splice.moved
+
+
+class _Waiting:
+    """A member that waits at a meeting place; bytes it has sent already go to who comes."""
+
+    __slots__ = ("connection", "peer", "place", "rest", "timer")
+
+    def __init__(self, connection: socket.socket, peer: str, place: str, rest: bytes) -> None:
+        self.connection = connection
+        self.peer = peer
+        self.place = place
+        self.rest = rest
+        self.timer: Timer | None = None
 
 
 class _Asking:
@@ -173,61 +209,6 @@ class _Asking:
         if request is not None:
             self._let_go()
             self._asked(self._socket, self._peer, request, self._reader.rest)
-
-
-def _way(
-    stops: tuple[str, ...], find: Find, credentials: Credentials
-) -> tuple[socket.socket, bytes]:
-    """Return a connection to the next stop that leads on to the last, and what came over it."""
-    addresses = find(stops[0])
-    if not addresses:
-        raise Unreachable("its address is not known here", place=stops[0])
-    faults: list[str] = []
-    for address in addresses:
-        try:
-            return _through(address, stops[1:], credentials) if stops[1:] else _to(address)
-        except (OSError, TransportError) as error:
-            faults.append(str(error))
-    raise Unreachable("; ".join(faults), place=stops[0])
-
-
-def _to(address: str) -> tuple[socket.socket, bytes]:
-    """Connect to the end of a way; it proves itself to who comes, not to this forwarder."""
-    bare, where = socket_for(address)
-    made = socket.socket(fileno=bare.detach())
-    try:
-        made.settimeout(PATIENCE)
-        made.connect(where)
-    except OSError as error:
-        made.close()
-        raise Unreachable(f"nobody answers: {error}", place=address) from error
-    return made, b""
-
-
-def _through(
-    address: str, stops: tuple[str, ...], credentials: Credentials
-) -> tuple[socket.socket, bytes]:
-    """Let another front-end lead on."""
-    bare, _, received = dial(address, credentials, PATIENCE)
-    made = socket.socket(fileno=bare.detach())
-    reader = AnswerReader()
-    deadline = time.monotonic() + 2 * PATIENCE
-    try:
-        made.settimeout(PATIENCE)
-        made.sendall(Request(stops).written())
-        answer = reader.feed(received)
-        while answer is None:
-            made.settimeout(max(0.001, deadline - time.monotonic()))
-            data = made.recv(_PIECE)
-            if not data:
-                raise Unreachable("it hung up", place=address)
-            answer = reader.feed(data)
-        if not answer.is_open:
-            raise Unreachable(answer.why, place=address)
-    except BaseException:
-        made.close()
-        raise
-    return made, reader.rest
 
 
 def _answer(came: socket.socket, answer: Answer) -> None:

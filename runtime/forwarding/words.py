@@ -13,16 +13,34 @@ LONGEST = 4096
 MOST_STOPS = 8
 
 
+_MEET = "meet:"
+
+
+def meeting(token: str) -> str:
+    """Return the last stop of two requests that are to be joined."""
+    return _MEET + token
+
+
 class Request:
     """Where a connection is to lead: the stops that follow, the last one is its end.
 
-    A stop is written as its identifier: `0:1` is the front-end of a cluster, `0:1:2` a rank.
+    A stop is written as its identifier: `0:1` is the front-end of a cluster, `0:1:2` a rank. Where
+    nobody can connect to the last one, it comes to the front-end before it: both name the same
+    `meeting` there, and are joined.
+
+    >>> meeting("7f3a")
+    'meet:7f3a'
     """
 
     __slots__ = ("stops",)
 
     def __init__(self, stops: tuple[str, ...]) -> None:
         self.stops = stops
+
+    @property
+    def meets(self) -> bool:
+        """Whether this is the place where another one comes to."""
+        return len(self.stops) == 1 and self.stops[0].startswith(_MEET)
 
     def written(self) -> bytes:
         """Return the bytes to send."""

@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from runtime.forwarding import AnswerReader, Forwarder, Request
+from runtime.forwarding import AnswerReader, Forwarder, Request, forwarder, meeting
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import AuthenticationFailed
 from runtime.transport.lean import dial
@@ -108,8 +108,8 @@ def test_bytes_travel_both_ways_over_any_number_of_forwarders(
     for thread in [*threads, reader]:
         thread.join(LONG)
     assert hashlib.sha256(came[0]).digest() == hashlib.sha256(sent).digest()
-    for forwarder in machine.forwarders.values():
-        assert (forwarder.opened, forwarder.moved) == (1, 8 << 20)
+    for one in machine.forwarders.values():
+        assert (one.opened, one.moved) == (1, 8 << 20)
 
 
 def test_one_end_may_stop_sending_and_still_receive(machine: Machine) -> None:
@@ -134,7 +134,7 @@ def test_a_connection_that_breaks_ends_at_the_other_end_too(machine: Machine) ->
 
 
 def test_a_reader_that_stops_bounds_what_is_held(machine: Machine) -> None:
-    forwarder = machine.forwarder("0:0")
+    at = machine.forwarder("0:0")
     here, there = machine.open("0:0", "1:0:0")
     here.setblocking(False)
     sent = 0
@@ -151,7 +151,7 @@ def test_a_reader_that_stops_bounds_what_is_held(machine: Machine) -> None:
             except BlockingIOError:
                 if sent == before:
                     break
-    assert forwarder.moved <= sent < 64 << 20
+    assert at.moved <= sent < 64 << 20
     here.setblocking(True)
     here.shutdown(socket.SHUT_WR)
     assert len(received(there)) == sent
@@ -186,19 +186,62 @@ def test_another_address_is_tried_where_one_does_not_answer(machine: Machine) ->
     assert there.recv(1) == b"x"
 
 
+def test_two_that_cannot_be_reached_meet_at_a_third(machine: Machine) -> None:
+    machine.forwarder("2:0")
+    place = meeting(os.urandom(8).hex())
+    came: list[socket.socket] = []
+
+    def come(first: str, *more: str) -> None:
+        made, why = machine.ask(first, *more, place)
+        assert why == ""
+        came.append(made)
+
+    machine.forwarder("0:0")
+    threads = [threading.Thread(target=come, args=way) for way in (("0:0", "2:0"), ("2:0",))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    one, other = came
+    one.sendall(b"there")
+    other.sendall(b"back")
+    assert (other.recv(10), one.recv(10)) == (b"there", b"back")
+
+
+def test_who_waits_in_vain_is_told(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forwarder, "PATIENCE", 0.05)
+    machine.forwarder("2:0")
+    _, why = machine.ask("2:0", meeting("alone"))
+    assert why == "2:0: nobody came to meet 0:0:0 in 0.05 s"
+
+
+def test_closing_sends_away_who_waits(machine: Machine) -> None:
+    at = machine.forwarder("2:0")
+    bare, _, _ = dial(at.address, Credentials(SECRET, "0:0:0"))
+    with socket.socket(fileno=bare.detach()) as made:
+        made.settimeout(LONG)
+        made.sendall(Request((meeting("late"),)).written())
+        made.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            made.recv(1)
+        made.settimeout(LONG)
+        at.close()
+        assert made.recv(100) == b""
+
+
 def test_a_stranger_gets_no_way(machine: Machine) -> None:
-    forwarder = machine.forwarder("0:0")
+    at = machine.forwarder("0:0")
     with pytest.raises(AuthenticationFailed):
-        dial(forwarder.address, Credentials(os.urandom(32), "0:0:0"))
-    host, _, port = forwarder.address.rpartition(":")
+        dial(at.address, Credentials(os.urandom(32), "0:0:0"))
+    host, _, port = at.address.rpartition(":")
     with socket.create_connection((host, int(port)), LONG) as stranger:
         stranger.sendall(Request(("1:0:0",)).written())
         assert stranger.recv(100) == b""
 
 
 def test_a_member_that_asks_for_nonsense_is_sent_away(machine: Machine) -> None:
-    forwarder = machine.forwarder("0:0")
-    bare, _, _ = dial(forwarder.address, Credentials(SECRET, "0:0:0"))
+    at = machine.forwarder("0:0")
+    bare, _, _ = dial(at.address, Credentials(SECRET, "0:0:0"))
     with socket.socket(fileno=bare.detach()) as made:
         made.settimeout(LONG)
         made.sendall(b"nonsense")
@@ -206,9 +249,9 @@ def test_a_member_that_asks_for_nonsense_is_sent_away(machine: Machine) -> None:
 
 
 def test_closing_ends_all_ways(machine: Machine) -> None:
-    forwarder = machine.forwarder("0:0")
+    at = machine.forwarder("0:0")
     here, there = machine.open("0:0", "1:0:0")
-    forwarder.close()
+    at.close()
     assert (here.recv(1), there.recv(1)) == (b"", b"")
 
 

@@ -1,0 +1,79 @@
+"""Opening the rest of a way: the connection to the next stop, and through it to those behind."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+
+from runtime.forwarding.words import AnswerReader, Request
+from runtime.transport.credentials import Credentials
+from runtime.transport.errors import TransportError, Unreachable
+from runtime.transport.lean import dial, socket_for
+
+PATIENCE = 10.0
+"""Seconds to open the next connection of a way."""
+
+_PIECE = 4096
+
+Find = Callable[[str], tuple[str, ...]]
+"""Returns the addresses of a stop, the best one first."""
+
+
+def lead_on(
+    stops: tuple[str, ...], find: Find, credentials: Credentials
+) -> tuple[socket.socket, bytes]:
+    """Return a connection to the next stop that leads on to the last, and what came over it.
+
+    Raises:
+        Unreachable: none of its addresses, which `find` returns, leads there; with all reasons.
+    """
+    addresses = find(stops[0])
+    if not addresses:
+        raise Unreachable("its address is not known here", place=stops[0])
+    faults: list[str] = []
+    for address in addresses:
+        try:
+            return _through(address, stops[1:], credentials) if stops[1:] else _to(address)
+        except (OSError, TransportError) as error:
+            faults.append(str(error))
+    raise Unreachable("; ".join(faults), place=stops[0])
+
+
+def _to(address: str) -> tuple[socket.socket, bytes]:
+    """Connect to the end of a way; it proves itself to who comes, not to this forwarder."""
+    bare, where = socket_for(address)
+    made = socket.socket(fileno=bare.detach())
+    try:
+        made.settimeout(PATIENCE)
+        made.connect(where)
+    except OSError as error:
+        made.close()
+        raise Unreachable(f"nobody answers: {error}", place=address) from error
+    return made, b""
+
+
+def _through(
+    address: str, stops: tuple[str, ...], credentials: Credentials
+) -> tuple[socket.socket, bytes]:
+    """Let another front-end lead on."""
+    bare, _, received = dial(address, credentials, PATIENCE)
+    made = socket.socket(fileno=bare.detach())
+    reader = AnswerReader()
+    deadline = time.monotonic() + 2 * PATIENCE
+    try:
+        made.settimeout(PATIENCE)
+        made.sendall(Request(stops).written())
+        answer = reader.feed(received)
+        while answer is None:
+            made.settimeout(max(0.001, deadline - time.monotonic()))
+            data = made.recv(_PIECE)
+            if not data:
+                raise Unreachable("it hung up", place=address)
+            answer = reader.feed(data)
+        if not answer.is_open:
+            raise Unreachable(answer.why, place=address)
+    except BaseException:
+        made.close()
+        raise
+    return made, reader.rest
