@@ -39,6 +39,7 @@ else:
 
 def _made(plain: type[Any], frozen: bool, eq: bool) -> type[Any]:
     own = dict(plain.__dict__)
+    plain.__doc__ = plain.__doc__ or plain.__name__  # else one is made of the signature, slowly
     made = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(plain)
     told = fields(made)
     compared = _getter([one.name for one in told if one.compare])

@@ -1,8 +1,10 @@
 """Lets `python -m runtime.rank` be one rank of a cluster's native MPI."""
 
+import gc
 import sys
 
-from runtime.engine.rank_main import main
-
 if __name__ == "__main__":
+    gc.disable()  # imports leave no garbage; the program begins with it enabled
+    from runtime.engine.rank_main import main
+
     sys.exit(main(sys.argv[1:]))

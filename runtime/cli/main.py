@@ -80,6 +80,7 @@ def _run(plan: DeploymentPlan, options: Options) -> int:
         return run_plan(plan, options)
     from runtime.engine.warm_start import WarmStart
 
+    gc.freeze()  # what is loaded stays, and copies of this process share it
     with WarmStart() as warm:  # before there are any threads
         gc.enable()
         return run_plan(plan, options, warm)

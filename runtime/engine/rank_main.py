@@ -58,7 +58,10 @@ def _facts(kind: str) -> dict[str, Any]:
 
 def _run(options: RankOptions, link: RankLink) -> int:
     import _thread
+    import gc
 
+    gc.freeze()  # what is loaded stays; to look through it would delay the first line
+    gc.enable()
     control = _Control()
     _thread.start_new_thread(link.listen, (control.hear,))
     if options.kind == "executable":
@@ -68,7 +71,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
     else:
         from runtime.engine.rank_program import run_program
 
-        if options.comm_world == "grid" and os.environ.get("GCM_FACE"):  # until all parts are there
+        if options.comm_world == "grid":
             from runtime.mpi.install import install
 
             install()
