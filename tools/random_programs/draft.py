@@ -57,6 +57,7 @@ class Draft:
         self.requests: dict[int, list[str]] = {rank: [] for rank in range(program.size)}
         self.begun: dict[int, list[str]] = {rank: [] for rank in range(program.size)}
         self.channels: dict[Way, list[Channel]] = defaultdict(list)
+        self.neighbours: dict[str, dict[str, list[list[int]]]] = {}
         self.bsends = 0
         self._units = 0
         self._tags = 1000

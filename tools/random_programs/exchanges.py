@@ -22,6 +22,16 @@ EXCHANGES = (
     "Alltoallv",
     "Alltoallw",
 )
+NEIGHBOURLY = (
+    "Neighbor_allgather",
+    "Neighbor_allgatherv",
+    "Neighbor_alltoall",
+    "Neighbor_alltoallv",
+    "Neighbor_alltoallw",
+)
+NOBODY = -1
+"""Stands for a neighbour that is not there, beyond the edge of a Cartesian grid."""
+
 ROOTED = ("Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Reduce")
 
 Shares = list[tuple[int, int]]
@@ -99,6 +109,10 @@ def incoming(step: Step, view: View) -> Shares:
     """Return from whom this process gets how many items."""
     side = view.far_side
     match base_name(step):
+        case "Neighbor_allgather" | "Neighbor_allgatherv":
+            return [(peer, amount(step, 0, peer, 0)) for peer in step["sources"][view.rank]]
+        case "Neighbor_alltoall" | "Neighbor_alltoallv" | "Neighbor_alltoallw":
+            return [(peer, amount(step, 0, peer, view.rank)) for peer in step["sources"][view.rank]]
         case "Gather" | "Gatherv":
             everybody = range(view.peers) if is_root(step, view) else range(0)
             return [(peer, amount(step, side, peer, 0)) for peer in everybody]
@@ -119,6 +133,8 @@ def outgoing(step: Step, view: View) -> Shares:
     """Return to whom this process sends how many items."""
     side, me = view.side, view.rank
     match base_name(step):
+        case "Neighbor_alltoall" | "Neighbor_alltoallv" | "Neighbor_alltoallw":
+            return [(peer, amount(step, 0, me, peer)) for peer in step["destinations"][me]]
         case "Bcast":
             return [(0, amount(step, side, me, 0))] if is_root(step, view) else []
         case "Scatter" | "Scatterv":
@@ -128,6 +144,8 @@ def outgoing(step: Step, view: View) -> Shares:
             return []
         case "Gather" | "Gatherv" | "Allgather" | "Allgatherv":
             return [(0, amount(step, side, me, 0))]
+        case "Neighbor_allgather" | "Neighbor_allgatherv":
+            return [(0, amount(step, 0, me, 0))]
         case _:
             return [(peer, amount(step, side, me, peer)) for peer in range(view.peers)]
 
@@ -154,7 +172,12 @@ def part_object(step: Step, side: int, sender: int, receiver: int) -> Any:
 
 def _receiver(step: Step, view: View) -> int:
     """Return what stands for this process where only some operations care who receives."""
-    return view.rank if base_name(step).startswith(("Scatter", "Alltoall")) else 0
+    return view.rank if goes_to_each(step) else 0
+
+
+def goes_to_each(step: Step) -> bool:
+    """Tell whether an operation sends something else to each receiver."""
+    return "catter" in base_name(step) or "alltoall" in base_name(step).lower()
 
 
 def places(step: Step, layouts: list[Layout], shares: Shares) -> tuple[list[int], int]:

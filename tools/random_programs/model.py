@@ -8,6 +8,8 @@ import numpy as np
 
 from tools.random_programs import reductions
 from tools.random_programs.exchanges import (
+    NOBODY,
+    ROOTED,
     View,
     arriving_layout,
     arriving_object,
@@ -137,14 +139,15 @@ def collective_result(step: Step, view: View) -> str | None:
     begins, end = places(step, kinds, shares)
     image = np.full(end, UNTOUCHED, np.uint8)
     for (peer, _), kind, begin in zip(shares, kinds, begins, strict=True):
-        deposit(image, begin, kind, arriving_part(step, view, peer))
+        if peer != NOBODY:
+            deposit(image, begin, kind, arriving_part(step, view, peer))
     return digest_of(image)
 
 
 def _objects(step: Step, view: View) -> Any:
-    if not takes_part(step, view):
-        return None
     name = base_name(step)
+    if name in ROOTED and not takes_part(step, view):
+        return None
     if name in ("Bcast", "Scatter"):
         if view.is_inter and view.side == step["root_side"]:
             return None

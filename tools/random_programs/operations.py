@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from math import lcm
+from math import lcm, prod
 
 from tools.random_programs.draft import Draft
-from tools.random_programs.exchanges import EXCHANGES
+from tools.random_programs.exchanges import EXCHANGES, NEIGHBOURLY, NOBODY
 from tools.random_programs.layouts import draw_layout, extent
 from tools.random_programs.program import Step
 from tools.random_programs.reductions import (
@@ -40,10 +40,16 @@ def collective(draft: Draft) -> None:
     is_inter = len(groups) > 1
     names = ["Barrier", *EXCHANGES, *EXCHANGES, *REDUCTIONS, *REDUCTIONS]
     name = dice.choice([one for one in names if not is_inter or "can" not in one])
+    neighbours = draft.neighbours.get(comm)
+    if neighbours and dice.random() < 0.7:
+        name = dice.choice(NEIGHBOURLY)
     side = dice.randrange(len(groups))
     step: Step = {"op": "collective", "name": name, "comm": comm, "seed": draft.seed()}
     step |= {"root_side": side, "root": dice.randrange(len(groups[side]))}
-    step |= {"in_place": not is_inter and name != "Bcast" and dice.random() < 0.2}
+    can_be_in_place = not is_inter and name != "Bcast" and name not in NEIGHBOURLY
+    step |= {"in_place": can_be_in_place and dice.random() < 0.2}
+    if name in NEIGHBOURLY and neighbours:
+        step |= neighbours
     step["object"] = name in WITH_OBJECTS and dice.random() < 0.25
     step["in_place"] = step["in_place"] and not step["object"]
     step |= _of_reduction(draft, step) if name in REDUCTIONS else _of_exchange(draft, step)
@@ -64,7 +70,7 @@ def _of_exchange(draft: Draft, step: Step) -> Step:
     most = max(len(group) for group in draft.program.communicators[step["comm"]])
     if step["object"]:
         return {"count": min(size, 4096)}
-    if "All" in step["name"]:
+    if "all" in step["name"].lower():
         size //= most
     return {"count": size // max(extent(layout) for layout in layouts), "layouts": layouts}
 
@@ -95,7 +101,7 @@ def communicator(draft: Draft) -> None:
         _from_two_groups(draft, draft.dice.choice(inters))
         return
     parent = draft.dice.choice(draft.comms("intra"))
-    draft.dice.choice([_duplicate, _split, _choose, _two_groups])(draft, parent)
+    draft.dice.choice([_duplicate, _split, _choose, _two_groups, _cartesian, _graph])(draft, parent)
 
 
 def _added(
@@ -169,6 +175,57 @@ def _two_groups(draft: Draft, parent: str) -> None:
     groups = [[members[rank] for rank in ranks] for ranks in sides]
     made = {f"{unit}:0": [groups[0]], f"{unit}:1": [groups[1]], f"{unit}:x": groups}
     _added(draft, unit, parent, steps, made)
+
+
+def _cartesian(draft: Draft, parent: str) -> None:
+    """Arrange processes in a grid; a direction that closes has at least three, so that no process
+    is a neighbour twice.
+    """
+    dice, unit, members = draft.dice, draft.unit(), draft.members(parent)
+    rows = dice.randint(1, len(members))
+    dims = [rows, len(members) // rows] if dice.random() < 0.6 else [len(members)]
+    periods = [length > 2 and dice.random() < 0.5 for length in dims]
+    chosen = members[: prod(dims)]
+    step: Step = {"op": "communicator", "how": "Create_cart", "parent": parent}
+    step |= {"dims": dims, "periods": periods}
+    steps: dict[int, list[Step]] = {
+        rank: [step | {"names": [unit] if rank in chosen else []}] for rank in members
+    }
+    near = [_cartesian_neighbours(place, dims, periods) for place in range(len(chosen))]
+    draft.neighbours[unit] = {"sources": near, "destinations": near}
+    _added(draft, unit, parent, steps, {unit: [chosen]})
+
+
+def _cartesian_neighbours(place: int, dims: list[int], periods: list[bool]) -> list[int]:
+    """Return the ranks before and after a place, direction by direction; the last runs first."""
+    found, stride = [], prod(dims)
+    for length, closes in zip(dims, periods, strict=True):
+        stride //= length
+        at = place // stride % length
+        for other in (at - 1, at + 1):
+            inside = closes or 0 <= other < length
+            found.append(place + (other % length - at) * stride if inside else NOBODY)
+    return found
+
+
+def _graph(draft: Draft, parent: str) -> None:
+    """Draw arrows between processes at random, at least one to and from each."""
+    dice, unit, members = draft.dice, draft.unit(), draft.members(parent)
+    size = len(members)
+    arrows = {(rank, (rank + 1) % size) for rank in range(size)}
+    arrows |= {(dice.randrange(size), dice.randrange(size)) for _ in range(size)}
+    mixed = dice.sample(sorted(arrows), len(arrows))
+    sources = [[start for start, end in mixed if end == rank] for rank in range(size)]
+    mixed.reverse()
+    destinations = [[end for start, end in mixed if start == rank] for rank in range(size)]
+    step: Step = {"op": "communicator", "how": "Create_dist_graph_adjacent", "parent": parent}
+    step |= {"names": [unit]}
+    steps: dict[int, list[Step]] = {
+        rank: [step | {"sources": sources[place], "destinations": destinations[place]}]
+        for place, rank in enumerate(members)
+    }
+    draft.neighbours[unit] = {"sources": sources, "destinations": destinations}
+    _added(draft, unit, parent, steps, {unit: [list(members)]})
 
 
 def _from_two_groups(draft: Draft, parent: str) -> None:

@@ -272,6 +272,10 @@ def make_communicator(step: Step, comms: dict[str, Any]) -> Any:
         case "Create_intercomm":
             local = comms[step["local"]]
             return local.Create_intercomm(0, parent, step["leader"], step["tag"])
+        case "Create_cart":
+            return parent.Create_cart(step["dims"], step["periods"])
+        case "Create_dist_graph_adjacent":
+            return parent.Create_dist_graph_adjacent(step["sources"], step["destinations"])
         case "Merge":
             return parent.Merge(step["high"])
         case how:
