@@ -11,6 +11,7 @@ from runtime.mpi.collective_calls import Collectives, NeighbourCollectives, Scan
 from runtime.mpi.creation import Creation
 from runtime.mpi.face_type import FaceType
 from runtime.mpi.intercomm import GroupCreation, InterParts
+from runtime.mpi.point_to_point import PointToPoint
 from runtime.mpi.refusals import Refusals
 from runtime.mpi.topologies import CartParts, DistgraphParts, GraphParts
 from runtime.mpi.topologies_creation import TopologyCreation
@@ -21,7 +22,14 @@ if TYPE_CHECKING:
 
 
 class Comm(
-    Collectives, Creation, Attributes, TopologyCalls, Refusals, MPI.Comm, metaclass=FaceType
+    PointToPoint,
+    Collectives,
+    Creation,
+    Attributes,
+    TopologyCalls,
+    Refusals,
+    MPI.Comm,
+    metaclass=FaceType,
 ):
     """A communicator. Without `_members` it is a native one, and all its methods are mpi4py's."""
 

@@ -30,9 +30,12 @@ from runtime.mpi.creation import COMM_TYPE_SITE as COMM_TYPE_SITE
 from runtime.mpi.errors import NotOnTheGrid as NotOnTheGrid
 from runtime.mpi.groups import Group as Group
 from runtime.mpi.install import world_is_grid as _world_is_grid
+from runtime.mpi.messages import Message as Message
 from runtime.mpi.reductions import AVG as AVG
 from runtime.mpi.refusals import File as File
 from runtime.mpi.refusals import Win as Win
+from runtime.mpi.requests import Prequest as Prequest
+from runtime.mpi.requests import Request as Request
 from runtime.mpi.topology_calls import ClusterInfo as ClusterInfo
 from runtime.mpi.topology_calls import Gateways as Gateways
 from runtime.mpi.topology_calls import Neighborhood as Neighborhood
