@@ -44,6 +44,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--columns", default=",".join(COLUMNS), help="which ways to run it")
     parser.add_argument("--only", default="", help="cases of collectives, such as bcast:8")
     parser.add_argument("--seconds", type=float, default=1.0, help="time for each case")
+    parser.add_argument("--turns", type=int, default=2, help="all ways again; the best one counts")
     parser.add_argument("--timeout", type=float, default=180.0, help="most time of one program")
     parser.add_argument("--json", type=Path, help="where to write all figures")
     options = parser.parse_args(argv)

@@ -60,6 +60,7 @@ def run(
     """Run the program and return its figures; raises `RunFailed`. Nothing of it stays behind."""
     with tempfile.TemporaryDirectory(prefix="gcm-bench-") as folder:
         command = [*launch.command(grid, ranks, Path(folder)), *arguments]
+        command += ["--ranks", str(sum(ranks.values()))]
         environment = {**os.environ, **launch.environment}
         first = next(name for name, count in ranks.items() if count)
         try:

@@ -1,9 +1,9 @@
 """What every rank of a measured program does; needs only mpi4py and numpy, and runs on any MPI.
 
-    mpi_ranks.py collectives [--cyclic] [--only bcast:8,...] [--seconds S]
-    mpi_ranks.py pingpong --sizes 1,1024 [--seconds S]
-    mpi_ranks.py inside --sizes 1,65536        through COMM_GRID against the native communicator
-    mpi_ranks.py footprint                     when all have started, and the memory of each
+    mpi_ranks.py --ranks 8 collectives [--cyclic] [--only bcast:8,...] [--seconds S]
+    mpi_ranks.py --ranks 2 pingpong --sizes 1,1024 [--seconds S]
+    mpi_ranks.py --ranks 3 inside --sizes 1,65536     COMM_GRID against the native communicator
+    mpi_ranks.py --ranks 64 footprint                 when all have started, and their memory
 
 The first rank prints one JSON object for each figure: what, size, and the seconds of all rounds.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 FEWEST, MOST = 7, 300
-ATTEMPTS = 3
+ATTEMPTS = 2
 KIB, MIB = 1 << 10, 1 << 20
 CASES = (
     "barrier:0",
@@ -122,7 +123,7 @@ def _windows(comm: MPI.Intracomm, work: Work, count: int, period: float) -> list
             time.sleep(wait)
         work()
         mine.append(time.monotonic() - start if wait > 0 else -1.0)
-    everyone = comm.gather(mine) or []
+    everyone = comm.allgather(mine)
     return [max(one) for one in zip(*everyone, strict=True) if min(one) >= 0]
 
 
@@ -135,7 +136,7 @@ def collectives(options: argparse.Namespace) -> None:
         one.work()
         one.check()
         taken = rounds(comm, one.work, options.seconds)
-        tell(comm, name, int(size), comm.bcast(taken))
+        tell(comm, name, int(size), taken)
 
 
 def cyclic(world: MPI.Intracomm) -> MPI.Intracomm:
@@ -217,11 +218,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     measures = {one.__name__: one for one in (collectives, pingpong, inside, footprint)}
     parser.add_argument("what", choices=measures)
+    parser.add_argument("--ranks", type=int, required=True, help="how many there should be")
     parser.add_argument("--cyclic", action="store_true")
     parser.add_argument("--only", default=",".join(CASES))
     parser.add_argument("--sizes", type=lambda text: [int(one) for one in text.split(",")])
     parser.add_argument("--seconds", type=float, default=1.0)
     options = parser.parse_args()
+    if MPI.COMM_WORLD.Get_size() != options.ranks:
+        sys.exit(f"the world has {MPI.COMM_WORLD.Get_size()} ranks instead of {options.ranks}")
     measures[options.what](options)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from statistics import median
+from typing import TypeVar
 
 from benchmarks.grid import EmulatedGrid
 from benchmarks.grid.networks import ROOT
@@ -14,6 +15,8 @@ from benchmarks.mpi_launch import Figures, RunFailed, told
 
 PORT = 5700
 LOOPBACK = "127.0.0.1"
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 def one_way(
@@ -53,6 +56,12 @@ def one_way(
 def medians(figures: Figures) -> dict[int, float]:
     """Return the median seconds of each size."""
     return {one["size"]: median(one["seconds"]) for one in figures}
+
+
+def keep_best(kept: dict[Key, float], found: Mapping[Key, float]) -> None:
+    """Keep the smaller one of each figure: what disturbs a machine makes nothing faster."""
+    for key, value in found.items():
+        kept[key] = min(value, kept.get(key, value))
 
 
 def _start(grid: EmulatedGrid | None, cluster: str, words: Sequence[str]) -> subprocess.Popen[str]:
