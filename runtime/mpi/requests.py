@@ -46,8 +46,8 @@ class Request(MPI.Request, metaclass=FaceType):
 
     def __new__(cls, request: MPI.Request | None = None) -> Self:
         """Return a request that is the same as another one, or none."""
-        self = super().__new__(cls, request)
-        if isinstance(request, Request):
+        self = MPI.Request.__new__(cls, request)
+        if hasattr(type(request), "_operation"):  # `isinstance` accepts those of mpi4py too
             vars(self).update(vars(request))
         return self
 
