@@ -31,6 +31,7 @@ class Splitting(MPI.Comm):
     """The part of a communicator that derives others with fewer members."""
 
     __slots__ = ()
+    _members: Membership | None
 
     def Create(self, group: MPI.Group) -> MPI.Comm:
         """Return a communicator of the members of a group, or COMM_NULL to others."""

@@ -107,7 +107,10 @@ class Group(MPI.Group, metaclass=FaceType):
         """Return those members of the first group that are also in the second."""
         return cls._joined(algebra.intersection, super().Intersection, group1, group2)
 
-    Intersect = Intersection
+    @classmethod
+    def Intersect(cls, group1: MPI.Group, group2: MPI.Group) -> Self:
+        """Return what `Intersection` does."""
+        return cls.Intersection(group1, group2)
 
     @classmethod
     def Difference(cls, group1: MPI.Group, group2: MPI.Group) -> Self:

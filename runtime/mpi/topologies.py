@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+from gcm.records import dataclass
 from runtime.mpi.argument_errors import as_mpi
 from runtime.mpi.creation_children import child, near_or_null
 from runtime.mpi.topologies_shapes import Adjacency, Cartesian, Graph, Neighbour

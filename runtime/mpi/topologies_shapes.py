@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
 from typing import TypeAlias
 
+from gcm.records import dataclass
 from runtime.mpi.arguments import ArgumentFault, Wrong, checked_rank
 
 Neighbour: TypeAlias = int | None

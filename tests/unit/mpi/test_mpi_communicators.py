@@ -41,11 +41,10 @@ def test_a_communicator_knows_its_members(comm: Any) -> None:
 
 
 def test_a_duplicate_has_the_same_members_and_another_context(comm: Any) -> None:
-    copy: Any
     for copy in (comm.Dup(), comm.Clone(), comm.Dup_with_info(MPI.INFO_NULL)):
-        assert type(copy) is Intracomm
         assert Comm.Compare(comm, copy) == MPI.CONGRUENT
         assert copy._members.context != comm._members.context
+        assert type(copy) is Intracomm
         copy.Free()
         assert copy == MPI.COMM_NULL
     assert comm.Compare(comm) == comm.Compare(Comm(comm)) == MPI.IDENT

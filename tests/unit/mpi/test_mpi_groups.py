@@ -35,7 +35,6 @@ def test_operations_of_groups_are_those_of_their_members(
     first: tuple[int, ...], second: tuple[int, ...]
 ) -> None:
     one, two = group(*first), group(*second)
-    assert set(here(MPI.Group.Dup(one))) >= {*first} & {ME}
     assert here(one.Dup()) == first
     assert here(Group.Union(one, two)) == first + tuple(i for i in second if i not in first)
     assert here(Group.Intersection(one, two)) == tuple(i for i in first if i in second)
@@ -52,7 +51,7 @@ def compared(first: tuple[int, ...], second: tuple[int, ...]) -> int:
 
 @given(members)
 def test_size_and_rank_come_from_the_members(indexes: tuple[int, ...]) -> None:
-    one: Any = group(*indexes)
+    one: MPI.Group = group(*indexes)
     assert one.size == one.Get_size() == len(indexes)
     assert one.Get_rank() == (indexes.index(ME) if ME in indexes else MPI.UNDEFINED)
     assert spans_clusters(one) == bool(set(indexes) - {ME})
