@@ -1,1 +1,1 @@
-"""Measures the component model against plain Python and other libraries; run by `make bench`."""
+"""Measures the component model, the wire and MPI beside what else there is; see `make bench`."""

@@ -1,7 +1,8 @@
-"""`make bench`: everything in one run, as tables and as two pictures in build/benchmarks."""
+"""`make bench`: everything in one run, or named parts; pictures in build/benchmarks."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 from collections.abc import Sequence
@@ -9,15 +10,35 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import actors, assemblies, calls, plot
+from benchmarks import actors, assemblies, calls, mpi, plot, wire
+from benchmarks.grid import missing
 from benchmarks.report import Goal, Line, show
 
 PICTURES = Path("build/benchmarks")
+PARTS = ("components", "wire", "mpi")
 
 
 def main() -> None:
-    """Run all benchmarks; a goal that is missed is marked, and no error: machines differ."""
+    """Run the benchmarks; a goal that is missed is marked, and no error: machines differ."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all if none")
+    wanted = parser.parse_args().parts or PARTS
+    if unknown := [part for part in wanted if part not in PARTS]:
+        parser.error(f"unknown: {', '.join(unknown)}")
     console = Console(width=max(100, Console().width))
+    if "components" in wanted:
+        components(console)
+    if "wire" in wanted:
+        wire.main([])
+    if "mpi" in wanted:
+        if lacking := missing():
+            console.print(f"MPI over several clusters: {lacking}", style="yellow")
+        else:
+            mpi.main([])
+
+
+def components(console: Console) -> None:
+    """Measure the component model against plain Python and other libraries."""
     console.print(
         f"Python {platform.python_version()}, {os.cpu_count()} cores, load "
         f"{os.getloadavg()[0]:.1f}. Medians; every case and its peer take turns.\n"
@@ -31,7 +52,7 @@ def main() -> None:
     show("Large documents, by the number of primitives", lines, console)
     found += lines
     _draw(found, large)
-    console.print(f"Pictures: {PICTURES}/goals.svg, {PICTURES}/large-documents.svg")
+    console.print(f"Pictures: {PICTURES}/goals.svg, {PICTURES}/large-documents.svg\n")
 
 
 def _draw(found: Sequence[Line], large: Sequence[assemblies.Large]) -> None:
