@@ -14,7 +14,7 @@ matched it, while heads go on. With `sync` a message is done only once it has be
 order. The receiver *matches* it, then or whenever it is ready to, with `incoming.give(buffer)` or
 `incoming.take()`. Neither of them calls back: if `incoming.done` is true then, the payload is all
 there, otherwise `receiver.completed(incoming)` will be called by a later `progress()`. A payload
-of up to 32 KiB is always there when its head is, so it is done as soon as it is matched.
+of up to 8 KiB is always there when its head is, so it is done as soon as it is matched.
 
 **Waiting.** Nothing here waits but `post.ready(timeout)`, which sleeps until `progress()` has
 something to do, and `post.close()`.

@@ -21,9 +21,17 @@ _PIECE = 4096
 
 
 class Attempt(Protocol):
-    """A connection that is being opened; `deadline` is when it has to be looked after again."""
+    """A connection that is being opened."""
 
-    deadline: float
+    @property
+    def is_passive(self) -> bool:
+        """Whether it comes in by the door: then what the peer dials is used in any case."""
+        ...
+
+    @property
+    def deadline(self) -> float:
+        """When it has to be looked after again."""
+        ...
 
     def fileno(self) -> int:
         """Return what to watch; it may be another one after each step."""
@@ -72,19 +80,29 @@ class DirectConnector:
                 f"{party} cannot be reached",
                 cure="It has no address here; was it started after this rank?",
             )
-        return _Dialling(str(party), party.name, ways, self._credentials, now)
+        return Dialling(str(party), party.name, ways, self._credentials, now)
 
 
-class _Dialling:
-    """Tries one address after another."""
+class Dialling:
+    """Tries one address after another; `words` are how errors name whoever `name` is."""
+
+    is_passive = False
 
     def __init__(
-        self, words: str, name: str, ways: tuple[str, ...], credentials: Credentials, now: float
+        self,
+        words: str,
+        name: str,
+        ways: tuple[str, ...],
+        credentials: Credentials,
+        now: float,
+        *,
+        patience: float = PATIENCE,
     ) -> None:
         self._words = words
         self._name = name
         self._ways = list(ways)
         self._credentials = credentials
+        self._patience = patience
         self._faults: list[str] = []
         self._address = ""
         self._socket: socket.socket | None = None
@@ -95,19 +113,23 @@ class _Dialling:
         self._next(now)
 
     def fileno(self) -> int:
+        """Return the socket that is tried now."""
         assert self._socket is not None
         return self._socket.fileno()
 
     @property
     def events(self) -> int:
+        """What to watch it for."""
         return WRITE if not self._is_connected else READ | (WRITE if self._to_send else 0)
 
     def close(self) -> None:
+        """Give up."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
+        """Go on with this address, or with the next one; raises PeerLost after the last one."""
         try:
             return self._step(now)
         except (OSError, TransportError) as fault:
@@ -119,7 +141,7 @@ class _Dialling:
         assert connected is not None
         if not self._is_connected and not self._has_connected(connected):
             if now >= self.deadline:
-                raise TimeoutError(f"no answer within {PATIENCE:g} s")
+                raise TimeoutError(f"no answer within {self._patience:g} s")
             return None
         greeting = self._greeting
         try:
@@ -132,7 +154,7 @@ class _Dialling:
                 self._flush(connected)
         except BlockingIOError:
             if now >= self.deadline:
-                raise TimeoutError(f"no proof within {PATIENCE:g} s") from None
+                raise TimeoutError(f"no proof within {self._patience:g} s") from None
             return None
         if greeting.peer != self._name:
             raise ConnectionError(f"rank {greeting.peer} answered")
@@ -163,7 +185,7 @@ class _Dialling:
             self._is_connected = False
             self._greeting = Dialler(self._credentials, os.urandom(NONCE))
             self._to_send = self._greeting.begin()
-            self.deadline = now + PATIENCE
+            self.deadline = now + self._patience
             try:
                 bare, where = socket_for(self._address)
                 self._socket = socket.socket(fileno=bare.detach())

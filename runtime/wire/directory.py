@@ -5,7 +5,8 @@ from __future__ import annotations
 from gcm.records import dataclass
 from runtime.wire.errors import WireError
 
-_LOCAL = ("unix:", "127.0.0.1:")
+UNIX = "unix:"
+_LOCAL = (UNIX, "127.0.0.1:")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,11 +30,11 @@ INLINE, ASKS = 1, 2
 MOST_HEAD = 4096
 """How long the head of a message may be."""
 
-MOST_INLINE = 32 << 10
-"""Payloads of up to this many bytes travel with their heads."""
+MOST_INLINE = 8 << 10
+"""Payloads of up to this many bytes always travel with their heads."""
 
 MOST_SEGMENT = 256 << 10
-"""How many bytes of a large payload go in one piece, before others have their turn."""
+"""How many bytes of a payload go in one piece, before others have their turn."""
 
 MOST_BYTES = 1 << 40
 """How large a payload may be: 1 TiB."""
@@ -50,7 +50,7 @@ def check(kind: int, flags: int, head: int, size: int) -> None:
             raise BadFrame(f"the head of a message has {head} bytes; {MOST_HEAD} are allowed")
         if not size and not flags & INLINE:
             raise BadFrame("a message without a payload says that it comes in segments")
-        most = MOST_INLINE if flags & INLINE else MOST_BYTES
+        most = MOST_SEGMENT if flags & INLINE else MOST_BYTES
     elif kind == SEGMENT:
         if not size:
             raise BadFrame("a segment has no bytes")

@@ -28,8 +28,8 @@ from runtime.wire.frames import (
 from runtime.wire.messages import Incoming, Receiver
 from runtime.wire.outlet import WINDOW, Outlet
 
-STAGE = 64 << 10
-"""How much is received at once of heads and small payloads."""
+STAGE = 16 << 10
+"""How much is received at once of heads and small payloads, which one of each has room in."""
 
 _OVERHEAD = weight(0)
 _AHEAD = 512  # how much is received behind a segment, most often the head of the next one
@@ -139,9 +139,9 @@ class Inlet:
             if kind == MESSAGE:
                 inner = body + head
                 after = inner + size if flags & INLINE else inner
-                if end < after:
+                if end < (after if size <= MOST_INLINE else inner):
                     break
-                at = after
+                at = min(after, end)
                 self._message(flags, number, size, stage[body:inner].tobytes(), stage[inner:at])
             elif kind == SEGMENT:
                 here = min(size, end - body)
@@ -157,16 +157,18 @@ class Inlet:
             raise BadFrame(f"message {number} came where {self.expected} was awaited")
         self.expected = number + 1
         asks = flags & ASKS != 0
-        if flags & INLINE:
+        if len(inline) == size:
             self.bytes += size
             incoming = Incoming(self._source, head, size, number, self, asks=asks, lent=inline)
             self._receiver.arrived(incoming)
             if incoming.payload is inline:
                 incoming.keep()
-        else:
-            incoming = Incoming(self._source, head, size, number, self, asks=asks)
-            self._incomplete[number] = incoming
-            self._receiver.arrived(incoming)
+            return
+        incoming = Incoming(self._source, head, size, number, self, asks=asks)
+        self._incomplete[number] = incoming
+        self._receiver.arrived(incoming)
+        if flags & INLINE:
+            self._segment(number, size, inline)
 
     def _segment(self, number: int, size: int, here: memoryview) -> None:
         incoming = self._incomplete.get(number)

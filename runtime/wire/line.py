@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from runtime.wire.errors import BadFrame
 from runtime.wire.inlet import Inlet
-from runtime.wire.outlet import Outlet
+from runtime.wire.messages import SENT, Outgoing
+from runtime.wire.outlet import Outlet, Piece
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
@@ -68,7 +69,7 @@ class Line:
                     count = self._recv_into(space)
                 else:
                     spaces = inlet.spaces()
-                    wanted = len(spaces[0])
+                    wanted = len(spaces[0]) + len(spaces[1])
                     count = self._recvmsg_into(spaces)[0]
                 if not count:
                     self._broken(EOFError("the connection ended"))
@@ -89,18 +90,21 @@ class Line:
         except BadFrame as error:
             self._broken(error)
 
-    def write(self, data: bytes) -> None:
-        """Write a message that passes by all that waits, which is nothing."""
+    def write(self, pieces: list[Piece]) -> Outgoing:
+        """Write a message that passes by all that waits, which is nothing; one piece is a copy."""
+        is_copy = len(pieces) == 1
         try:
-            sent = self._send(data)
+            sent = self._send(pieces[0]) if is_copy else self._sendmsg(pieces)
         except BlockingIOError:
             sent = 0
         except OSError as error:
             self._broken(error)
-            return
-        if sent < len(data):
-            self._outlet.put_back(memoryview(data)[sent:])
-            self.flush()
+            sent = 0
+        if sent == (len(pieces[0]) if is_copy else sum(map(len, pieces))):
+            return SENT
+        outgoing = self._outlet.put_back(pieces, sent)
+        self.flush()
+        return SENT if is_copy else outgoing
 
     def flush(self) -> None:
         """Write what can be written, and see to it that the rest will be."""

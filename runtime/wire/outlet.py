@@ -105,10 +105,11 @@ class Outlet:
 
     # --- for those who send -----------------------------------------------------------------------
 
-    def pass_by(self, head: bytes, payload: Sequence[memoryview]) -> bytes | None:
-        """Return a small message as what to write now, if nothing has to go before it.
+    def pass_by(self, head: bytes, payload: Sequence[memoryview]) -> list[Piece] | None:
+        """Return a message as what to write now, if it is not large and nothing has to go before.
 
-        None means that it has to be `put`. What cannot be written has to be `put_back`.
+        One piece alone is a copy, so that the memory of the payload is free. None means that it
+        has to be `put`. What cannot be written of it has to be `put_back`.
         """
         if self._batch or self._heads or self._streams:
             return None
@@ -116,18 +117,30 @@ class Outlet:
         for view in payload:
             size += len(view)
         window = self._window
-        if size > COPIED or len(head) > MOST_HEAD or window.on_its_way >= self._window_size - size:
+        if (
+            size > MOST_SEGMENT
+            or window.on_its_way >= self._window_size - size
+            or len(head) > MOST_HEAD
+            or len(payload) > _MOST_VIEWS
+        ):
             return None
         window.on_its_way += size + _OVERHEAD
         number = self.messages
         self.messages = number + 1
         self.bytes += size
-        return b"".join((pack(MESSAGE, INLINE, len(head), number, size), head, *payload))
+        frame = pack(MESSAGE, INLINE, len(head), number, size)
+        if size <= COPIED:
+            return [b"".join((frame, head, *payload))]
+        return [frame + head, *payload]
 
-    def put_back(self, rest: memoryview) -> None:
-        """Write next what could not be written of a message that was to pass by."""
-        self._batch.append(rest)
-        self._end += len(rest)
+    def put_back(self, pieces: Sequence[Piece], sent: int) -> Outgoing:
+        """Write later what could not be written of a message that was to pass by."""
+        self._batch.extend(pieces)
+        self._end += sum(len(piece) for piece in pieces)
+        outgoing = Outgoing()
+        self._finishing.append((self._end, outgoing))
+        self.wrote(sent)
+        return outgoing
 
     def put(self, head: bytes, payload: Sequence[memoryview] = (), sync: bool = False) -> Outgoing:
         """Take a message; raises BadFrame if it is beyond what a message can be."""

@@ -88,6 +88,13 @@ class Peer:
         return self._attempt is not None or self._hope is not None
 
     @property
+    def _is_dialling(self) -> bool:
+        """Whether a connection that this end opens may still be used."""
+        return self._hope is not None or (
+            self._attempt is not None and not self._attempt.is_passive
+        )
+
+    @property
     def deadline(self) -> float | None:
         """When `look` has to be called, if nothing happens before."""
         opening = self._hope or self._attempt
@@ -175,7 +182,7 @@ class Peer:
         """Use a connection that the peer has opened, or keep it, or refuse it."""
         if self.line is not None or self.why is not None or self._has_said_bye:
             connected.close()
-        elif self.is_opening and self._post.me < self.index:
+        elif self._is_dialling and self._post.me < self.index:
             if self._parked is not None:
                 self._parked[0].close()
             self._parked = connected, received
@@ -208,6 +215,7 @@ class Peer:
         )
         self.line = line
         self.connections += 1
+        self._post.look_again()  # nothing is due here any more
         watch(descriptor, READ, line.handle)
         if received:
             line.feed(received)

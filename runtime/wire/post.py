@@ -18,7 +18,7 @@ from runtime.wire.directory import Directory
 from runtime.wire.errors import WireError
 from runtime.wire.inlet import STAGE
 from runtime.wire.line import READ
-from runtime.wire.messages import SENT, Outgoing, Receiver
+from runtime.wire.messages import Outgoing, Receiver
 from runtime.wire.peer import Peer
 from runtime.wire.visitors import Doors
 
@@ -72,7 +72,8 @@ class Post:
         self._deadline: float | None = None
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._bell_lock = _thread.allocate_lock()
-        self._has_rung = False
+        self._has_rung = False  # the bell rings until the last sleeper is awake
+        self._was_woken = False  # while nobody slept
         self._sleepers = 0
         self._is_closed = False
         self._epoll.register(self._bell, READ)
@@ -110,8 +111,7 @@ class Post:
         if line is not None and not sync:
             data = peer.outlet.pass_by(head, payload)
             if data is not None:
-                line.write(data)
-                return SENT
+                return line.write(data)
         outgoing = peer.outlet.put(head, payload, sync)
         if line is None:
             peer.dial()
@@ -149,6 +149,9 @@ class Post:
             left = max(0.0, deadline - self.now())
             timeout = left if timeout is None else min(left, timeout)
         with self._bell_lock:
+            if self._was_woken:
+                self._was_woken = False
+                return True
             self._sleepers += 1
         try:
             events = self._poll(timeout, _MOST_EVENTS)
@@ -167,7 +170,9 @@ class Post:
     def wake(self) -> None:
         """Let all that sleep in `ready` return, or the next one; any thread may call it."""
         with self._bell_lock:
-            if not self._has_rung and not self._is_closed:
+            if not self._sleepers:
+                self._was_woken = True
+            elif not self._has_rung:
                 self._has_rung = True
                 os.eventfd_write(self._bell, 1)
 

@@ -25,7 +25,7 @@ def fill(size: int, seed: int) -> bytes:
 
 
 def test_messages_of_all_sizes_arrive_whole_and_in_order(ranks: Ranks) -> None:
-    sizes = [0, 1, 2048, 2049, 32 << 10, (32 << 10) + 1, 3 * MIB, 5, 20 * MIB, 7]
+    sizes = [0, 1, 2048, 2049, 8 << 10, (8 << 10) + 1, 3 * MIB, 5, 20 * MIB, 7]
 
     def sender(rank: Rank) -> bool:
         sent = [

@@ -97,7 +97,7 @@ def chopped(data: bytes, cuts: Iterable[int]) -> list[bytes]:
 
 
 SIZES = st.one_of(
-    st.integers(0, 40), st.sampled_from([2048, 2049, 32 * KIB, 32 * KIB + 1, 256 * KIB + 1, MIB])
+    st.integers(0, 40), st.sampled_from([2048, 2049, 8 * KIB, 8 * KIB + 1, 256 * KIB + 1, MIB])
 )
 
 
@@ -119,6 +119,55 @@ def test_every_payload_arrives_whole_however_the_stream_is_cut(
     assert all(one.done for one in b.ear.kept)
     for number, (head, size) in enumerate(zip(heads, sizes, strict=True)):
         assert b.ear.payload_of(head) == pattern(size, number + 1)
+
+
+@given(st.integers(0, 256 * KIB), st.lists(st.integers(0, 1 << 20), max_size=8), st.booleans())
+def test_what_passes_by_arrives_whole_and_in_order(
+    size: int, cuts: list[int], matches: bool
+) -> None:
+    a, b = Side(), Side(Ear(matches))
+    data = pattern(size)
+    sent = b""
+    for head in (b"first", b"then"):
+        passing = a.outlet.pass_by(head, [memoryview(data)])
+        assert passing is not None
+        sent += b"".join(passing)
+    for piece in chopped(sent, cuts):
+        b.inlet.feed(piece)
+    if not matches:
+        for one in b.ear.kept:
+            one.take()
+            b.ear.complete.append(one)
+    assert b.ear.heads == [b"first", b"then"]
+    assert b.ear.payload_of(b"first") == b.ear.payload_of(b"then") == data
+
+
+def test_what_was_written_in_part_is_written_before_all_else() -> None:
+    a, b = Side(), Side()
+    passing = a.outlet.pass_by(b"begun", [memoryview(pattern(100 * KIB))])
+    assert passing is not None
+    outgoing = a.outlet.put_back(passing, 5000)
+    a.send(b"next", b"small")
+    a.outlet.say(BYE)
+    assert not is_done(outgoing)
+    b.inlet.feed(b"".join(passing)[:5000] + a.write_all())
+    assert is_done(outgoing)
+    assert b.ear.heads == [b"begun", b"next"]
+    assert b.ear.payload_of(b"begun") == pattern(100 * KIB)
+
+
+def test_nothing_passes_by_what_waits_or_is_large_or_beyond_the_window() -> None:
+    a = Side()
+    assert a.outlet.pass_by(b"", [memoryview(bytes(256 * KIB + 1))]) is None
+    assert a.outlet.pass_by(bytes(MOST_HEAD + 1), []) is None
+    assert a.outlet.pass_by(b"", [memoryview(b"x")] * 17) is None
+    a.send(b"waits")
+    assert a.outlet.pass_by(b"", []) is None
+    a.write_all()
+    assert a.outlet.pass_by(b"", []) is not None
+    for _ in range(31):
+        assert a.outlet.pass_by(b"", [memoryview(bytes(256 * KIB))]) is not None
+    assert a.outlet.pass_by(b"", [memoryview(bytes(256 * KIB))]) is None
 
 
 @given(st.lists(st.integers(1, 700 * KIB), min_size=1, max_size=60))
@@ -310,7 +359,7 @@ def test_a_head_or_payload_beyond_the_limits_is_refused() -> None:
         (b"GET / HTTP/1.1\r\nHost: x\r\n", "there is no kind 71"),
         (bytes(20), "there is no kind 0"),
         (pack(MESSAGE, INLINE, MOST_HEAD + 1, 0, 0), "4096 are allowed"),
-        (pack(MESSAGE, INLINE, 0, 0, 33 * KIB), "32768 are allowed"),
+        (pack(MESSAGE, INLINE, 0, 0, 257 * KIB), "262144 are allowed"),
         (pack(MESSAGE, 0, 0, 0, 2 << 40), "are allowed"),
         (pack(MESSAGE, 0, 0, 0, 0), "without a payload"),
         (pack(MESSAGE, INLINE, 0, 5, 0), "message 5 came where 0 was awaited"),
