@@ -90,7 +90,7 @@ def meet(parent: Membership, members: Members) -> None:
     Native MPI polls while it waits for them, so it is only asked when there is no need to wait.
     """
     engine = parent.engine
-    close = near_members(engine, members)
+    close = sorted(near_members(engine, members))
     here = parent.group if not parent.is_inter else _both(parent.group, parent.peers)
     places = {one: place for place, one in enumerate(near_members(engine, here))}
     mine, count, step = close.index(engine.me), len(close), 1

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mpi4py import MPI
 
 from runtime.mpi.contexts import Turns
-from runtime.mpi.creation_children import child, near_or_null, over, over_two
+from runtime.mpi.creation_children import child, meet, near_or_null, over, over_two
 from runtime.mpi.creation_members import (
     checked_group,
     checked_native,
     indexes_of,
     members_behind,
 )
-from runtime.mpi.errors import refuse
+from runtime.mpi.errors import GridMPIError, refuse
 from runtime.mpi.groups import Group, group_of, members_of, spans_clusters
 from runtime.mpi.intercomm_leaders import agreed, told
 from runtime.mpi.membership import derived_context
 
 if TYPE_CHECKING:
+    from runtime.mpi.group_algebra import Members
     from runtime.mpi.membership import Membership
 
 _Comm = TypeVar("_Comm", bound=MPI.Comm)
@@ -61,6 +62,7 @@ class GroupCreation(MPI.Intracomm):
         engine, chosen = _engine(), members_of(group, _engine())
         turn = _turns.next("Create_from_group", chosen, stringtag)
         context = derived_context(b"", "Create_from_group", chosen, stringtag, turn)
+        _meet(chosen)
         made: MPI.Intracomm = over(engine, chosen, context)
         return _dressed(made, info, errhandler)
 
@@ -85,8 +87,18 @@ class GroupCreation(MPI.Intracomm):
             refuse(self, MPI.ERR_RANK)
         said = b""
         if group[local_leader] == engine.me:
-            said = agreed(engine, peer_comm, remote_leader, tag, group)
+            try:
+                said = agreed(engine, peer_comm, remote_leader, tag, group)
+            except Exception:
+                told(self, engine, local_leader, b"")  # or the others would wait for ever
+                raise
         context, peers = told(self, engine, local_leader, said)
+        if not context:
+            raise GridMPIError(
+                f"rank {local_leader} could not agree with the other group",
+                cure="It raised an error that says why",
+            )
+        _meet(group + peers)
         made: MPI.Intercomm = over_two(engine, group, peers, context)
         return made
 
@@ -144,6 +156,7 @@ class InterParts(MPI.Intercomm):
         both = tuple(sorted((group, peers)))
         turn = _turns.next("Create_from_groups", both, stringtag)
         context = derived_context(b"", "Create_from_groups", both, stringtag, turn)
+        _meet(group + peers)
         made: MPI.Intercomm = over_two(engine, group, peers, context)
         return _dressed(made, info, errhandler)
 
@@ -152,6 +165,15 @@ def _engine() -> Any:
     from runtime.mpi.worlds import start
 
     return start().engine
+
+
+def _meet(everybody: Members) -> None:
+    """Wait for those of this cluster, who may have no other communicator in common."""
+    from runtime.mpi.worlds import start
+
+    grid = members_behind(start().comms["COMM_GRID"])
+    if grid is not None:
+        meet(grid, everybody)
 
 
 def _dressed(comm: _Comm, info: MPI.Info, errhandler: MPI.Errhandler | None) -> _Comm:

@@ -113,6 +113,24 @@ if world.rank > 0:
     assert said[3] == ["2 2 [0, 2] [1, 3, 0, 2] True", "2 1 [1] [2, 3, 1] True"]
 
 
+def test_nobody_waits_for_a_leader_who_gave_up(grid: Grid) -> None:
+    said = grid(
+        "2+2",
+        HEAD
+        + """
+for mine in (MPI.COMM_CLUSTER, world.Split(world.rank % 2)):
+    try:
+        mine.Create_intercomm(0, world, 99)
+    except MPI.Exception as error:
+        print(error.Get_error_class() == MPI.ERR_RANK)
+    except Exception as error:
+        print(error)
+""",
+    )
+    text = "rank 0 could not agree with the other group. It raised an error that says why"
+    assert said == {0: ["True"] * 2, 1: [text, "True"], 2: ["True", text], 3: [text] * 2}
+
+
 def test_groups_of_an_intercommunicator_are_split_and_chosen(grid: Grid) -> None:
     said = grid(
         "2+2",
