@@ -41,8 +41,8 @@ class Message(MPI.Message, metaclass=FaceType):
     def __new__(cls, message: MPI.Message | None = None) -> Self:
         """Return a message that is the same as another one, or none."""
         self = super().__new__(cls, message)
-        if isinstance(message, Message):
-            vars(self).update(vars(message))
+        if message is not None:
+            vars(self).update(getattr(message, "__dict__", {}))
         return self
 
     def __bool__(self) -> bool:

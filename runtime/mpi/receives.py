@@ -74,6 +74,8 @@ class Receive(Operation):
     def landed(self) -> None:
         """Know that the message is all there."""
         incoming, error = self._incoming, None
+        if incoming is not None:
+            incoming.owner = None
         if self._is_taken and incoming is not None:
             try:
                 payload = incoming.payload
@@ -82,6 +84,11 @@ class Receive(Operation):
                 error = problem
         self._incoming = None
         self.finish(error)
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Be done; memory of the program is held no longer than whoever holds this."""
+        self.asked.owner = None
+        super().finish(error)
 
     @property
     def comes_from(self) -> int | None:

@@ -304,6 +304,12 @@ class Prequest(Request, MPI.Prequest):
 
     _stands_for: ClassVar[type[MPI.Request]] = MPI.Prequest
 
+    def __new__(cls, request: MPI.Request | None = None) -> Self:
+        """Return a request that is the same as another one, or none."""
+        if request and not isinstance(request, Prequest):
+            raise TypeError(f"expecting a persistent request, got {type(request).__name__}")
+        return super().__new__(cls, request)
+
     @classmethod
     def of(  # type: ignore[override]  # it begins the operation itself
         cls, begin: Callable[[], Operation], comm: MPI.Comm
