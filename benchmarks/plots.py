@@ -26,7 +26,7 @@ Series = Mapping[str, Mapping[int, float]]
 
 
 def curves(title: str, series: Series, *, unit: str, factor: float = 1.0) -> str:
-    """Return lines through the values times `factor`; names stand at the ends of their lines.
+    """Return lines through the values times `factor`; names stand at the right, where lines end.
 
     Raises `ValueError` where there is nothing to draw.
     """
@@ -47,7 +47,7 @@ def curves(title: str, series: Series, *, unit: str, factor: float = 1.0) -> str
         parts.append(_line(places, f'class="s{number % len(_LIGHT)}"'))
         y = _free(places[-1][1] + 4, ends)
         ends.append(y)
-        parts.append(_text(places[-1][0] + 8, y, name, f"t{number % len(_LIGHT)}"))
+        parts.append(_text(across.at(sizes[-1]) + 8, y, name, f"t{number % len(_LIGHT)}"))
     return _picture(title, parts, HEIGHT)
 
 
@@ -114,7 +114,7 @@ def _grid(
     for power in range(round(math.log10(low)), round(math.log10(high)) + 1):
         y = up.at(10.0**power)
         parts.append(_line([(LEFT, y), (right, y)], 'class="grid"'))
-        parts.append(_text(LEFT - 6, y + 4, f"{10.0**power:g}", "axis", anchor="end"))
+        parts.append(_text(LEFT - 6, y + 4, f"{10.0**power:,.10g}", "axis", anchor="end"))
     last = -math.inf
     for size in sizes:
         x = across.at(size)

@@ -98,9 +98,11 @@ def measured(place: str, options: argparse.Namespace) -> Found:
 def draw(found: Found) -> None:
     """Write the pictures of a table: by time, and by bandwidth."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    times = {"plain TCP": {row.size: row.floor for row in found.rows if row.floor}}
-    for name in found.columns:
-        times[name] = {row.size: row.columns[name] for row in found.rows if name in row.columns}
+    times = {
+        name: {row.size: row.columns[name] for row in found.rows if name in row.columns}
+        for name in found.columns
+    }
+    times["plain TCP"] = {row.size: row.floor for row in found.rows if row.floor}
     if not any(times.values()):
         return
     rates = {

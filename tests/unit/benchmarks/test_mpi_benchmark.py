@@ -196,7 +196,7 @@ def test_curves_have_a_line_for_each_series_and_grow_to_the_right() -> None:
     assert places == sorted(places)
     assert [y for _, y in places] == sorted((y for _, y in places), reverse=True)
     written = [one.text for one in elements(text, "text")]
-    assert {"Title <x>", "a & b", "c", "ms", "1", "1000"} <= set(written)
+    assert {"Title <x>", "a & b", "c", "ms", "1", "1,000"} <= set(written)
 
 
 def test_names_at_the_ends_of_curves_do_not_hide_each_other() -> None:
