@@ -12,12 +12,11 @@ from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
 from runtime.wire.directory import Directory
 from runtime.wire.errors import PeerLost
-from runtime.wire.line import READ, WRITE
+from runtime.wire.exchange import Exchange
+from runtime.wire.line import WRITE
 
 PATIENCE = 10.0
 """Seconds for each address to answer and to prove itself."""
-
-_PIECE = 4096
 
 
 class Attempt(Protocol):
@@ -106,9 +105,7 @@ class Dialling:
         self._faults: list[str] = []
         self._address = ""
         self._socket: socket.socket | None = None
-        self._is_connected = False
-        self._to_send = b""
-        self._greeting = Dialler(credentials, os.urandom(NONCE))
+        self._exchange: Exchange | None = None  # once it is connected
         self.deadline = now
         self._next(now)
 
@@ -120,7 +117,7 @@ class Dialling:
     @property
     def events(self) -> int:
         """What to watch it for."""
-        return WRITE if not self._is_connected else READ | (WRITE if self._to_send else 0)
+        return WRITE if self._exchange is None else self._exchange.events
 
     def close(self) -> None:
         """Give up."""
@@ -139,23 +136,16 @@ class Dialling:
     def _step(self, now: float) -> tuple[socket.socket, bytes] | None:
         connected = self._socket
         assert connected is not None
-        if not self._is_connected and not self._has_connected(connected):
+        if self._exchange is None and not self._has_connected(connected):
             if now >= self.deadline:
                 raise TimeoutError(f"no answer within {self._patience:g} s")
             return None
-        greeting = self._greeting
-        try:
-            self._flush(connected)
-            while greeting.peer is None:
-                received = connected.recv(_PIECE)
-                if not received:
-                    raise ConnectionError("it hung up in the handshake")
-                self._to_send += greeting.feed(received)
-                self._flush(connected)
-        except BlockingIOError:
+        assert self._exchange is not None
+        if not self._exchange.step():
             if now >= self.deadline:
-                raise TimeoutError(f"no proof within {self._patience:g} s") from None
+                raise TimeoutError(f"no proof within {self._patience:g} s")
             return None
+        greeting = self._exchange.greeting
         if greeting.peer != self._name:
             raise ConnectionError(f"rank {greeting.peer} answered")
         self._socket = None
@@ -171,20 +161,14 @@ class Dialling:
             if error.errno == errno.ENOTCONN:
                 return False
             raise
-        self._is_connected = True
+        self._exchange = Exchange(connected, Dialler(self._credentials, os.urandom(NONCE)))
         return True
-
-    def _flush(self, connected: socket.socket) -> None:
-        if self._to_send:
-            self._to_send = self._to_send[connected.send(self._to_send) :]
 
     def _next(self, now: float) -> None:
         """Begin with the next address; raises PeerLost after the last one."""
         while self._ways:
             self._address = self._ways.pop(0)
-            self._is_connected = False
-            self._greeting = Dialler(self._credentials, os.urandom(NONCE))
-            self._to_send = self._greeting.begin()
+            self._exchange = None
             self.deadline = now + self._patience
             try:
                 bare, where = socket_for(self._address)

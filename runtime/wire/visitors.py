@@ -10,7 +10,8 @@ from functools import partial
 
 from runtime.transport.credentials import NONCE, Credentials, Listener
 from runtime.transport.errors import TransportError
-from runtime.wire.line import READ, WRITE
+from runtime.wire.exchange import Exchange
+from runtime.wire.line import READ
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +21,6 @@ PATIENCE = 10.0
 MOST = 256
 """How many may stand in the doors at one time; more have to wait."""
 
-_PIECE = 4096
 _AGAIN = 0.2  # seconds until a connection is taken that could not be
 
 Watch = Callable[[int, int, Callable[[int], bool] | None], None]
@@ -103,14 +103,18 @@ class Doors:
             self._shut(self._clock() + _AGAIN)
             self._look_again()
             return True
-        came.setblocking(False)
-        visitor = _Visitor(came, str(where or "this machine"), self._credentials, self._clock())
-        self._visitors.add(visitor)
-        self._look_again()
-        self._go_on(visitor)
+        self.receive(came, str(where or "this machine"))
         if len(self._visitors) >= MOST:
             self._shut()
         return True
+
+    def receive(self, came: socket.socket, where: str, received: bytes = b"") -> None:
+        """Let a connection in that came by another way, once it has proved itself."""
+        came.setblocking(False)
+        visitor = _Visitor(came, where, self._credentials, self._clock(), received)
+        self._visitors.add(visitor)
+        self._look_again()
+        self._go_on(visitor)
 
     def _go_on(self, visitor: _Visitor) -> bool:
         try:
@@ -147,32 +151,20 @@ class _Visitor:
     """One connection in its handshake."""
 
     def __init__(
-        self, came: socket.socket, where: str, credentials: Credentials, now: float
+        self,
+        came: socket.socket,
+        where: str,
+        credentials: Credentials,
+        now: float,
+        received: bytes = b"",
     ) -> None:
         self.socket = came
         self.where = where
         self.deadline = now + PATIENCE
         self.greeting = Listener(credentials, os.urandom(NONCE))
-        self._to_send = self.greeting.begin()
+        self._exchange = Exchange(came, self.greeting, received)
+        self.step = self._exchange.step
 
     @property
     def events(self) -> int:
-        return READ | (WRITE if self._to_send else 0)
-
-    def step(self) -> bool:
-        """Go on as far as that goes; return whether it has proved itself."""
-        try:
-            self._flush()
-            while self.greeting.peer is None:
-                received = self.socket.recv(_PIECE)
-                if not received:
-                    raise ConnectionError("it hung up before it proved anything")
-                self._to_send += self.greeting.feed(received)
-                self._flush()
-        except BlockingIOError:
-            return False
-        return not self._to_send
-
-    def _flush(self) -> None:
-        if self._to_send:
-            self._to_send = self._to_send[self.socket.send(self._to_send) :]
+        return self._exchange.events

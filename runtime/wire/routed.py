@@ -1,0 +1,223 @@
+"""Opening connections by whatever route there is: the shortest first, remembering what works."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+
+from runtime.forwarding.words import meeting
+from runtime.routing import FrontEnd, Kind, Route, Tension, routes
+from runtime.topology import Grid, Identifier
+from runtime.transport.credentials import Credentials
+from runtime.wire.connecting import PATIENCE, Attempt, Dialling
+from runtime.wire.directory import UNIX, Directory, Party
+from runtime.wire.errors import PeerLost
+from runtime.wire.forwarded import Asked, Forwarded
+from runtime.wire.line import READ
+
+SHORT_PATIENCE = 3.0
+"""Seconds for a peer to answer where there are other routes to try."""
+
+CALL_PATIENCE = 15.0
+"""Seconds for a peer that was asked to dial to have done so."""
+
+Beckon = Callable[[int, str, tuple[str, ...]], None]
+"""Tells a peer, over front-ends and launcher, to `come` or to `meet`; with what it has to know."""
+
+COME, MEET = "come", "meet"
+
+
+class RoutedConnector:
+    """Chooses among the routes that the reachability of the clusters allows.
+
+    `front_ends` says where the forwarders of clusters listen. Everything that is known of routes is
+    in `tension`. `used` is the route by which each peer was reached last.
+    """
+
+    def __init__(
+        self,
+        me: int,
+        directory: Directory,
+        credentials: Credentials,
+        grid: Grid,
+        *,
+        front_ends: Mapping[tuple[int, int], Party],
+        beckon: Beckon,
+    ) -> None:
+        self._me = me
+        self._directory = directory
+        self._credentials = credentials
+        self._grid = grid
+        self._front_ends = front_ends
+        self._beckon = beckon
+        self.tension = Tension()
+        self.used: dict[int, Route] = {}
+
+    def connect(self, peer: int, now: float) -> Attempt:
+        """Begin to open a connection; raises PeerLost if there is no route at all."""
+        party = self._directory.party(peer)
+        source = Identifier.parse(self._directory.party(self._me).name)
+        found = routes(self._grid, source, Identifier.parse(party.name))
+        usable = [route for route in found if self._is_usable(route)]
+        if not usable:
+            raise PeerLost(
+                f"{party} cannot be reached",
+                cure="No front-end lies between that both clusters can connect to. Let one be "
+                "reached, or add a cluster that relays",
+            )
+        return _Trying(self, peer, self.tension.order(usable, now), now)
+
+    def meet(self, front_end: str, token: str, now: float) -> Attempt:
+        """Begin to go where a peer waits, because it cannot connect to this process.
+
+        The peer proves itself then, as one that has dialled.
+
+        Raises:
+            PeerLost: there is no such front-end, or it cannot be reached.
+        """
+        site, _, cluster = front_end.partition(":")
+        place = FrontEnd((int(site), int(cluster)))
+        words = f"the front-end of {front_end}"
+        return Asked(self._to_front_end(place, now), (meeting(token),), words)
+
+    def begin(self, peer: int, route: Route, now: float, *, is_last: bool) -> Attempt:
+        """Begin to open a connection by one route; raises PeerLost."""
+        first, last = route.legs[0], route.legs[-1]
+        party = self._directory.party(peer)
+        if first.dialler != route.stops[0]:
+            self._beckon(peer, COME, (self._directory.party(self._me).name,))
+            return Called(str(party), now + CALL_PATIENCE)
+        if route.kind is Kind.DIRECT:
+            ways = self._directory.ways(self._me, peer)
+            patience = PATIENCE if is_last else SHORT_PATIENCE
+            return Dialling(str(party), party.name, ways, self._credentials, now, patience=patience)
+        stops = [str(stop) for stop in route.stops[2:]]
+        if last.dialler == route.stops[-1]:
+            token = os.urandom(16).hex()
+            stops[-1] = meeting(token)
+            self._beckon(peer, MEET, (str(route.stops[-2]), token))
+        front_end = route.stops[1]
+        assert isinstance(front_end, FrontEnd)
+        asked = Asked(self._to_front_end(front_end, now), tuple(stops), str(party))
+        return Forwarded(asked, party.name, str(party), self._credentials)
+
+    def _to_front_end(self, front_end: FrontEnd, now: float) -> Attempt:
+        party = self._front_ends.get(front_end.cluster)
+        words = f"the front-end of {front_end}"
+        ways = self._ways_to(party)
+        if party is None or not ways:
+            raise PeerLost(f"{words} has no address here", cure="Give it one in the descriptor")
+        return Dialling(words, party.name, ways, self._credentials, now)
+
+    def _ways_to(self, party: Party | None) -> tuple[str, ...]:
+        if party is None:
+            return ()
+        near = bool(party.machine) and party.machine == self._directory.party(self._me).machine
+        return tuple(one for one in party.addresses if near or not one.startswith(UNIX))
+
+    def _is_usable(self, route: Route) -> bool:
+        """Tell whether every front-end on the way has been heard of, and who dials can do so."""
+        if any(stop.cluster not in self._front_ends for stop in route.forwarders):
+            return False
+        middle = route.legs[1:-1]
+        inward = zip(route.stops[1:], middle, strict=False)
+        return all(leg.dialler == stop for stop, leg in inward)
+
+
+class Called:
+    """Waits for a peer that was asked to dial. Its connection comes in by the door."""
+
+    is_passive = True
+
+    def __init__(self, words: str, deadline: float) -> None:
+        self._words = words
+        self._idle, self._other = socket.socketpair()
+        self.deadline = deadline
+
+    def fileno(self) -> int:
+        """Return something on which nothing ever happens."""
+        return self._idle.fileno()
+
+    @property
+    def events(self) -> int:
+        """What to watch it for."""
+        return READ
+
+    def step(self, now: float) -> None:
+        """Raise PeerLost when the time is over."""
+        if now >= self.deadline:
+            self.close()
+            raise PeerLost(
+                f"{self._words} cannot be reached",
+                cause=f"it was asked to connect to here and has not within {CALL_PATIENCE:g} s",
+            )
+
+    def close(self) -> None:
+        """Wait no longer."""
+        self._idle.close()
+        self._other.close()
+
+
+class _Trying:
+    """One route after another."""
+
+    def __init__(
+        self, connector: RoutedConnector, peer: int, ways: Sequence[Route], now: float
+    ) -> None:
+        self._connector = connector
+        self._peer = peer
+        self._ways = list(ways)
+        self._faults: list[PeerLost] = []
+        self._route = self._ways[0]
+        self._attempt = self._next(now)
+
+    @property
+    def is_passive(self) -> bool:
+        """Whether the connection will come in by the door."""
+        return self._attempt.is_passive
+
+    @property
+    def deadline(self) -> float:
+        """When it has to be looked after again."""
+        return self._attempt.deadline
+
+    def fileno(self) -> int:
+        return self._attempt.fileno()
+
+    @property
+    def events(self) -> int:
+        return self._attempt.events
+
+    def step(self, now: float) -> tuple[socket.socket, bytes] | None:
+        try:
+            opened = self._attempt.step(now)
+        except PeerLost as fault:
+            self._failed(fault, now)
+            self._attempt = self._next(now)
+            return None
+        if opened is not None:
+            self._connector.tension.worked(self._route, now)
+            self._connector.used[self._peer] = self._route
+        return opened
+
+    def close(self) -> None:
+        self._attempt.close()
+
+    def _next(self, now: float) -> Attempt:
+        """Begin with the next route; raises PeerLost after the last one, with all reasons."""
+        while self._ways:
+            self._route = self._ways.pop(0)
+            try:
+                return self._connector.begin(self._peer, self._route, now, is_last=not self._ways)
+            except PeerLost as fault:
+                self._failed(fault, now)
+        last = self._faults[-1]
+        if len(self._faults) > 1:
+            last.cause = "\n".join(str(fault) for fault in self._faults)
+        raise last
+
+    def _failed(self, fault: PeerLost, now: float) -> None:
+        self._connector.tension.failed(self._route, now)
+        fault.what = f"{fault.what} by {self._route}"
+        self._faults.append(fault)
