@@ -27,7 +27,7 @@ def show(found: Found, console: Console) -> None:
 def table(found: Found) -> Table:
     """Return the table of what was found."""
     made = Table(title=found.title, title_justify="left", show_edge=False, header_style="bold")
-    made.add_column("measured")
+    made.add_column("measured", no_wrap=True)
     for name in ("floor", *found.columns):
         made.add_column(name, justify="right")
     compares = len(found.columns) > 1 or any(row.floor for row in found.rows)
