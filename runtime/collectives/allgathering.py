@@ -87,11 +87,17 @@ def _arrival(layout: Layout, other: Part, into: Blocks, segment: int) -> _Arriva
 
 
 def _in_turn(layout: Layout, arrivals: list[_Arrival]) -> Iterator[tuple[_Arrival, slice]]:
-    """Yield the segments in the order in which all leaders of my site pass them on."""
-    near = [arrival for arrival in arrivals if arrival.part.site == layout.mine.site]
-    far = [arrival for arrival in arrivals if arrival.part.site != layout.mine.site]
-    for group in (near, far):
-        for number in range(max((len(arrival.segments) for arrival in group), default=0)):
-            for arrival in group:
-                if number < len(arrival.segments):
-                    yield arrival, arrival.segments[number]
+    """Yield the segments in the order in which my cluster takes them, first those of my site.
+
+    What has to be passed on is passed on before anybody waits for what others pass on.
+    """
+    turns: list[tuple[int, int, int]] = []
+    for which, arrival in enumerate(arrivals):
+        far = arrival.part.site != layout.mine.site
+        passed_on = far and arrival.source != arrival.part.members[0]
+        for number in range(len(arrival.segments)):
+            turns.append((number + passed_on if far else -1, which if far else number, which))
+    numbers = [0] * len(arrivals)
+    for *_, which in sorted(turns):
+        yield arrivals[which], arrivals[which].segments[numbers[which]]
+        numbers[which] += 1

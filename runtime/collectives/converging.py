@@ -18,6 +18,9 @@ from runtime.collectives.port import Pending, ReducingPort, Steps
 EVERYWHERE = -1
 """The owner of a piece whose result every head computes."""
 
+AHEAD = 4
+"""By how many pieces sends to the heads run ahead of folds, which have to wait for others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -36,10 +39,9 @@ class Piece:
         """Return who folds the piece for a site."""
         return layout.gate(site, self.owner, turn=self.number)
 
-    def ends_at(self, layout: Layout) -> bool:
-        """Tell whether this member computes the result of the piece."""
-        wanted = self.head(layout, layout.mine.site) if self.owner == EVERYWHERE else self.owner
-        return wanted == layout.me
+    def ends_at(self, layout: Layout) -> int:
+        """Return who computes the result, for my site if that is not one member for all."""
+        return self.head(layout, layout.mine.site) if self.owner == EVERYWHERE else self.owner
 
 
 def reduce_in_cluster(
@@ -84,7 +86,7 @@ class Convergence:
                 piece, [piece.head(layout, site) for site in range(len(layout.sites))]
             )
             for piece in pieces
-            if piece.ends_at(layout)
+            if piece.ends_at(layout) == layout.me
         }
 
     def _expect(
@@ -100,21 +102,36 @@ class Convergence:
                 arriving.append((room, self._port.receive(source, room)))
         return arriving
 
-    def fold_site(self, piece: Piece) -> Steps[None]:
-        """Bring the clusters of my site together, and send the result to whoever needs it."""
-        layout, port, number = self._layout, self._port, piece.number
-        head = piece.head(layout, layout.mine.site)
-        own = self._total[piece.place]
-        if head != layout.me:
-            self._sent[number] = [port.send(head, own)]
-            return
-        partial = yield from self._fold(self._near.pop(number), own)
-        self._partial[number] = partial
+    def fold_clusters(
+        self, pieces: Sequence[Piece], reduced: Sequence[Sequence[Pending]]
+    ) -> Steps[None]:
+        """Bring the clusters of my site together, and send the results to whoever needs them."""
+        layout, site = self._layout, self._layout.mine.site
+        folds = {piece.number for piece in pieces if piece.head(layout, site) == layout.me}
+        for piece in sorted(
+            pieces, key=lambda one: one.number if one.number in folds else one.number - AHEAD
+        ):
+            if reduced[piece.number]:
+                yield reduced[piece.number]
+            own = self._total[piece.place]
+            if piece.number in folds:
+                partial = yield from self._fold(self._near.pop(piece.number), own)
+                self._partial[piece.number] = partial
+                self._tell(piece, partial)
+            else:
+                head = piece.head(layout, site)
+                self._sent[piece.number] = [self._port.send(head, own)]
+
+    def _tell(self, piece: Piece, partial: memoryview) -> None:
+        """Send my site's partial result to the other sites, or to the owner."""
+        layout = self._layout
         if piece.owner == EVERYWHERE:
             targets = [piece.head(layout, site) for site in range(len(layout.sites))]
         else:
             targets = [piece.owner]
-        self._sent[number] = [port.send(to, partial) for to in targets if to != layout.me]
+        self._sent[piece.number] = [
+            self._port.send(target, partial) for target in targets if target != layout.me
+        ]
 
     def fold_sites(self, piece: Piece) -> Steps[None]:
         """Bring the sites together where the piece ends; the result is in `total` then."""

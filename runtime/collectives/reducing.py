@@ -37,15 +37,14 @@ def reduce(
     """Reduce everybody's `mine` to the root's `result`, which may be `mine` itself."""
     pieces = [Piece(n, p, root) for n, p in enumerate(cut(len(mine), grain, segment))]
     if layout.me != layout.mine.leader(root):
-        yield _flat(reduce_in_cluster(layout, port, mine, mine, pieces))
+        pending = _flat(reduce_in_cluster(layout, port, mine, mine, pieces))
+        if pending:
+            yield pending
         return
     total = memoryview(bytearray(len(mine))) if result is None else result
     reduced = reduce_in_cluster(layout, port, mine, total, pieces)
     work = Convergence(layout, port, total, pieces)
-    for piece in pieces:
-        if reduced[piece.number]:
-            yield reduced[piece.number]
-        yield from work.fold_site(piece)
+    yield from work.fold_clusters(pieces, reduced)
     if layout.me == root:
         for piece in pieces:
             yield from work.fold_sites(piece)
@@ -72,25 +71,24 @@ def allreduce(
         ]
     else:
         pieces = [Piece(n, p) for n, p in enumerate(places)]
+    told_in_turn = sorted(pieces, key=lambda piece: _turn(layout, piece))
     if layout.me != part.members[0]:
         pending = _flat(reduce_in_cluster(layout, port, mine, mine, pieces))
-        for piece in pieces:
+        for piece in told_in_turn:
             pending += port.bcast(result[piece.place], 0)
-        yield pending
+        if pending:
+            yield pending
         return
     reduced = reduce_in_cluster(layout, port, mine, result, pieces)
     work = Convergence(layout, port, result, pieces)
     arriving = {
         piece.number: port.receive(_teller(layout, piece), result[piece.place])
-        for piece in pieces
-        if not piece.ends_at(layout)
+        for piece in told_in_turn
+        if piece.ends_at(layout) != layout.me
     }
-    for piece in pieces:
-        if reduced[piece.number]:
-            yield reduced[piece.number]
-        yield from work.fold_site(piece)
+    yield from work.fold_clusters(pieces, reduced)
     told: list[Pending] = []
-    for piece in pieces:
+    for piece in told_in_turn:
         if piece.number in arriving:
             yield (arriving[piece.number],)
         else:
@@ -102,6 +100,21 @@ def allreduce(
     told += work.unfinished()
     if told:
         yield told
+
+
+def _turn(layout: Layout, piece: Piece) -> tuple[int, int]:
+    """Return when my cluster's leader deals with a result.
+
+    First those it computes, then those computed in its site, then those it gets from another site
+    and passes on, at last those that are passed on to it: nobody waits with what others wait for.
+    """
+    leader, site = layout.mine.members[0], layout.mine.site
+    ends, head = piece.ends_at(layout), piece.head(layout, site)
+    if ends == leader:
+        return 0, piece.number
+    if layout.part_of[ends].site == site:
+        return 1, piece.number
+    return 2 if head == leader else 3, piece.number
 
 
 def _teller(layout: Layout, piece: Piece) -> int:
@@ -150,10 +163,7 @@ def reduce_scatter(
     mine_sizes = [mine.sizes[rank] for rank in part.members]
     if layout.me == part.members[0]:
         work = Convergence(layout, port, data, pieces)
-        for piece in pieces:
-            if reduced[piece.number]:
-                yield reduced[piece.number]
-            yield from work.fold_site(piece)
+        yield from work.fold_clusters(pieces, reduced)
         for piece in pieces:
             if piece.owner == layout.me:
                 yield from work.fold_sites(piece)
