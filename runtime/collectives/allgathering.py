@@ -64,9 +64,7 @@ def _send_mine(layout: Layout, port: Port, data: memoryview, segment: int) -> li
     """Send my cluster's blocks to one leader of every other site and to those of my own."""
     part = layout.mine
     targets = [
-        layout.gate(site, turn=part.index)
-        for site in range(len(layout.sites))
-        if site != part.site
+        layout.gate(site, turn=part.index) for site in range(len(layout.sites)) if site != part.site
     ]
     targets += [other.members[0] for other in layout.my_site if other is not part]
     return [port.send(leader, data[s]) for s in cut(len(data), 1, segment) for leader in targets]

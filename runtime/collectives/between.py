@@ -149,7 +149,13 @@ def allreduce_between(sides: Sides, port: Port, blob: Blob, merge: Merge) -> Ste
 
 
 def reduce_scatter_between(
-    sides: Sides, port: Port, blob: Blob, merge: Merge, sizes: Sequence[int], mine: memoryview
+    sides: Sides,
+    port: Port,
+    blob: Blob,
+    merge: Merge,
+    *,
+    sizes: Sequence[int],
+    mine: memoryview,
 ) -> Steps[None]:
     """Fold the other group's values in rank order, and share the result out over my group."""
     layout, group = sides.my_group, sides.port(port)

@@ -42,9 +42,7 @@ def relay(layout: Layout, root: int) -> Relay:
     children: list[int] = []
     if layout.me == root:
         own = part.site
-        children += [
-            layout.gate(site, root) for site in range(len(layout.sites)) if site != own
-        ]
+        children += [layout.gate(site, root) for site in range(len(layout.sites)) if site != own]
     if layout.me == gate:
         children += [p.members[0] for p in layout.my_site if p is not part]
     parent = -1 if layout.me == root else root if layout.me == gate else gate
@@ -115,4 +113,3 @@ def bcast_blob(
     if sent:
         yield sent
     return data
-

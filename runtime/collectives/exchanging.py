@@ -57,9 +57,7 @@ def _bundled(layout: Layout, sizes: Sequence[int]) -> list[int]:
     """Return the size of my block with every rank, 0 where it does not travel in a bundle."""
     part = layout.mine
     return [
-        0
-        if other is part or sizes[rank] >= SMALL or _both_alone(part, other)
-        else sizes[rank]
+        0 if other is part or sizes[rank] >= SMALL or _both_alone(part, other) else sizes[rank]
         for rank, other in enumerate(layout.part_of)
     ]
 

@@ -22,6 +22,7 @@ def gather(
     mine: memoryview | None,
     into: Blocks | None,
     root: int,
+    *,
     size: int | None = None,
 ) -> Steps[None]:
     """Bring every member's block to the root.
@@ -65,9 +66,7 @@ def _gather_at_root(
         return
     bundles: list[tuple[Blocks, memoryview]] = []
     for other in layout.remote():
-        pending += [
-            port.receive(rank, into[rank]) for rank in _direct(other.members, into.sizes)
-        ]
+        pending += [port.receive(rank, into[rank]) for rank in _direct(other.members, into.sizes)]
         small = into.of(bundled(other.members, into.sizes))
         if small.total:
             room = small.joined()
@@ -91,6 +90,7 @@ def scatter(
     blocks: Blocks | None,
     mine: memoryview | None,
     root: int,
+    *,
     size: int | None = None,
 ) -> Steps[None]:
     """Bring to every member its block from the root; the counterpart of `gather`."""
@@ -126,9 +126,7 @@ def _scatter_from_root(
         yield port.scatter(None, mine, part.members.index(root))
         return
     for other in layout.remote()[::-1]:
-        pending += [
-            port.send(rank, blocks[rank]) for rank in _direct(other.members, blocks.sizes)
-        ]
+        pending += [port.send(rank, blocks[rank]) for rank in _direct(other.members, blocks.sizes)]
         small = blocks.of(bundled(other.members, blocks.sizes))
         if small.total:
             pending.append(port.send(other.members[0], small.packed()))
@@ -140,9 +138,7 @@ def _scatter_from_root(
         yield pending
 
 
-def small_sizes(
-    layout: Layout, port: Port, mine: int, size: int | None
-) -> Steps[Sequence[int]]:
+def small_sizes(layout: Layout, port: Port, mine: int, size: int | None) -> Steps[Sequence[int]]:
     """Return the sizes of my cluster's bundled blocks, at its leader; others get nothing."""
     count = len(layout.mine.members)
     if size is not None:

@@ -30,9 +30,7 @@ def unbundle(data: memoryview, count: int) -> list[memoryview]:
     return [row[which] for which in range(count)]
 
 
-def gather_in_cluster(
-    layout: Layout, port: Port, blob: Blob, root: int
-) -> Steps[list[memoryview]]:
+def gather_in_cluster(layout: Layout, port: Port, blob: Blob, root: int) -> Steps[list[memoryview]]:
     """Return the blobs of my cluster's members at one of them, elsewhere an empty list."""
     part, data = layout.mine, memoryview(blob)
     if len(part.members) == 1:
@@ -218,4 +216,3 @@ def _exchange_boxes(
         for which, blob in enumerate(blobs):
             inboxes[which % len(boxes)].append(blob)
     return [b"".join(bundle(inbox)) for inbox in inboxes]
-

@@ -46,9 +46,7 @@ class PointPort:
             return [self.receive(self._near[root], data)]
         return [self.send(rank, data) for rank in self._near if rank != self._layout.me]
 
-    def gather(
-        self, mine: memoryview | None, into: Blocks | None, root: int
-    ) -> Sequence[Pending]:
+    def gather(self, mine: memoryview | None, into: Blocks | None, root: int) -> Sequence[Pending]:
         """Let each send to the root."""
         if into is None:
             return [] if mine is None else [self.send(self._near[root], mine)]
@@ -69,9 +67,7 @@ class PointPort:
         if mine is not None:
             mine[:] = blocks[root]
         return [
-            self.send(rank, blocks[which])
-            for which, rank in enumerate(self._near)
-            if which != root
+            self.send(rank, blocks[which]) for which, rank in enumerate(self._near) if which != root
         ]
 
     def allgather(self, mine: memoryview | None, into: Blocks) -> Sequence[Pending]:

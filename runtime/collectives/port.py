@@ -63,9 +63,7 @@ class Port(Protocol):
     def bcast(self, data: memoryview, root: int) -> Sequence[Pending]:
         """Give the root's data to all members of my cluster."""
 
-    def gather(
-        self, mine: memoryview | None, into: Blocks | None, root: int
-    ) -> Sequence[Pending]:
+    def gather(self, mine: memoryview | None, into: Blocks | None, root: int) -> Sequence[Pending]:
         """Collect one block of each; None for `mine` says that the root's is in place."""
 
     def scatter(
@@ -86,7 +84,5 @@ class ReducingPort(Port, Protocol):
     def combine(self, left: memoryview, right: memoryview) -> None:
         """Set `right` to `left` operation `right`."""
 
-    def reduce(
-        self, mine: memoryview, into: memoryview | None, root: int
-    ) -> Sequence[Pending]:
+    def reduce(self, mine: memoryview, into: memoryview | None, root: int) -> Sequence[Pending]:
         """Reduce to the root; there `into` takes the result and may be `mine` itself."""

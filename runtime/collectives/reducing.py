@@ -31,6 +31,7 @@ def reduce(
     mine: memoryview,
     result: memoryview | None,
     root: int,
+    *,
     grain: int,
     segment: int = SEGMENT,
 ) -> Steps[None]:
@@ -57,6 +58,7 @@ def allreduce(
     port: ReducingPort,
     mine: memoryview,
     result: memoryview,
+    *,
     grain: int,
     segment: int = SEGMENT,
     spread_from: int = SPREAD_FROM,
@@ -139,6 +141,7 @@ def reduce_scatter(
     port: ReducingPort,
     mine: Blocks,
     result: memoryview,
+    *,
     grain: int,
     segment: int = SEGMENT,
 ) -> Steps[None]:

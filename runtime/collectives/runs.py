@@ -99,10 +99,9 @@ def _receive(port: Port, wanted: Sequence[tuple[int, Sequence[int]]]) -> Steps[l
     return received
 
 
-def _fold_site(
-    layout: Layout, port: Port, runs: _Runs, held: Spans, merge: Merge, root: int
-) -> Steps[Spans]:
+def _fold_site(port: Port, runs: _Runs, held: Spans, merge: Merge, root: int) -> Steps[Spans]:
     """Bring my site's partial results to its head; elsewhere nothing is left."""
+    layout = runs.layout
     head = layout.gate(layout.mine.site, root)
     if layout.me != head:
         yield (port.send(head, *bundle(list(held.values()))),)
@@ -124,7 +123,7 @@ def reduce_ordered(
         return None
     runs = _Runs(layout)
     held = fold(runs.fold_mine(blobs, merge), merge)
-    held = yield from _fold_site(layout, port, runs, held, merge, root)
+    held = yield from _fold_site(port, runs, held, merge, root)
     own = layout.mine.site
     if layout.me == root:
         sites = [site for site in range(len(layout.sites)) if site != own]
@@ -157,7 +156,7 @@ def _allreduce_leaders(
 ) -> Steps[Blob]:
     runs, own = _Runs(layout), layout.mine.site
     held = fold(runs.fold_mine(blobs, merge), merge)
-    held = yield from _fold_site(layout, port, runs, held, merge, -1)
+    held = yield from _fold_site(port, runs, held, merge, -1)
     if layout.me != layout.gate(own):
         parcel = port.expect(layout.gate(own))
         yield (parcel,)
@@ -188,7 +187,7 @@ def scan_ordered(
     if layout.me == leader:
         runs = _Runs(layout)
         before = yield from _runs_before(layout, port, runs, runs.fold_mine(blobs, merge), merge)
-        results = _prefixes(layout, runs, blobs, before, merge, exclusive)
+        results = _prefixes(runs, blobs, before, merge, exclusive)
     mine = yield from scatter_in_cluster(layout, port, results, leader)
     return None if exclusive and layout.me == 0 else mine
 
@@ -232,9 +231,7 @@ def _runs_before(
             sent.append(port.send(part.members[0], *bundle(found)))
     if sent:
         yield sent
-    return {
-        key: _covering(held, key, merge) for key in spans(_between(runs, layout.mine, last))
-    }
+    return {key: _covering(held, key, merge) for key in spans(_between(runs, layout.mine, last))}
 
 
 def _between(runs: _Runs, part: Part, last: dict[int, int]) -> list[int]:
@@ -251,7 +248,6 @@ def _covering(held: Spans, key: tuple[int, int], merge: Merge) -> Blob:
 
 
 def _prefixes(
-    layout: Layout,
     runs: _Runs,
     blobs: Sequence[Blob],
     before: Spans,
@@ -259,6 +255,7 @@ def _prefixes(
     exclusive: bool,
 ) -> list[Blob]:
     """Return the scan of every member of my cluster."""
+    layout = runs.layout
     values = dict(zip(layout.mine.members, blobs, strict=True))
     ends = {final: value for (_, final), value in before.items()}
     results: dict[int, Blob] = {}

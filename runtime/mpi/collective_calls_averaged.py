@@ -8,9 +8,9 @@ from typing import Any
 
 from mpi4py import MPI
 
-from runtime.mpi.collective_calls_memory import elements, is_in_place, put_elements
+from runtime.mpi.collective_calls_memory import elements, is_in_place, put_elements, read
 from runtime.mpi.reductions import Averaging
-from runtime.mpi.specs import Spec, read
+from runtime.mpi.specs import Spec
 
 
 def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, root: int) -> None:
@@ -45,10 +45,7 @@ def reduce_scatter_block(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> None:
     size, rank = comm.Get_size(), comm.Get_rank()
     in_place = not comm.Is_inter() and is_in_place(sendbuf)
     received = read(recvbuf, readonly=False, blocks=size if in_place else 0)
-    if in_place:
-        block = received
-    else:
-        block = read(sendbuf, readonly=True, blocks=size)
+    block = received if in_place else read(sendbuf, readonly=True, blocks=size)
     whole = Spec(block.buffer, block.memory, block.count * size, block.datatype, block.offset)
     _put_block(received, _means(comm, whole), rank * received.count)
 

@@ -27,105 +27,122 @@ class BlockingCollectives(MPI.Comm):
         """Wait until every member has come."""
         call = call_on(self)
         if call is None:
-            return MPI.Comm.Barrier(self)
-        return call.run(plans.barrier(call))
+            MPI.Comm.Barrier(self)
+            return
+        call.run(plans.barrier(call))
 
     def Bcast(self, buf: Any, root: int = 0) -> None:
         """Give the root's data to every member."""
         call = call_on(self)
         if call is None:
-            return MPI.Comm.Bcast(self, buf, root)
-        return call.run(plans.bcast(call, buf, root))
+            MPI.Comm.Bcast(self, buf, root)
+            return
+        call.run(plans.bcast(call, buf, root))
 
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Bring a block of every member to the root."""
         call = call_on(self)
         if call is None:
-            return MPI.Comm.Gather(self, sendbuf, recvbuf, root)
-        return call.run(plans.gather(call, sendbuf, recvbuf, root, vector=False))
+            MPI.Comm.Gather(self, sendbuf, recvbuf, root)
+            return
+        call.run(plans.gather(call, sendbuf, recvbuf, root, vector=False))
 
     def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Bring blocks of any size to the root."""
         call = call_on(self)
         if call is None:
-            return MPI.Comm.Gatherv(self, sendbuf, recvbuf, root)
-        return call.run(plans.gather(call, sendbuf, recvbuf, root, vector=True))
+            MPI.Comm.Gatherv(self, sendbuf, recvbuf, root)
+            return
+        call.run(plans.gather(call, sendbuf, recvbuf, root, vector=True))
 
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Bring a block of the root's to every member."""
         call = call_on(self)
         if call is None:
-            return MPI.Comm.Scatter(self, sendbuf, recvbuf, root)
-        return call.run(plans.scatter(call, sendbuf, recvbuf, root, vector=False))
+            MPI.Comm.Scatter(self, sendbuf, recvbuf, root)
+            return
+        call.run(plans.scatter(call, sendbuf, recvbuf, root, vector=False))
 
     def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Bring blocks of any size from the root to the members."""
         call = call_on(self)
         if call is None:
-            return MPI.Comm.Scatterv(self, sendbuf, recvbuf, root)
-        return call.run(plans.scatter(call, sendbuf, recvbuf, root, vector=True))
+            MPI.Comm.Scatterv(self, sendbuf, recvbuf, root)
+            return
+        call.run(plans.scatter(call, sendbuf, recvbuf, root, vector=True))
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
         """Bring a block of every member to all."""
         call = call_on(self)
         if call is None:
-            return MPI.Comm.Allgather(self, sendbuf, recvbuf)
-        return call.run(plans.allgather(call, sendbuf, recvbuf, vector=False))
+            MPI.Comm.Allgather(self, sendbuf, recvbuf)
+            return
+        call.run(plans.allgather(call, sendbuf, recvbuf, vector=False))
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Bring blocks of any size to all."""
         call = call_on(self)
         if call is None:
-            return MPI.Comm.Allgatherv(self, sendbuf, recvbuf)
-        return call.run(plans.allgather(call, sendbuf, recvbuf, vector=True))
+            MPI.Comm.Allgatherv(self, sendbuf, recvbuf)
+            return
+        call.run(plans.allgather(call, sendbuf, recvbuf, vector=True))
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
         """Bring a block of every member to every member."""
         call = call_on(self)
         if call is None:
-            return MPI.Comm.Alltoall(self, sendbuf, recvbuf)
-        return call.run(plans.alltoall(call, sendbuf, recvbuf, vector=False))
+            MPI.Comm.Alltoall(self, sendbuf, recvbuf)
+            return
+        call.run(plans.alltoall(call, sendbuf, recvbuf, vector=False))
 
     def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Bring blocks of any size from every member to every member."""
         call = call_on(self)
         if call is None:
-            return MPI.Comm.Alltoallv(self, sendbuf, recvbuf)
-        return call.run(plans.alltoall(call, sendbuf, recvbuf, vector=True))
+            MPI.Comm.Alltoallv(self, sendbuf, recvbuf)
+            return
+        call.run(plans.alltoall(call, sendbuf, recvbuf, vector=True))
 
     def Alltoallw(self, sendbuf: Any, recvbuf: Any) -> None:
         """Bring blocks of any size and datatype from every member to every member."""
         call = call_on(self)
         if call is None:
-            return MPI.Comm.Alltoallw(self, sendbuf, recvbuf)
-        return call.run(plans.alltoallw(call, sendbuf, recvbuf))
+            MPI.Comm.Alltoallw(self, sendbuf, recvbuf)
+            return
+        call.run(plans.alltoallw(call, sendbuf, recvbuf))
 
     def Reduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> None:
         """Combine everybody's values at the root."""
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                return averaged.reduce(self, sendbuf, recvbuf, root)
-            return MPI.Comm.Reduce(self, sendbuf, recvbuf, op, root)
-        return call.run(reductions.reduce(call, sendbuf, recvbuf, op, root))
+                averaged.reduce(self, sendbuf, recvbuf, root)
+                return
+            MPI.Comm.Reduce(self, sendbuf, recvbuf, op, root)
+            return
+        call.run(reductions.reduce(call, sendbuf, recvbuf, op, root))
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
         """Combine everybody's values; everybody gets the result."""
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                return averaged.allreduce(self, sendbuf, recvbuf)
-            return MPI.Comm.Allreduce(self, sendbuf, recvbuf, op)
-        return call.run(reductions.allreduce(call, sendbuf, recvbuf, op))
+                averaged.allreduce(self, sendbuf, recvbuf)
+                return
+            MPI.Comm.Allreduce(self, sendbuf, recvbuf, op)
+            return
+        call.run(reductions.allreduce(call, sendbuf, recvbuf, op))
 
     def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
         """Combine everybody's values; everybody gets an equal block of the result."""
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                return averaged.reduce_scatter_block(self, sendbuf, recvbuf)
-            return MPI.Comm.Reduce_scatter_block(self, sendbuf, recvbuf, op)
-        return call.run(reductions.reduce_scatter_block(call, sendbuf, recvbuf, op))
+                averaged.reduce_scatter_block(self, sendbuf, recvbuf)
+                return
+            MPI.Comm.Reduce_scatter_block(self, sendbuf, recvbuf, op)
+            return
+        call.run(reductions.reduce_scatter_block(call, sendbuf, recvbuf, op))
 
     def Reduce_scatter(
         self,
@@ -138,9 +155,11 @@ class BlockingCollectives(MPI.Comm):
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                return averaged.reduce_scatter(self, sendbuf, recvbuf, recvcounts)
-            return MPI.Comm.Reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
-        return call.run(reductions.reduce_scatter(call, sendbuf, recvbuf, recvcounts, op))
+                averaged.reduce_scatter(self, sendbuf, recvbuf, recvcounts)
+                return
+            MPI.Comm.Reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
+            return
+        call.run(reductions.reduce_scatter(call, sendbuf, recvbuf, recvcounts, op))
 
 
 class BlockingScans(MPI.Intracomm):
@@ -154,15 +173,19 @@ class BlockingScans(MPI.Intracomm):
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                return averaged.scan(self, sendbuf, recvbuf)
-            return MPI.Intracomm.Scan(self, sendbuf, recvbuf, op)
-        return call.run(reductions.scan(call, sendbuf, recvbuf, op, exclusive=False))
+                averaged.scan(self, sendbuf, recvbuf)
+                return
+            MPI.Intracomm.Scan(self, sendbuf, recvbuf, op)
+            return
+        call.run(reductions.scan(call, sendbuf, recvbuf, op, exclusive=False))
 
     def Exscan(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
         """Combine the values of the ranks before this one."""
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                return averaged.exscan(self, sendbuf, recvbuf)
-            return MPI.Intracomm.Exscan(self, sendbuf, recvbuf, op)
-        return call.run(reductions.scan(call, sendbuf, recvbuf, op, exclusive=True))
+                averaged.exscan(self, sendbuf, recvbuf)
+                return
+            MPI.Intracomm.Exscan(self, sendbuf, recvbuf, op)
+            return
+        call.run(reductions.scan(call, sendbuf, recvbuf, op, exclusive=True))

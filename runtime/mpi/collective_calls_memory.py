@@ -6,15 +6,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from mpi4py import MPI
 
 from runtime.collectives.blocks import Blocks
+from runtime.mpi import specs
 from runtime.mpi.specs import Spec, Vector, is_dense
 
 
 def is_in_place(message: Any) -> bool:
     """Tell whether data is in place; None says so too, as in mpi4py."""
     return message is None or message is MPI.IN_PLACE
+
+
+def read(message: Any, *, readonly: bool, blocks: int = 1) -> Spec:
+    """Read a message specification; that of a device's array may lack its datatype."""
+    return specs.read(_typed(message), readonly=readonly, blocks=blocks)
+
+
+def read_vector(message: Any, blocks: int, *, readonly: bool) -> Vector:
+    """Read one for several processes; that of a device's array may lack its datatype."""
+    return specs.read_vector(_typed(message), blocks, readonly=readonly)
+
+
+def _typed(message: Any) -> Any:
+    """Name the datatype of an array that has no Python buffer, if the message does not."""
+    parts = list(message) if isinstance(message, list | tuple) else [message]
+    named = len(parts) > 1 and isinstance(parts[-1], MPI.Datatype | str)
+    if named or len(parts) > 2 or not parts:
+        return message
+    array = parts[0]
+    if hasattr(array, "__cuda_array_interface__"):
+        kind = np.dtype(array.__cuda_array_interface__["typestr"])
+    elif hasattr(array, "__dlpack__") and not isinstance(array, np.ndarray):
+        kind = np.from_dlpack(array).dtype
+    else:
+        return message
+    return [*parts, kind.char]
 
 
 def parts_of(spec: Spec | Vector, count: int) -> list[Spec]:

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from runtime.collectives.neighbours import exchange, mirrored
-from runtime.mpi.collective_calls_memory import Landing, outgoing, own_parts, parts_of
+from runtime.mpi.collective_calls_memory import (
+    Landing,
+    outgoing,
+    own_parts,
+    parts_of,
+    read,
+    read_vector,
+)
 from runtime.mpi.collective_calls_state import Call, Plan
-from runtime.mpi.specs import Spec, read, read_vector, read_vector_w
+from runtime.mpi.specs import Spec, read_vector_w
 
 if TYPE_CHECKING:
     from runtime.collectives.port import Steps

@@ -23,36 +23,41 @@ class BlockingNeighbours(MPI.Topocomm):
         """Bring a block of every neighbour to this one."""
         call = call_on(self)
         if call is None:
-            return MPI.Topocomm.Neighbor_allgather(self, sendbuf, recvbuf)
-        return call.run(neighbours.neighbour_allgather(call, sendbuf, recvbuf, vector=False))
+            MPI.Topocomm.Neighbor_allgather(self, sendbuf, recvbuf)
+            return
+        call.run(neighbours.neighbour_allgather(call, sendbuf, recvbuf, vector=False))
 
     def Neighbor_allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Bring a block of any size of every neighbour to this one."""
         call = call_on(self)
         if call is None:
-            return MPI.Topocomm.Neighbor_allgatherv(self, sendbuf, recvbuf)
-        return call.run(neighbours.neighbour_allgather(call, sendbuf, recvbuf, vector=True))
+            MPI.Topocomm.Neighbor_allgatherv(self, sendbuf, recvbuf)
+            return
+        call.run(neighbours.neighbour_allgather(call, sendbuf, recvbuf, vector=True))
 
     def Neighbor_alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
         """Exchange a block with every neighbour."""
         call = call_on(self)
         if call is None:
-            return MPI.Topocomm.Neighbor_alltoall(self, sendbuf, recvbuf)
-        return call.run(neighbours.neighbour_alltoall(call, sendbuf, recvbuf, vector=False))
+            MPI.Topocomm.Neighbor_alltoall(self, sendbuf, recvbuf)
+            return
+        call.run(neighbours.neighbour_alltoall(call, sendbuf, recvbuf, vector=False))
 
     def Neighbor_alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Exchange blocks of any size with every neighbour."""
         call = call_on(self)
         if call is None:
-            return MPI.Topocomm.Neighbor_alltoallv(self, sendbuf, recvbuf)
-        return call.run(neighbours.neighbour_alltoall(call, sendbuf, recvbuf, vector=True))
+            MPI.Topocomm.Neighbor_alltoallv(self, sendbuf, recvbuf)
+            return
+        call.run(neighbours.neighbour_alltoall(call, sendbuf, recvbuf, vector=True))
 
     def Neighbor_alltoallw(self, sendbuf: Any, recvbuf: Any) -> None:
         """Exchange blocks of any size and datatype with every neighbour."""
         call = call_on(self)
         if call is None:
-            return MPI.Topocomm.Neighbor_alltoallw(self, sendbuf, recvbuf)
-        return call.run(neighbours.neighbour_alltoallw(call, sendbuf, recvbuf))
+            MPI.Topocomm.Neighbor_alltoallw(self, sendbuf, recvbuf)
+            return
+        call.run(neighbours.neighbour_alltoallw(call, sendbuf, recvbuf))
 
 
 class NonblockingNeighbours(MPI.Topocomm):

@@ -1,4 +1,4 @@
-"""What collectives on objects do: pickles travel, each group's values are combined in rank order."""
+"""What collectives on objects do: pickles travel, values are combined in rank order."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def bcast(call: Call, obj: Any, root: int) -> Plan[Any]:
 
     def steps(port: NativePort) -> Steps[Any]:
         if call.is_inter:
-            there = root_there(call, root)
+            there = root_there(root)
             found = yield from bcast_blob_between(call.state.sides, port, blob, there)
             return None if sending else _loads(found)
         return _loads((yield from bcast_blob(call.layout, port, blob, root)))
@@ -77,7 +77,7 @@ def gather(call: Call, sendobj: Any, root: int) -> Plan[Any]:
 
     def steps(port: NativePort) -> Steps[Any]:
         if call.is_inter:
-            there = root_there(call, root)
+            there = root_there(root)
             found = yield from gather_blobs_between(call.state.sides, port, blob, there)
         else:
             found = yield from gather_blobs(call.layout, port, blob, root)
@@ -96,7 +96,7 @@ def scatter(call: Call, sendobj: Any, root: int) -> Plan[Any]:
 
     def steps(port: NativePort) -> Steps[Any]:
         if call.is_inter:
-            there = root_there(call, root)
+            there = root_there(root)
             found = yield from scatter_blobs_between(call.state.sides, port, blobs, there)
             return None if sending else _loads(found)
         return _loads((yield from scatter_blobs(call.layout, port, blobs, root)))
@@ -161,7 +161,7 @@ def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator, root: int) -> Plan[A
 
     def steps(port: NativePort) -> Steps[Any]:
         if call.is_inter:
-            there = root_there(call, root)
+            there = root_there(root)
             found = yield from reduce_between(call.state.sides, port, blob, _merge(op), there)
         else:
             found = yield from reduce_ordered(call.layout, port, blob, _merge(op), root)
@@ -213,9 +213,7 @@ def _exchange(call: Call, name: str, blobs: Sequence[Blob]) -> Plan[list[Any]]:
 
     def steps(port: NativePort) -> Steps[list[Any]]:
         outgoing = [
-            (to, blob)
-            for to, blob in zip(destinations, blobs, strict=True)
-            if to != MPI.PROC_NULL
+            (to, blob) for to, blob in zip(destinations, blobs, strict=True) if to != MPI.PROC_NULL
         ]
         heard = [slot for slot in order if sources[slot] != MPI.PROC_NULL]
         arrived = yield from exchange_blobs(port, outgoing, [sources[slot] for slot in heard])

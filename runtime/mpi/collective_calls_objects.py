@@ -43,7 +43,8 @@ class ObjectCollectives(MPI.Comm):
         call = call_on(self)
         if call is None:
             return MPI.Comm.gather(self, sendobj, root)
-        return call.run(plans.gather(call, sendobj, root))
+        found: list[Any] | None = call.run(plans.gather(call, sendobj, root))
+        return found
 
     def scatter(self, sendobj: Sequence[Any] | None, root: int = 0) -> Any:
         """Return to every member its object of the root's."""

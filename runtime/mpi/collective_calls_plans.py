@@ -27,9 +27,11 @@ from runtime.mpi.collective_calls_memory import (
     outgoing,
     own_parts,
     parts_of,
+    read,
+    read_vector,
 )
 from runtime.mpi.collective_calls_state import Call, Plan
-from runtime.mpi.specs import EMPTY, Spec, read, read_vector, read_vector_w
+from runtime.mpi.specs import EMPTY, Spec, read_vector_w
 
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
@@ -44,15 +46,14 @@ def barrier(call: Call) -> Plan[None]:
     return Plan("Barrier", lambda port: meet(call.layout, port))
 
 
-def root_there(call: Call, root: int) -> int | None:
+def root_there(root: int) -> int | None:
     """Return the rank of the root in the other group, None when it is me."""
     return None if root == MPI.ROOT else root
 
 
 def nothing(_: NativePort) -> Steps[None]:
     """Take no part in a collective whose root is another member of my group."""
-    return
-    yield ()
+    yield from ()
 
 
 def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
@@ -67,7 +68,7 @@ def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
         view = spec.pack() if sending else spec.view
         data = memoryview(bytearray(spec.nbytes)) if view is None else view
         if call.is_inter:
-            yield from bcast_between(call.state.sides, port, data, root_there(call, root))
+            yield from bcast_between(call.state.sides, port, data, root_there(root))
         else:
             yield from bcast_data(call.layout, port, data, root)
         if view is None:
@@ -94,11 +95,11 @@ def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -
         into = None if landing is None else landing.blocks
         if call.is_inter:
             data = EMPTY if mine is None else mine
-            there = root_there(call, root)
+            there = root_there(root)
             yield from gather_between(call.state.sides, port, data, into, there)
         else:
             size = None if vector or mine is None else len(mine)
-            yield from gather_blocks(call.layout, port, mine, into, root, size)
+            yield from gather_blocks(call.layout, port, mine, into, root, size=size)
         if landing is not None:
             landing.unpack(but=call.rank if mine is None and not call.is_inter else -1)
 
@@ -124,11 +125,11 @@ def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) 
         mine = None if received is None else room
         if call.is_inter:
             data = EMPTY if mine is None else mine
-            there = root_there(call, root)
+            there = root_there(root)
             yield from scatter_between(call.state.sides, port, blocks, data, there)
         else:
             size = None if vector or mine is None else len(mine)
-            yield from scatter_blocks(call.layout, port, blocks, mine, root, size)
+            yield from scatter_blocks(call.layout, port, blocks, mine, root, size=size)
         if received is not None and view is None and room is not None:
             received.unpack(room)
 
@@ -205,4 +206,3 @@ def _alltoall(
 
 def _by_rank(blocks: Blocks, ranks: tuple[int, ...]) -> list[tuple[int, memoryview]]:
     return [(rank, blocks[which]) for which, rank in enumerate(ranks)]
-

@@ -51,9 +51,7 @@ class NativePort:
         assert self._reduction is not None
         self._reduction.combine(left, right)
 
-    def reduce(
-        self, mine: memoryview, into: memoryview | None, root: int
-    ) -> Sequence[Operation]:
+    def reduce(self, mine: memoryview, into: memoryview | None, root: int) -> Sequence[Operation]:
         """Reduce to the root; there `into` takes the result and may be `mine` itself."""
         assert self._reduction is not None
         own = self._reduction.spec(mine)

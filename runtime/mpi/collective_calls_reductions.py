@@ -19,11 +19,11 @@ from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
 from runtime.collectives.runs import allreduce_ordered, reduce_ordered, scan_ordered
-from runtime.mpi.collective_calls_memory import elements, is_in_place, put_elements
+from runtime.mpi.collective_calls_memory import elements, is_in_place, put_elements, read
 from runtime.mpi.collective_calls_plans import nothing, root_there
 from runtime.mpi.collective_calls_state import Call, Plan
 from runtime.mpi.reductions import Average, Averaging, Reduction, reduction
-from runtime.mpi.specs import Spec, read
+from runtime.mpi.specs import Spec
 
 if TYPE_CHECKING:
     from runtime.collectives.port import Steps
@@ -75,9 +75,7 @@ def _check_alike(sent: Spec, received: Spec) -> None:
     if sent.datatype != received.datatype:
         raise ValueError("mismatch in send and receive MPI datatypes")
     if sent.count != received.count:
-        raise ValueError(
-            f"mismatch in send count {sent.count} and receive count {received.count}"
-        )
+        raise ValueError(f"mismatch in send count {sent.count} and receive count {received.count}")
 
 
 def _send_and_receive(call: Call, sendbuf: Any, recvbuf: Any) -> tuple[Spec, Spec]:
@@ -104,7 +102,7 @@ def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Pla
         if received is not None:
             _check_alike(sent, received)
     work = work_on(call, op, sent)
-    there = root_there(call, root)
+    there = root_there(root)
 
     def steps(port: NativePort) -> Steps[None]:
         mine = memoryview(b"") if call.is_inter and at_root else work.taken(sent)
@@ -119,7 +117,7 @@ def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Pla
             if received is not None:
                 result = mine if sent is received else work.room(received)
             grain = work.width
-            yield from reduce_data(call.layout, port, mine, result, root, grain)
+            yield from reduce_data(call.layout, port, mine, result, root, grain=grain)
         if received is not None:
             work.give(received, memoryview(result), call.size)
 
@@ -142,7 +140,7 @@ def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
             result = yield from allreduce_ordered(call.layout, port, mine, merge)
         else:
             result = mine if sent is received else work.room(received)
-            yield from allreduce_data(call.layout, port, mine, result, work.width)
+            yield from allreduce_data(call.layout, port, mine, result, grain=work.width)
         work.give(received, memoryview(result), call.size)
 
     return Plan("Allreduce", steps, work.reduction)
@@ -161,11 +159,11 @@ def reduce_scatter_block(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> 
         received = read(recvbuf, readonly=False, blocks=0)
         block = read(sendbuf, readonly=True, blocks=size)
         _check_alike(block, received)
-        sent = Spec(
-            block.buffer, block.memory, block.count * size, block.datatype, block.offset
-        )
+        sent = Spec(block.buffer, block.memory, block.count * size, block.datatype, block.offset)
     counts = [received.count] * size
-    return _reduce_scatter(call, "Reduce_scatter_block", sent, received, counts, op)
+    return _reduce_scatter(
+        call, "Reduce_scatter_block", work_on(call, op, sent), (sent, received), counts
+    )
 
 
 def reduce_scatter(
@@ -184,9 +182,7 @@ def reduce_scatter(
     total, rank = sum(counts), call.rank
     if in_place:
         if received.count != total:
-            raise ValueError(
-                f"mismatch in receive count {received.count} and sum(counts) {total}"
-            )
+            raise ValueError(f"mismatch in receive count {received.count} and sum(counts) {total}")
         received = Spec(
             received.buffer, received.memory, counts[rank], received.datatype, received.offset
         )
@@ -199,13 +195,15 @@ def reduce_scatter(
             raise ValueError(
                 f"mismatch in receive count {received.count} and counts[{rank}] {counts[rank]}"
             )
-    return _reduce_scatter(call, "Reduce_scatter", sent, received, counts, op)
+    return _reduce_scatter(
+        call, "Reduce_scatter", work_on(call, op, sent), (sent, received), counts
+    )
 
 
 def _reduce_scatter(
-    call: Call, name: str, sent: Spec, received: Spec, counts: Sequence[int], op: MPI.Op
+    call: Call, name: str, work: Work, specs: tuple[Spec, Spec], counts: Sequence[int]
 ) -> Plan[None]:
-    work = work_on(call, op, sent)
+    sent, received = specs
     sizes = [count * work.width for count in counts]
 
     def steps(port: NativePort) -> Steps[None]:
@@ -214,14 +212,14 @@ def _reduce_scatter(
         merge = work.reduction.merge
         if call.is_inter:
             yield from reduce_scatter_between(
-                call.state.sides, port, mine, merge, sizes, room
+                call.state.sides, port, mine, merge, sizes=sizes, mine=room
             )
         elif work.keeps_order(call):
             whole = yield from allreduce_ordered(call.layout, port, mine, merge)
             room = Blocks.in_a_row(sizes, memoryview(whole))[call.rank]
         else:
             blocks = Blocks.in_a_row(sizes, mine)
-            yield from reduce_scatter_data(call.layout, port, blocks, room, work.width)
+            yield from reduce_scatter_data(call.layout, port, blocks, room, grain=work.width)
         work.give(received, room, call.size)
 
     return Plan(name, steps, work.reduction)
@@ -246,4 +244,3 @@ def scan(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, *, exclusive: bool)
             work.give(received, memoryview(result), covered)
 
     return Plan("Exscan" if exclusive else "Scan", steps, work.reduction)
-

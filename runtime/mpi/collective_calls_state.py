@@ -115,9 +115,7 @@ class Call:
 
     def check_root(self, root: int) -> None:
         """Raise MPI's error for a root that is none."""
-        if not 0 <= root < self.size and not (
-            self.is_inter and root in {MPI.ROOT, MPI.PROC_NULL}
-        ):
+        if not 0 <= root < self.size and not (self.is_inter and root in {MPI.ROOT, MPI.PROC_NULL}):
             refuse(self.comm, MPI.ERR_ROOT)
 
     def run(self, plan: Plan[_T]) -> _T:

@@ -115,7 +115,7 @@ class Averaging:
         if self._type.kind not in "iufc":
             raise MPI.Exception(MPI.ERR_OP)
         self._members = members
-        self._split = self._type.kind in "iu" and self._type.itemsize > 4  # noqa: PLR2004
+        self._split = self._type.kind in "iu" and self._type.itemsize > 4
         wide = MPI.INT64_T if self._type.kind in "iu" else datatype
         if self._split and self._type.kind == "u":
             wide = MPI.UINT64_T
@@ -156,7 +156,8 @@ class Averaging:
             mean, left = quotients + rest // wide.dtype.type(count), rest % wide.dtype.type(count)
         else:
             mean, left = wide // count, wide % count
-        return (mean + ((mean < 0) & (left > 0)).astype(wide.dtype)).astype(self._type)
+        means: NDArray[Any] = mean + ((mean < 0) & (left > 0)).astype(wide.dtype)
+        return means.astype(self._type)
 
 
 def _towards_zero(total: int, count: int) -> int:
@@ -164,4 +165,4 @@ def _towards_zero(total: int, count: int) -> int:
 
 
 def _bytes_of(values: NDArray[Any]) -> memoryview:
-    return memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
+    return memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)

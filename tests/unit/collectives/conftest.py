@@ -10,6 +10,7 @@ import heapq
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -176,7 +177,9 @@ class Machine:
         return (call.op,)
 
 
-def _perform(calls: Sequence[NativeCall], combine: Combine | None) -> None:
+def _perform(  # noqa: PLR0912 - one branch for each native call
+    calls: Sequence[NativeCall], combine: Combine | None
+) -> None:
     name, *rest = calls[0].kind
     root = rest[0] if rest else 0
     assert isinstance(root, int)
@@ -188,7 +191,7 @@ def _perform(calls: Sequence[NativeCall], combine: Combine | None) -> None:
     elif name == "reduce":
         assert combine is not None
         values = [memoryview(bytearray(_view(call.takes))) for call in calls]
-        for left, right in zip(values, values[1:], strict=False):
+        for left, right in pairwise(values):
             combine(left, right)
         _view(calls[root].gives)[:] = values[-1]
     elif name in {"gather", "allgather"}:

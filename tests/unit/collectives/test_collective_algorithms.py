@@ -152,9 +152,9 @@ def test_gather_and_scatter_of_equal_blocks_are_inverse(
     def run(layout: Any, port: Any) -> Any:
         mine = memoryview(pattern(size, layout.me))
         blocks = Blocks.in_a_row([size] * n) if layout.me == root else None
-        yield from gather(layout, port, mine, blocks, root, size)
+        yield from gather(layout, port, mine, blocks, root, size=size)
         back = memoryview(bytearray(size))
-        yield from scatter(layout, port, blocks, back, root, size)
+        yield from scatter(layout, port, blocks, back, root, size=size)
         return bytes(back) == bytes(mine)
 
     assert machine(places).run(run) == [True] * n
@@ -268,7 +268,9 @@ def test_allreduce_gives_the_fold_of_all_to_all(
     def run(layout: Any, port: Any) -> Any:
         mine = memoryview(pattern(size, layout.me))
         result = mine if in_place else memoryview(bytearray(size))
-        yield from allreduce(layout, port, mine, result, 2, 8, spread_from)
+        yield from allreduce(
+            layout, port, mine, result, grain=2, segment=8, spread_from=spread_from
+        )
         assert in_place or bytes(mine) == bytes(pattern(size, layout.me))
         return bytes(result)
 
@@ -288,8 +290,11 @@ def test_where_ranks_lie_in_order_reductions_keep_it(
         assert layout.in_order
         mine = memoryview(pattern(size, layout.me))
         result, single = memoryview(bytearray(size)), memoryview(bytearray(size))
-        yield from allreduce(layout, port, mine, result, 2, 4, spread_from)
-        yield from reduce(layout, port, mine, single if layout.me == root else None, root, 2, 4)
+        yield from allreduce(
+            layout, port, mine, result, grain=2, segment=4, spread_from=spread_from
+        )
+        into = single if layout.me == root else None
+        yield from reduce(layout, port, mine, into, root, grain=2, segment=4)
         return bytes(result), bytes(single) if layout.me == root else None
 
     expected = folded([pattern(size, rank) for rank in range(n)], follow)
@@ -310,7 +315,7 @@ def test_reduce_scatter_gives_everybody_its_block_of_the_fold(
         blocks = Blocks.in_a_row(sizes)
         blocks.memory[:] = pattern(sum(sizes), layout.me)
         result = memoryview(bytearray(sizes[layout.me]))
-        yield from reduce_scatter(layout, port, blocks, result, 2, 8)
+        yield from reduce_scatter(layout, port, blocks, result, grain=2, segment=8)
         return bytes(result)
 
     whole = memoryview(folded([pattern(sum(sizes), rank) for rank in range(n)], add))

@@ -96,9 +96,7 @@ def test_a_large_broadcast_takes_one_crossing_and_not_one_for_each_level(machine
 def test_a_large_allreduce_exchanges_while_it_reduces(machine: Any) -> None:
     size, bandwidth = 8 * SEGMENT, 1000.0
     grid = machine(SQUARE, bandwidth)
-    grid.run(
-        lambda layout, port: allreduce(layout, port, room(size), room(size), 8), keep
-    )
+    grid.run(lambda layout, port: allreduce(layout, port, room(size), room(size), grain=8), keep)
     assert grid.wan_bytes == {(0, 1): size, (1, 0): size}
     assert grid.now == pytest.approx(size / bandwidth + WAN + 2 * LAN, rel=0.001)
     # the two clusters of a site share the work: each way half of the data
@@ -117,12 +115,10 @@ def test_gather_and_scatter_move_only_the_blocks_behind_a_link(
 
         def run(layout: Any, port: Any, way: str = way) -> Any:
             blocks = Blocks.in_a_row([size] * n) if layout.me == root else None
-            move = gather if way == "in" else scatter
             if way == "in":
-                yield from gather(layout, port, room(size), blocks, root, size)
+                yield from gather(layout, port, room(size), blocks, root, size=size)
             else:
-                yield from scatter(layout, port, blocks, room(size), root, size)
-            return move
+                yield from scatter(layout, port, blocks, room(size), root, size=size)
 
         grid.run(run)
         expected = {
@@ -141,9 +137,7 @@ def test_gather_and_scatter_move_only_the_blocks_behind_a_link(
 def test_an_allgather_brings_every_block_to_every_site_once(machine: Any, places: Any) -> None:
     grid = machine(places)
     n = len(places)
-    grid.run(
-        lambda layout, port: allgather(layout, port, room(10), Blocks.in_a_row([10] * n))
-    )
+    grid.run(lambda layout, port: allgather(layout, port, room(10), Blocks.in_a_row([10] * n)))
     assert grid.wan_bytes == {(a, b): 10 * ranks_in(places, a) for a, b in pairs(places)}
     assert grid.wan_messages == {
         (a, b): len({place for place in places if place[0] == a}) for a, b in pairs(places)
@@ -179,14 +173,14 @@ def test_reduce_and_allreduce_cross_each_link_once(machine: Any, places: Any) ->
     grid = machine(places)
     grid.run(
         lambda layout, port: reduce(
-            layout, port, room(64), room(64) if layout.me == 0 else None, 0, 8
+            layout, port, room(64), room(64) if layout.me == 0 else None, 0, grain=8
         ),
         keep,
     )
     assert grid.wan_bytes == {(a, b): 64 for a, b in pairs(places) if b == places[0][0]}
     assert grid.now <= WAN + LAN
     grid = machine(places)
-    grid.run(lambda layout, port: allreduce(layout, port, room(64), room(64), 8), keep)
+    grid.run(lambda layout, port: allreduce(layout, port, room(64), room(64), grain=8), keep)
     assert grid.wan_bytes == dict.fromkeys(pairs(places), 64)
     assert grid.wan_messages == dict.fromkeys(pairs(places), 1)
     assert set(grid.lan_messages.values()) <= {1}
@@ -198,7 +192,7 @@ def test_a_large_allreduce_over_three_sites_spends_a_latency_to_save_bytes(machi
     grid = machine(places)
     grid.run(
         lambda layout, port: allreduce(
-            layout, port, room(size), room(size), 8, spread_from=size
+            layout, port, room(size), room(size), grain=8, spread_from=size
         ),
         keep,
     )
@@ -211,7 +205,7 @@ def test_reduce_scatter_brings_to_a_site_what_its_members_get(machine: Any, plac
     grid = machine(places)
     sizes = [8] * len(places)
     grid.run(
-        lambda layout, port: reduce_scatter(layout, port, Blocks.in_a_row(sizes), room(8), 8),
+        lambda layout, port: reduce_scatter(layout, port, Blocks.in_a_row(sizes), room(8), grain=8),
         keep,
     )
     assert grid.wan_bytes == {(a, b): 8 * ranks_in(places, b) for a, b in pairs(places)}
@@ -247,7 +241,7 @@ def test_an_ordered_reduction_of_ranks_dealt_in_turn_sends_one_value_for_each_ru
 
 def test_clusters_of_a_single_site_exchange_directly(machine: Any) -> None:
     grid = machine([(0, 0), (0, 0), (0, 1), (0, 2)])
-    grid.run(lambda layout, port: allreduce(layout, port, room(8), room(8), 8), keep)
+    grid.run(lambda layout, port: allreduce(layout, port, room(8), room(8), grain=8), keep)
     assert set(grid.lan_bytes.values()) == {8}
     assert len(grid.lan_bytes) == 6
     assert grid.now == WAN  # the machine counts this latency for a site alone: it is crossed once
@@ -258,6 +252,6 @@ def test_members_of_one_cluster_send_no_messages_to_each_other(machine: Any, pla
     grid = machine([(0, 0)] * len(places))
     grid.run(barrier)
     grid.run(lambda layout, port: bcast(layout, port, room(10), 0))
-    grid.run(lambda layout, port: allreduce(layout, port, room(8), room(8), 8), keep)
+    grid.run(lambda layout, port: allreduce(layout, port, room(8), room(8), grain=8), keep)
     assert not grid.lan_messages
     assert not grid.wan_messages
