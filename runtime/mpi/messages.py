@@ -59,7 +59,7 @@ class Message(MPI.Message, metaclass=FaceType):
 
     def __ne__(self, other: object) -> bool:
         """Tell whether it is another message."""
-        return not self == other
+        return not self == other if isinstance(other, MPI.Message) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # as mpi4py's
 

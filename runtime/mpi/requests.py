@@ -78,7 +78,7 @@ class Request(MPI.Request, metaclass=FaceType):
 
     def __ne__(self, other: object) -> bool:
         """Tell whether it is another request."""
-        return not self == other
+        return not self == other if isinstance(other, MPI.Request) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # as mpi4py's
 

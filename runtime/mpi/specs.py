@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from mpi4py import MPI
 
 from runtime.mpi.loop import pack_natively, unpack_natively
+from runtime.mpi.tensors import format_of_tensor
 
 Data: TypeAlias = "bytes | bytearray | memoryview"
 
@@ -252,10 +253,20 @@ def _memory_and_type(buffer: Any, kind: Any, readonly: bool) -> tuple[memoryview
 
 
 def _inferred_type(buffer: Any) -> MPI.Datatype:
-    written = memoryview(buffer).format
+    written = _format_of(buffer)
     if written == "B":
         return MPI.BYTE
     return _type(written[1:] if written[0] in "@<" else written)
+
+
+def _format_of(buffer: Any) -> str:
+    """Return the code of the items of a buffer, by whichever protocol it has."""
+    try:
+        return memoryview(buffer).format
+    except TypeError:
+        if hasattr(buffer, "__dlpack__"):
+            return format_of_tensor(buffer.__dlpack__())
+        return str(buffer.__cuda_array_interface__["typestr"])
 
 
 def _type(kind: Any) -> MPI.Datatype:

@@ -1,0 +1,31 @@
+"""The type of the items of a DLPack tensor, which mpi4py reads and Python itself does not."""
+
+from __future__ import annotations
+
+import ctypes
+
+_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+
+
+class _Tensor(ctypes.Structure):
+    """The beginning of what a capsule with the name `dltensor` points to."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("dimensions", ctypes.c_int32),
+        ("kind", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+    )
+
+
+def format_of_tensor(capsule: object) -> str:
+    """Return the type string, such as `f8`, of the tensor in a capsule that nobody has opened."""
+    look = ctypes.pythonapi.PyCapsule_GetPointer
+    look.restype, look.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    tensor = _Tensor.from_address(look(capsule, b"dltensor"))
+    kind = _KINDS.get(tensor.kind)
+    if kind is None or tensor.lanes != 1:
+        raise BufferError("message: this kind of tensor has no MPI datatype")
+    return f"{kind}{tensor.bits // 8}"
