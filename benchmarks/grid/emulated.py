@@ -17,11 +17,11 @@ from benchmarks.grid.layout import Cluster, Layout
 from benchmarks.grid.lines import Line
 from benchmarks.grid.networks import PATIENCE, ROOT, missing
 from benchmarks.grid.orders import ask, public_address
-from benchmarks.grid.standin import entering
+from benchmarks.grid.standin import IF_OPEN, entering
 from benchmarks.grid.sweeping import sweep
 from benchmarks.grid.switch import Counted
 
-_IN_FOLDER = 'cd "$0" && exec "$@"'
+_IN_FOLDER = f'{IF_OPEN}; cd "$0" && exec "$@"'
 
 File = IO[Any] | int | None
 

@@ -16,6 +16,12 @@ FOLDER = "/dev/shm/.grid"
 SSH = f"{FOLDER}/ssh"
 HOSTS = f"{FOLDER}/hosts"
 
+IF_OPEN = f"test -e {SSH} || exit 255"
+"""What a program that entered a cluster does first.
+
+The holder removes the file before it sweeps: whoever still sees it was inside before the sweep.
+"""
+
 _TEXT = """#!/bin/sh
 # Stands in for ssh: [options] [user@]HOST COMMAND...
 while :; do
@@ -36,7 +42,7 @@ case "$host" in
 esac
 cd / || exit 255
 exec env -i HOME="$HOME" PATH="$PATH" LANG="$LANG" USER="$USER" SHELL=/bin/sh %(enter)s \\
-  /bin/sh -c 'cd "$HOME" && exec /bin/sh -c "$1"' ssh "$*"
+  /bin/sh -c '%(if_open)s; cd "$HOME" && exec /bin/sh -c "$1"' ssh "$*"
 """
 
 
@@ -51,4 +57,5 @@ def stand_in(clusters: Sequence[Cluster], holders: Mapping[str, int]) -> str:
     cases = "\n".join(
         f"  {one.name}|{one.address}) holder={holders[one.name]} ;;" for one in clusters
     )
-    return _TEXT % {"cases": cases, "enter": " ".join(entering('"$holder"'))}
+    enter = " ".join(entering('"$holder"'))
+    return _TEXT % {"cases": cases, "enter": enter, "if_open": IF_OPEN}
