@@ -23,7 +23,13 @@ from runtime.deployment.checker import surroundings_of
 from runtime.engine.tree import machine_document
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ["README.md", "docs/architecture.md", "docs/tutorial.md", "docs/how-to.md"]
+DOCUMENTS = [
+    "README.md",
+    "docs/architecture.md",
+    "docs/tutorial.md",
+    "docs/how-to.md",
+    "docs/mpi.md",
+]
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
 DEPLOY = [sys.executable, "-m", "runtime.cli"]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
