@@ -31,7 +31,7 @@ def barrier(layout: Layout, port: Port) -> Steps[None]:
 
 def _meet_other_sites(layout: Layout, port: Port) -> Steps[None]:
     """Wait for my site's clusters, exchange with the other gates, let my site's clusters go."""
-    nothing = memoryview(b"")
+    nothing = memoryview(bytearray())
     clusters = [part.members[0] for part in layout.my_site if part is not layout.mine]
     if clusters:
         yield [port.receive(leader, nothing) for leader in clusters]

@@ -34,7 +34,7 @@ class PointPort:
     def barrier(self) -> Sequence[Pending]:
         """Wait for an empty message of each."""
         others = [rank for rank in self._near if rank != self._layout.me]
-        nothing = memoryview(b"")
+        nothing = memoryview(bytearray())
         return [
             *(self.receive(rank, nothing) for rank in others),
             *(self.send(rank, b"") for rank in others),

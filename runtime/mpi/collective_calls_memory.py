@@ -39,7 +39,9 @@ def _typed(message: Any) -> Any:
     if hasattr(array, "__cuda_array_interface__"):
         kind = np.dtype(array.__cuda_array_interface__["typestr"])
     elif hasattr(array, "__dlpack__") and not isinstance(array, np.ndarray):
-        kind = np.from_dlpack(array).dtype
+        # numpy cannot look into arrays without elements; what they have none of does not matter
+        empty = specs.memory_of(array, True).nbytes == 0
+        kind = np.dtype("B") if empty else np.from_dlpack(array).dtype
     else:
         return message
     return [*parts, kind.char]

@@ -144,6 +144,7 @@ class Machine:
     def receive(self, source: int, target: int, into: memoryview | None) -> Op:
         op = Op()
         if into is not None:
+            assert not into.readonly
             op.data, op.size = into, len(into)
         self._receives[source, target].append(op)
         self._match(source, target)
@@ -158,8 +159,7 @@ class Machine:
             else:
                 assert op.size == len(data), f"{op.size} bytes of room for {len(data)}"
                 assert isinstance(op.data, memoryview)
-                if data:
-                    op.data[:] = data
+                op.data[:] = data
             op.done = True
 
     def native(self, rank: int, call: NativeCall, combine: Combine | None) -> Sequence[Op]:
