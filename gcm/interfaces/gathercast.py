@@ -46,20 +46,24 @@ class Gathering:
         self._server = server
         self._operations: dict[str, _Gathered] = {}
         self._clients: list[ClientInterface] = []
+        # Clients may be bound by several threads: each is in every operation's rounds, once.
+        self._binding = threading.Lock()
         self.wait_for_all = True
         self.timeout: float | None = None
 
     def admit(self, client: ClientInterface) -> None:
         """Wait for `client` too, from now on."""
-        self._clients.append(client)
-        for gathered in self._operations.values():
-            gathered.admit(client)
+        with self._binding:
+            self._clients.append(client)
+            for gathered in self._operations.values():
+                gathered.admit(client)
 
     def forget(self, client: ClientInterface) -> None:
         """No longer wait for `client`."""
-        self._clients.remove(client)
-        for gathered in self._operations.values():
-            gathered.forget(client)
+        with self._binding:
+            self._clients.remove(client)
+            for gathered in self._operations.values():
+                gathered.forget(client)
 
     def configure(self, *, wait_for_all: bool, timeout: float | None) -> None:
         """Set when rounds fire and expire.
@@ -104,13 +108,14 @@ class Gathering:
             return target
         if client is None:
             return self._refuse_strangers(operation)
-        if operation not in self._operations:
-            self._operations[operation] = _Gathered(
-                self._server,
-                described,
-                Rounds(self._clients, wait_for_all=self.wait_for_all, timeout=self.timeout),
-            )
-        gathered = self._operations[operation]
+        with self._binding:
+            if operation not in self._operations:
+                self._operations[operation] = _Gathered(
+                    self._server,
+                    described,
+                    Rounds(self._clients, wait_for_all=self.wait_for_all, timeout=self.timeout),
+                )
+            gathered = self._operations[operation]
         gathered.target = target
         return GatherPort(gathered, client)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Protocol
 
 import pytest
@@ -91,6 +93,23 @@ def test_one_call_of_each_client_becomes_one_call_with_lists_in_binding_order(
     futures[1] = add(givers[1], 10)
     assert [futures[number].result(WAIT) for number in range(3)] == [30, 40, 50]
     assert server.content.rounds == [[0, 10, 20]]
+
+
+def test_clients_that_several_threads_bind_at_once_are_all_waited_for() -> None:
+    clients = [primitive(Giver, f"g{number}").client("sum") for number in range(3)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as threads:
+            for _ in range(300):  # without care it goes wrong about once in thirty times
+                server = primitive(Adder)
+                server.start()
+                stubs: list[Any] = list(threads.map(server.server("sum").connect, clients))
+                calls = [submit(stub.add, 1) for stub in stubs]
+                assert [call.done() for call in calls] == [True] * 3
+                assert server.content.rounds == [[1, 1, 1]]
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_a_single_client_makes_rounds_of_one() -> None:
