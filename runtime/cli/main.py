@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from runtime.cli.exit_codes import FAILED, FAULTS, INTERRUPTED, READER_LEFT, WRONG_USAGE
 from runtime.cli.options import Options, read_options
-from runtime.cli.search_path import path_beside_python
 from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
+from runtime.engine.search_path import path_beside_python
 
 if TYPE_CHECKING:
     from runtime.deployment import DeploymentPlan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,7 @@ from runtime.transport.reactor import Reactor
 HUSH = 2.0  # seconds in which the end of the job explains why a rank has gone
 LOOK_AGAIN = 1.0  # seconds between two looks at ranks that have not come yet
 ENOUGH = 2  # looks in which a rank has to be missing
+SIGNALLED = 128  # what a shell adds to a signal to make it an exit code
 
 
 class RanksLife:
@@ -205,6 +207,7 @@ class RanksLife:
                 code, why = 1, self._left_behind(silent)
         if not self.is_released or (code and not self._ended and not why):
             why = why or self._what_happened(code)
+        self._tell_who_was_killed(code)
         self._tell("job_ended", code, why)
         self._over()
 
@@ -214,13 +217,19 @@ class RanksLife:
         others = {pid for rank, pid in pids.items() if rank != self._first_left}
         return bool(self._first_left) and not self._ended and self._job.blamed in others
 
+    def _tell_who_was_killed(self, code: int) -> None:
+        """Pass on which rank a signal ended, where `mpiexec` has told."""
+        for rank in self._ready.keys() - self._ended:
+            if code > SIGNALLED and self._ready[rank]["pid"] == self._job.blamed:
+                self._tell("rank_ended", rank, code, "")
+
     def _what_happened(self, code: int) -> str:
         missing = self._unheard()
         when = "" if self.is_released else " before the application started"
         who = f"; never heard of: {', '.join(missing)}" if missing else ""
         return self._at_home(
             GridError(
-                f"the ranks ended with code {code}{when}{who}",
+                f"the ranks ended with {_in_words(code)}{when}{who}",
                 cause=self._job.last_lines,
                 cure="The last lines of their stderr are below",
             )
@@ -297,6 +306,13 @@ class RanksLife:
             cure="The last lines of the ranks' stderr are below",
         )
         self._fail("ranks", fault)
+
+
+def _in_words(code: int) -> str:
+    try:
+        return f"code {code} ({signal.Signals(code - SIGNALLED).name})"
+    except ValueError:
+        return f"code {code}"
 
 
 def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:

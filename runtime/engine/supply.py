@@ -27,6 +27,7 @@ from runtime.engine.folders import make_path
 from runtime.engine.hierarchy import node_path
 from runtime.engine.home import HOME, is_checkout
 from runtime.engine.room import address_in
+from runtime.engine.search_path import path_beside_python
 from runtime.launchers.base import Launcher
 from runtime.topology import Cluster, Grid, Reachability, Site
 
@@ -97,7 +98,8 @@ def supply(
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
     )
-    return Supplied(argv, _paths(cluster, library), folder, told)
+    environment = {**_paths(cluster, library), **_search_path(cluster)}
+    return Supplied(argv, environment, folder, told)
 
 
 def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: str) -> str:
@@ -119,6 +121,14 @@ def _paths(cluster: DeployedCluster, library: str) -> dict[str, str]:
         return {}
     found = "" if cluster.hops else os.environ.get("PYTHONPATH", "")
     return {"PYTHONPATH": f"{library}:{found}" if found else library}
+
+
+def _search_path(cluster: DeployedCluster) -> dict[str, str]:
+    """Return the search path with which `mpiexec` is found beside the Python that runs this."""
+    if cluster.hops or cluster.front_end.python != sys.executable:
+        return {}
+    path = os.environ.get("PATH", "")
+    return {"PATH": path_beside_python(sys.prefix, sys.base_prefix, path)}
 
 
 def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: str) -> Job:

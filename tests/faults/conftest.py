@@ -95,14 +95,20 @@ class Bench:
     recorder: Recorder = field(default_factory=Recorder)
 
     def plan(
-        self, program: str, *, grid: str = "", application: str = "script", python: str = ""
+        self,
+        program: str,
+        *,
+        grid: str = "",
+        application: str = "script",
+        python: str = "",
+        ranks: int = 2,
     ) -> DeploymentPlan:
         name = {"script": "program.py", "executable": "./program"}[application]
         if application == "script":
             program = SEGMENTS.format(file=self.folder / "segments") + program
         (self.folder / name).write_text(program)
         (self.folder / name).chmod(0o755)
-        cluster = f'<mpi ranks="2" command-path="{find_mpiexec()}"/>'
+        cluster = f'<mpi ranks="{ranks}" command-path="{find_mpiexec()}"/>'
         grid = grid or f'<site name="s"><cluster name="a">{cluster}</cluster></site>'
         text = (
             f'<deployment name="test"><application {application}="{name}"/>'

@@ -1,4 +1,4 @@
-"""A program of its own that deploys a descriptor, so that a test can interrupt or kill it."""
+"""A program of its own that deploys as `gcm-deploy` does, for a test to interrupt or kill it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from gcm.documents import Diagnostics
 from runtime.deployment import Surroundings, make_plan, read_descriptor
 from runtime.engine.launch import Interrupts, deploy
+from runtime.engine.warm_start import WarmStart
 
 
 class Printer:
@@ -35,7 +36,8 @@ def main() -> int:
     assert deployment is not None, [str(one) for one in found]
     interrupts = Interrupts()
     signal.signal(signal.SIGINT, interrupts.press)
-    outcome = deploy(make_plan(deployment), Printer(), interrupts=interrupts)
+    with WarmStart() as warm:
+        outcome = deploy(make_plan(deployment), Printer(), interrupts=interrupts, warm=warm)
     print("\n".join(outcome.errors), file=sys.stderr)
     return outcome.exit_code
 

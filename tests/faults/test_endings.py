@@ -102,3 +102,15 @@ def test_nothing_of_a_flood_of_lines_is_lost_and_each_rank_keeps_its_order(bench
     expected = [f"{i} {'x' * (i % 97)}" for i in range(20000)]
     for rank in ("0:0:0", "0:0:1", "1:0:0", "1:0:1"):
         assert bench.recorder.said_by(rank) == expected
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_rank_that_a_signal_ended_is_named_with_it(bench: Bench, ranks: int) -> None:
+    program = (
+        "import os, time\nfrom mpi4py import MPI\n"
+        f"if MPI.COMM_WORLD.rank == {ranks - 1}: os.kill(os.getpid(), 11)\ntime.sleep(1000)\n"
+    )
+    outcome = bench.deploy(bench.plan(program, ranks=ranks))
+    assert outcome.exit_code == 139
+    assert outcome.exits[f"0:0:{ranks - 1}"] == 139
+    assert "the ranks ended with code 139 (SIGSEGV)" in outcome.errors[0]

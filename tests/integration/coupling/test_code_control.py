@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -85,6 +86,7 @@ def test_a_code_that_cannot_start_says_why_and_can_be_started_later(
     wrong = "import os, sys; from runtime import coupling; coupling.recv(code='(driver)')"
     path = os.environ["PATH"]
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)  # else the one beside it is found
     control = steer(idle=True, lost=wrong).code("lost").control
     with pytest.raises(CodeNotStarted, match="lost could not be started") as caught:
         control.start()

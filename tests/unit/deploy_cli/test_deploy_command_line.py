@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from runtime.cli.options import Format, Progress, read_options
-from runtime.cli.search_path import path_beside_python
+from runtime.engine.search_path import path_beside_python
 
 SAMPLES = sorted(path.name for path in (Path(__file__).parents[3] / "descriptors").glob("*.xml"))
 
