@@ -78,7 +78,8 @@ class Configuration:
     the launcher, empty for the one behind standard input and output. With `at_once` nothing else
     has to be up before the ranks, so they start without being asked for. `machine` is the pickle of
     the whole machine, a `Grid`, for whoever opens it; `reach` says from where the ranks expect
-    those of other clusters.
+    those of other clusters. `forwards` is the address at which the front-end listens for those who
+    want to be forwarded, if anybody may need that, and `known_as` the name by which they reach it.
     """
 
     cluster: str
@@ -94,6 +95,8 @@ class Configuration:
     nodes: tuple[NodeJob, ...] = ()
     machine: bytes = b""
     reach: str = NOWHERE
+    forwards: str = ""
+    known_as: str = ""
 
 
 def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:

@@ -20,9 +20,10 @@ _MACHINE = "/proc/sys/kernel/random/boot_id"
 _NETWORK = "/proc/self/ns/net"
 
 
-TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
-if TYPE_CHECKING:
-    Found = tuple[str, tuple[str, ...]]  # which machine this is, and the addresses on it
+Found = tuple[str, tuple[str, ...]]
+"""Which machine this is, and the addresses on it."""
+
+NOT_FOUND: Found = ("", ())
 
 
 def open_doors(room: str, rank: int, reach: str) -> tuple[list[_socket.socket], Found]:
@@ -40,7 +41,7 @@ def open_doors(room: str, rank: int, reach: str) -> tuple[list[_socket.socket], 
             continue
         doors.append(door)
         addresses.append(found)
-    return doors, (_machine() if doors else "", tuple(addresses))
+    return doors, (this_machine() if doors else "", tuple(addresses))
 
 
 def _listen(address: str) -> tuple[_socket.socket, str]:
@@ -59,7 +60,7 @@ def _listen(address: str) -> tuple[_socket.socket, str]:
     return door, f"{os.uname().nodename if host == '0.0.0.0' else host}:{door.getsockname()[1]}"
 
 
-def _machine() -> str:
+def this_machine() -> str:
     """Return what processes have in common that can reach each other by Unix sockets."""
     try:
         with open(_MACHINE, encoding="ascii") as file:

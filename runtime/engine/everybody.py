@@ -36,6 +36,8 @@ class Everybody:
     grid: Grid
     me: Identifier
     residents: tuple[Resident, ...]
+    front_ends: dict[tuple[int, int], Resident]
+    """Where the front-ends of clusters forward, as far as they do; named by a rank of each."""
 
     @property
     def index(self) -> int:
@@ -50,9 +52,14 @@ def everybody(link: RankLink) -> Everybody:
     assert isinstance(grid, Grid)
     told = {report["rank"]: report for report in answer["everybody"]}
     residents = []
+    front_ends = {}
     for identifier in grid.identifiers():
         report = told.get(str(identifier))
         machine, addresses = report["doors"] if report else ("", ())
         host = report["host"] if report else ""
         residents.append(Resident(identifier, host, machine, tuple(addresses)))
-    return Everybody(grid, Identifier.parse(link.name), tuple(residents))
+        machine, addresses = report["forwarder"] if report else ("", ())
+        if addresses:
+            front_end = Resident(identifier, host, machine, tuple(addresses))
+            front_ends[identifier.site, identifier.cluster] = front_end
+    return Everybody(grid, Identifier.parse(link.name), tuple(residents), front_ends)

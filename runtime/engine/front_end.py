@@ -13,6 +13,7 @@ from gcm.invocation import Invocation
 from runtime.coupling.words import DRIVER_PATH, HUB_PATH, cluster_of, identifier_of
 from runtime.engine.configuration import REFUSED, Configuration, OtherVersion, read_first_input
 from runtime.engine.control import CONTROL, LAUNCHER, ControlHost
+from runtime.engine.doorstep import NOT_FOUND
 from runtime.engine.front_end_components import Components
 from runtime.engine.hierarchy import part_path
 from runtime.engine.ranks_life import RanksLife
@@ -28,6 +29,7 @@ from runtime.transport.reactor import Reactor
 from runtime.transport.streams import PipeStream, SocketStream, Stream
 
 if TYPE_CHECKING:
+    from runtime.engine.forwarding import Forwarding
     from runtime.engine.node_keeper import NodeKeeper
 
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
@@ -62,6 +64,7 @@ class FrontEnd:
         self._answers: dict[str, Any] | None = None
         self._may_go = False
         self._past: list[tuple[int, int, int]] = []
+        self._forwarding: Forwarding | None = None
         self._launcher.when_closed(lambda _: self._over.set())
         self._ranks = self._new_life() if configuration.job is not None else None
         self._nodes = self._new_keeper() if configuration.nodes else None
@@ -73,7 +76,7 @@ class FrontEnd:
     def run(self, received: bytes = b"") -> None:
         """Serve until the end."""
         self._launcher.open(received)
-        if self._ranks is None or self._ranks.open():
+        if self._can_forward() and (self._ranks is None or self._ranks.open()):
             if self._ranks is not None and self._configuration.at_once:
                 self._ranks.start()
             self._tell("up")
@@ -83,8 +86,25 @@ class FrontEnd:
             self._nodes.close()
         if self._ranks is not None:
             self._ranks.close()
+        if self._forwarding is not None:
+            self._forwarding.close()
         self._host.close()
         self._launcher.close()
+
+    def _can_forward(self) -> bool:
+        """Listen for those to be forwarded, if there may be any; tell the launcher if it fails."""
+        if not self._configuration.forwards:
+            return True
+        from runtime.engine.forwarding import Forwarding  # not where all can reach each other
+
+        try:
+            self._forwarding = Forwarding(self._configuration, self._reactor)
+        except GridError as fault:
+            here = f"{self._configuration.path} on {os.uname().nodename}"
+            fault.place = f"{here} ({fault.place})" if fault.place else here
+            self._tell("failed", f"front-end:{self._configuration.cluster}", str(fault))
+            return False
+        return True
 
     def _tell_traffic(self) -> None:
         """Tell what went between this process and the ranks, in all their lives."""
@@ -141,11 +161,18 @@ class FrontEnd:
         assert self._components is not None
         facts = self._ranks.facts if self._ranks is not None else {}
 
+        forwarding = self._forwarding
+
         def answered(answers: dict[str, Any]) -> None:
             self._answers = answers
+            if forwarding is not None:
+                for answer in answers.values():  # it is the same in all of them
+                    forwarding.learn(answer["everybody"])
+                    break
             self._reactor.soon(self._release)
 
-        self._components.shake_hands(facts, answered)
+        found = forwarding.found if forwarding is not None else NOT_FOUND
+        self._components.shake_hands(facts, found, answered)
 
     def _cannot_shake_hands(self, fault: GridError) -> None:
         if not self._stopping:

@@ -15,6 +15,7 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation, submit
 from runtime.engine.configuration import Configuration
 from runtime.engine.control import ControlHost
+from runtime.engine.doorstep import NOT_FOUND, Found
 from runtime.engine.hierarchy import (
     CLUSTERING,
     Clustering,
@@ -92,10 +93,16 @@ class Components:
         self._work("binding", lambda: self._bind(bound))
 
     def shake_hands(
-        self, facts: Mapping[str, Any], answered: Callable[[dict[str, Any]], None]
+        self,
+        facts: Mapping[str, Any],
+        forwarder: Found,
+        answered: Callable[[dict[str, Any]], None],
     ) -> None:
-        """Report all ranks; `answered` gets what each of them is to know. Returns at once."""
-        self._work("handshake", lambda: self._shake_hands(facts, answered))
+        """Report all ranks; `answered` gets what each of them is to know. Returns at once.
+
+        `forwarder` is where the front-end itself can be found by those to be forwarded.
+        """
+        self._work("handshake", lambda: self._shake_hands(facts, forwarder, answered))
 
     def _bind(self, bound: Callable[[], None]) -> None:
         srv = clustering_component_type().find(SRV)
@@ -108,7 +115,10 @@ class Components:
         bound()
 
     def _shake_hands(
-        self, facts: Mapping[str, Any], answered: Callable[[dict[str, Any]], None]
+        self,
+        facts: Mapping[str, Any],
+        forwarder: Found,
+        answered: Callable[[dict[str, Any]], None],
     ) -> None:
         cluster = self._here[self._told.cluster]
         if not self.wrappers:
@@ -118,7 +128,7 @@ class Components:
         waiting = {}
         for rank, one in self.wrappers.items():
             parent: Any = one.client(UP).reference
-            waiting[rank] = submit(parent.ready, [_report(rank, facts.get(rank))])
+            waiting[rank] = submit(parent.ready, [_report(rank, facts.get(rank), forwarder)])
         answered(
             {
                 rank: {
@@ -158,9 +168,10 @@ def _new_clustering(gathered: Callable[[], None]) -> Component:
     return primitive(lambda: Clustering(gathered), CLUSTERING, type=clustering_component_type())
 
 
-def _report(rank: str, facts: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what others know of a rank: its name alone if it is started later."""
+def _report(rank: str, facts: Mapping[str, Any] | None, forwarder: Found) -> dict[str, Any]:
+    """Return what others know of a rank: its name and front-end alone if it is started later."""
+    named = {"rank": rank, "forwarder": forwarder}
     if facts is None:
-        return {"rank": rank, "host": "", "pid": 0, "mpi": "", "doors": ("", ())}
+        return {**named, "host": "", "pid": 0, "mpi": "", "doors": NOT_FOUND}
     known = ("host", "pid", "mpi", "doors")
-    return {"rank": rank, **{name: facts[name] for name in known}}
+    return {**named, **{name: facts[name] for name in known}}

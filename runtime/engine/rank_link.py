@@ -30,6 +30,9 @@ CONTROL = "control"
 COUPLING = "coupling"
 """The interface of messages between codes; see `runtime.coupling`."""
 
+ROUTES = "routes"
+"""The interface over which ranks ask each other to connect; see `runtime.wire`."""
+
 
 class _Shared(LeanChannel):
     """A channel on which several threads send."""
@@ -63,6 +66,8 @@ class RankLink:
         self._lock = _thread.allocate_lock()
         self._coupled: tuple[Hear, Lose] | None = None
         self._early: list[tuple[str, tuple[Any, ...]]] = []
+        self._beckoned: Hear | None = None
+        self._early_beckons: list[tuple[str, tuple[Any, ...]]] = []
         self._lost = ""
 
     def expect_ranks(self) -> Found:
@@ -104,6 +109,21 @@ class RankLink:
             if self._lost:
                 lose(self._lost)
 
+    def beckon(self, path: str, operation: str, *args: Any) -> None:
+        """Ask another rank to connect to this one; nothing happens once all has gone."""
+        try:
+            self._channel.note(Target(path, ROUTES, operation), *args)
+        except ChannelClosed:
+            return
+
+    def when_beckoned(self, hear: Hear) -> None:
+        """Pass on what other ranks ask for from now on, and what they have asked for so far."""
+        with self._lock:
+            self._beckoned = hear
+            early, self._early_beckons = self._early_beckons, []
+            for operation, args in early:
+                hear(operation, args)
+
     def listen(self, hear: Callable[[str], None]) -> None:
         """Pass on what the front-end asks for until it has gone, then say `lost`."""
         while True:
@@ -116,6 +136,8 @@ class RankLink:
             target, args, _ = self._channel.opened(frame)
             if target.interface == COUPLING:
                 self._hear(target.operation, args)
+            elif target.interface == ROUTES:
+                self._hear_beckon(target.operation, args)
             else:
                 hear(target.operation)
 
@@ -125,6 +147,13 @@ class RankLink:
                 self._early.append((operation, args))
             else:
                 self._coupled[0](operation, args)
+
+    def _hear_beckon(self, operation: str, args: tuple[Any, ...]) -> None:
+        with self._lock:
+            if self._beckoned is None:
+                self._early_beckons.append((operation, args))
+            else:
+                self._beckoned(operation, args)
 
     def _lose(self, why: str) -> None:
         with self._lock:

@@ -80,13 +80,14 @@ def supply(
         ranks = plan.step(f"ranks:{cluster.identifier}")
         at_once = ranks.depends_on == (step.name,) and not idle
         job = _job(cluster, ranks, room, python, library)
+    forwards = _forwards(plan, cluster, room)
     told = Configuration(
         cluster=cluster.identifier,
         path=cluster.path,
         levels=levels,
         room=room,
         folder=folder,
-        port=cluster.front_end.port if cluster.front_end.port or (job and job.hosts) else None,
+        port=_port(cluster, job, forwards),
         job=job,
         at_once=at_once,
         launcher=address,
@@ -94,6 +95,8 @@ def supply(
         nodes=tuple(_nodes(plan, with_python, room, folder, library)),
         machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
         reach=_reach(plan, cluster),
+        forwards=forwards,
+        known_as=cluster.front_end.address,
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
@@ -198,12 +201,42 @@ def _machine_of(plan: DeploymentPlan, cluster: DeployedCluster) -> Grid:
     return Grid(tuple(sites))
 
 
+def _port(cluster: DeployedCluster, job: Job | None, forwards: str) -> int | None:
+    """Return where ranks report, None for this host only; a fixed port is that for others first."""
+    if cluster.front_end.port and not forwards.endswith(f":{cluster.front_end.port}"):
+        return cluster.front_end.port
+    return 0 if job is not None and job.hosts else None
+
+
 def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
-    """Return from where ranks of the cluster can expect those of other clusters."""
-    others = [one for one in plan.deployment.clusters() if one.ranks and one is not cluster]
-    if not others or cluster.reachability is not Reachability.DIRECT:
+    """Return from where ranks of the cluster can expect connections.
+
+    Ranks that others cannot reach still listen for their own front-end, which forwards to them.
+    """
+    if not _has_others(plan, cluster):
         return NOWHERE
-    return ON_MACHINE if _are_on_this_machine(plan) else EVERYWHERE
+    if cluster.reachability is Reachability.DIRECT:
+        return ON_MACHINE if _are_on_this_machine(plan) else EVERYWHERE
+    return (
+        ON_MACHINE if all(is_at_front_end(cluster, node) for node in cluster.nodes) else EVERYWHERE
+    )
+
+
+def _forwards(plan: DeploymentPlan, cluster: DeployedCluster, room: str) -> str:
+    """Return where the front-end listens for those to be forwarded, or nothing if it need not."""
+    if not _has_others(plan, cluster):
+        return ""
+    if not _are_on_this_machine(plan):
+        return f"0.0.0.0:{cluster.front_end.port}"
+    clusters = plan.deployment.clusters()
+    if all(one.reachability is Reachability.DIRECT for one in clusters):
+        return ""
+    return address_in(room, "forwarder")
+
+
+def _has_others(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
+    """Tell whether there are ranks in other clusters too."""
+    return any(one.ranks for one in plan.deployment.clusters() if one is not cluster)
 
 
 def _are_on_this_machine(plan: DeploymentPlan) -> bool:

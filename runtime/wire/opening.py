@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import logging
 import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from runtime.engine.everybody import everybody
+from runtime.coupling.words import rank_path
+from runtime.engine.everybody import Everybody, everybody
 from runtime.engine.rank_link import RankLink
 from runtime.wire.connecting import Connector, DirectConnector
 from runtime.wire.directory import Directory, Party
+from runtime.wire.errors import PeerLost
 from runtime.wire.messages import Receiver
 from runtime.wire.post import Post
+from runtime.wire.words import COME, MEET
+
+if TYPE_CHECKING:
+    from runtime.wire.routed import RoutedConnector
+
+_log = logging.getLogger(__name__)
 
 
 def open_post(link: RankLink, receiver: Receiver, connector: Connector | None = None) -> Post:
     """Return the post of a rank; from now on it answers ranks that dial this one.
 
-    `connector` opens connections to others, directly if nothing else is said. The first call takes
-    the listening sockets of the rank, so there is one post per process.
+    `connector` opens connections to others; if nothing else is said, by the routes that there are.
+    The first call takes the listening sockets of the rank, so there is one post per process.
     """
     known = everybody(link)
     directory = directory_of(link)
     doors = [socket.socket(fileno=door.detach()) for door in link.doors]
     link.doors.clear()
-    return Post(
+    routed = None
+    if connector is None and known.front_ends:
+        connector = routed = _routed(link, known, directory)
+    post = Post(
         known.index,
         directory,
         receiver,
@@ -30,6 +44,55 @@ def open_post(link: RankLink, receiver: Receiver, connector: Connector | None = 
         doors=doors,
         credentials=link.credentials,
     )
+    if routed is not None:
+        _answer_beckons(link, post, routed, directory)
+    return post
+
+
+def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedConnector:
+    from runtime.wire.routed import RoutedConnector  # only where not all can reach each other
+
+    front_ends = {
+        cluster: Party("{}:{}".format(*cluster), one.host, one.machine, one.addresses)
+        for cluster, one in known.front_ends.items()
+    }
+
+    def beckon(peer: int, operation: str, words: tuple[str, ...]) -> None:
+        link.beckon(rank_path(directory.party(peer).name), operation, *words)
+
+    return RoutedConnector(
+        known.index,
+        directory,
+        link.credentials,
+        known.grid,
+        front_ends=front_ends,
+        beckon=beckon,
+    )
+
+
+def _answer_beckons(
+    link: RankLink, post: Post, routed: RoutedConnector, directory: Directory
+) -> None:
+    """Connect to peers that ask for it because they cannot connect to this rank."""
+
+    def come(name: str) -> None:
+        peer = directory.index(name)
+        if peer is not None:
+            post.watch(peer)
+
+    def meet(front_end: str, token: str) -> None:
+        try:
+            post.come(routed.meet(front_end, token, post.now()))
+        except PeerLost as fault:  # who waits there notices
+            _log.info("a meeting did not come about: %s", fault)
+
+    known: dict[str, Callable[..., None]] = {COME: come, MEET: meet}
+
+    def hear(operation: str, words: tuple[str, ...]) -> None:
+        if operation in known:
+            post.soon(lambda: known[operation](*words))
+
+    link.when_beckoned(hear)
 
 
 def directory_of(link: RankLink) -> Directory:

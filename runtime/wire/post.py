@@ -8,14 +8,15 @@ import os
 import select
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from gcm.records import dataclass
 from runtime.transport.credentials import Credentials
-from runtime.wire.connecting import Connector
+from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.directory import Directory
-from runtime.wire.errors import WireError
+from runtime.wire.errors import PeerLost, WireError
 from runtime.wire.inlet import STAGE
 from runtime.wire.line import READ
 from runtime.wire.messages import Outgoing, Receiver
@@ -74,6 +75,8 @@ class Post:
         self._bell_lock = _thread.allocate_lock()
         self._has_rung = False  # the bell rings until the last sleeper is awake
         self._was_woken = False  # while nobody slept
+        self._wishes: deque[Callable[[], None]] = deque()
+        self._coming: set[Attempt] = set()
         self._sleepers = 0
         self._is_closed = False
         self._epoll.register(self._bell, READ)
@@ -182,6 +185,16 @@ class Post:
         """See to it that the loss of a peer is noticed, also where nothing is sent to it."""
         (self._peers.get(peer) or self._meet(peer)).dial()
 
+    def soon(self, wish: Callable[[], None]) -> None:
+        """Let a later `progress` call `wish`; any thread may ask for that."""
+        self._wishes.append(wish)
+        self.look_again()
+
+    def come(self, attempt: Attempt) -> None:
+        """Go where a peer waits; it proves itself there as one that has dialled."""
+        self._coming.add(attempt)
+        self._go_on_coming(attempt)
+
     def why_lost(self, peer: int) -> Exception | None:
         """Return why a peer is lost, or None if it is not."""
         found = self._peers.get(peer)
@@ -219,6 +232,35 @@ class Post:
             return
         (self._peers.get(index) or self._meet(index)).admit(connected, received)
 
+    def _go_on_coming(self, attempt: Attempt) -> bool:
+        """Go on with a way to a meeting; what fails is noticed by who waits there."""
+        descriptor = attempt.fileno()
+        try:
+            opened = attempt.step(self.now())
+        except PeerLost as fault:
+            _log.info("a meeting did not come about: %s", fault)
+            self._leave(attempt, descriptor)
+            return True
+        if opened is None:
+            if attempt.fileno() != descriptor:
+                self.watch_descriptor(descriptor, 0, None)
+            self.watch_descriptor(
+                attempt.fileno(), attempt.events, lambda _: self._go_on_coming(attempt)
+            )
+            self.look_again()
+            return True
+        self._leave(attempt, descriptor)
+        connected, received = opened
+        if self._doors is None:
+            connected.close()
+        else:
+            self._doors.receive(connected, "a meeting", received)
+        return True
+
+    def _leave(self, attempt: Attempt, descriptor: int) -> None:
+        self._coming.discard(attempt)
+        self.watch_descriptor(descriptor, 0, None)
+
     # --- what peers and doors need ----------------------------------------------------------------
 
     def watch_descriptor(
@@ -246,10 +288,15 @@ class Post:
     def _look(self) -> None:
         """Do what is due, and find out when something will be due again."""
         self._is_due = False
+        while self._wishes:
+            self._wishes.popleft()()
         now = self.now()
+        for attempt in [one for one in self._coming if one.deadline <= now]:
+            self._go_on_coming(attempt)
         for peer in list(self._peers.values()):
             peer.look(now)
         times = [peer.deadline for peer in self._peers.values()]
+        times += [attempt.deadline for attempt in self._coming]
         if self._doors is not None:
             self._doors.look(now)
             times.append(self._doors.deadline)
@@ -268,6 +315,8 @@ class Post:
         self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
         if self._doors is not None:
             self._doors.close()
+        for attempt in self._coming:
+            attempt.close()
         for peer in self._peers.values():
             peer.hang_up()
         with self._bell_lock:

@@ -15,6 +15,7 @@ from runtime.wire.directory import UNIX, Directory, Party
 from runtime.wire.errors import PeerLost
 from runtime.wire.forwarded import Asked, Forwarded
 from runtime.wire.line import READ
+from runtime.wire.words import COME, MEET
 
 SHORT_PATIENCE = 3.0
 """Seconds for a peer to answer where there are other routes to try."""
@@ -24,8 +25,6 @@ CALL_PATIENCE = 15.0
 
 Beckon = Callable[[int, str, tuple[str, ...]], None]
 """Tells a peer, over front-ends and launcher, to `come` or to `meet`; with what it has to know."""
-
-COME, MEET = "come", "meet"
 
 
 class RoutedConnector:
