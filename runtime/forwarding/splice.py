@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 from runtime.transport.reactor import READ, WRITE, Reactor
 
@@ -71,11 +72,7 @@ class Splice:
     def _move(self, flow: _Flow) -> None:
         if not self._is_open:
             return
-        try:
-            flow.move()
-        except OSError:
-            self.close()  # both ends notice, and say so better than could be done here
-            return
+        flow.move()
         if self._there.has_ended and self._back.has_ended:
             self.close()
             return
@@ -115,12 +112,18 @@ class _Flow:
         self.moved += len(received)
 
     def move(self) -> None:
-        """Write what is left, or read once and write that; raises OSError."""
+        """Write what is left, or read once and write that.
+
+        A connection that breaks ends this direction alone: what the other one has received of it
+        before still goes on.
+        """
         if not self._left and not self._source_ended:
             try:
                 count = self._source.recv_into(self._room)
             except BlockingIOError:
                 return
+            except OSError:
+                count = 0
             self._source_ended = not count
             self._left = self._room[:count]
             self.moved += count
@@ -129,6 +132,9 @@ class _Flow:
                 self._left = self._left[self._sink.send(self._left) :]
             except BlockingIOError:
                 return
+            except OSError:  # nobody is left to take it
+                self._source_ended, self._left = True, self._room[:0]
         if self._source_ended and not self._left and not self.has_ended:
             self.has_ended = True
-            self._sink.shutdown(socket.SHUT_WR)
+            with suppress(OSError):
+                self._sink.shutdown(socket.SHUT_WR)

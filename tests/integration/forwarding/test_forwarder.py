@@ -133,6 +133,20 @@ def test_a_connection_that_breaks_ends_at_the_other_end_too(machine: Machine) ->
         assert here.recv(10) == b""
 
 
+def test_the_last_words_of_who_hangs_up_arrive_although_it_takes_no_more(machine: Machine) -> None:
+    machine.forwarder("0:0")
+    for _ in range(20):
+        here, there = machine.open("0:0", "1:0:0")
+        there.sendall(b"question")
+        here.sendall(b"goodbye")
+        here.close()  # with something unread, so that what comes later cannot be written to it
+        with suppress(OSError):
+            for _ in range(20):
+                there.sendall(b"more")
+        with suppress(ConnectionResetError):
+            assert received(there) == b"goodbye"
+
+
 def test_a_reader_that_stops_bounds_what_is_held(machine: Machine) -> None:
     at = machine.forwarder("0:0")
     here, there = machine.open("0:0", "1:0:0")
