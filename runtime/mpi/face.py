@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI as _native
 
+from runtime.mpi import library_calls as _library_calls
 from runtime.mpi import worlds as _worlds
 from runtime.mpi.comm import Cartcomm as Cartcomm
 from runtime.mpi.comm import Comm as Comm
@@ -62,4 +63,6 @@ def Finalize() -> None:  # type: ignore[no-redef]  # ours
 
 globals().update({name: one for name, one in vars(_native).items() if name not in globals()})
 globals().update(_worlds.start(world_is_grid=_world_is_grid()).comms)
+_commctx_intra = _library_calls.commctx_intra
+_commctx_inter = _library_calls.commctx_inter
 atexit.register(_worlds.finish)
