@@ -21,11 +21,14 @@ class _Tensor(ctypes.Structure):
 
 
 def format_of_tensor(capsule: object) -> str:
-    """Return the type string, such as `f8`, of the tensor in a capsule that nobody has opened."""
+    """Return the type string, such as `f8`, of the tensor in a capsule that nobody has opened.
+
+    Items without a datatype of MPI are bytes, as for mpi4py.
+    """
     look = ctypes.pythonapi.PyCapsule_GetPointer
     look.restype, look.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     tensor = _Tensor.from_address(look(capsule, b"dltensor"))
-    kind = _KINDS.get(tensor.kind)
-    if kind is None or tensor.lanes != 1:
-        raise BufferError("message: this kind of tensor has no MPI datatype")
-    return f"{kind}{tensor.bits // 8}"
+    kind, lanes = _KINDS.get(tensor.kind), tensor.lanes
+    if kind == "f" and lanes == 2:  # mpi4py takes pairs of numbers for complex ones
+        return f"c{tensor.bits // 4}"
+    return "B" if kind is None or lanes != 1 else f"{kind}{tensor.bits // 8}"
