@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 from runtime.collectives.between import Sides
 from runtime.collectives.layout import Layout
+from runtime.mpi.collective_calls_guard import Guard
 from runtime.mpi.collective_calls_port import NativePort
 from runtime.mpi.errors import refuse, report
 from runtime.mpi.membership import Membership, derived_context, intra
@@ -63,6 +64,12 @@ class Collecting:
         return Layout(places, self.everybody.rank)
 
     @cached_property
+    def guard(self) -> Guard:
+        """Return what notices that a cluster is lost."""
+        layout, group = self.layout, self.everybody.group
+        return Guard(self.engine, [group[part.members[0]] for part in layout.remote()])
+
+    @cached_property
     def sides(self) -> Sides:
         """Return the two groups of an intercommunicator."""
         ranks = {index: rank for rank, index in enumerate(self.everybody.group)}
@@ -76,7 +83,7 @@ class Collecting:
         """Begin a collective, after those that were begun before it."""
         self._turn = (self._turn + 1) % _TAGS
         port = NativePort(self.everybody, self._turn, plan.reduction)
-        steps: Any = plan.algorithm(port)
+        steps = self.guard.steps(plan.algorithm(port))
         return self.engine.start(self.everybody, steps, plan.name)
 
 
