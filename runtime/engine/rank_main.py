@@ -76,9 +76,17 @@ def _run(options: RankOptions, link: RankLink) -> int:
 
             install()
         code, why = run_program(options.kind, options.path, options.arguments)
+        _run_exit_handlers()
     control.ended = True
     link.note("ended", code, why)
     return code
+
+
+def _run_exit_handlers() -> None:
+    """Do what was left for the end of the program while all that it may need is still there."""
+    import atexit
+
+    atexit._run_exitfuncs()
 
 
 class _Control:

@@ -254,8 +254,8 @@ class Peer:
     def _lose(self, why: PeerLost) -> None:
         if self.why is None:
             self.why = why
-            if not isinstance(why, PeerLeft):
-                _log.warning("%s", why)
+            if not isinstance(why, PeerLeft) and not self._has_said_bye:
+                _log.warning("%s", why)  # whoever has said goodbye expects the end
             self.outlet.fail(why)
             self._post.receiver.lost(self.index, why)
 
