@@ -1,0 +1,79 @@
+"""Ranks reach each other whatever their clusters let in: directly, called back, or forwarded."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools.on_grids import COMMAND, ROOT, environment
+
+PROGRAM = """
+from mpi4py import MPI
+import hashlib
+
+comm = MPI.COMM_WORLD
+others = [rank for rank in range(comm.size) if rank != comm.rank]
+for rank in others:
+    comm.send((comm.rank, rank), rank, tag=7)
+assert [comm.recv(source=rank, tag=7) for rank in others] == [(rank, comm.rank) for rank in others]
+
+sent = hashlib.shake_128(bytes([comm.rank])).digest(3 << 20)
+received = bytearray(3 << 20)
+left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+comm.Sendrecv(sent, right, recvbuf=received, source=left)
+assert received == hashlib.shake_128(bytes([left])).digest(3 << 20)
+print(comm.allreduce(comm.rank))
+"""
+
+
+def deploy(folder: Path, reachabilities: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run the program on one site for each cluster; the second cluster has two ranks."""
+    (folder / "program.py").write_text(PROGRAM)
+    sites = "".join(
+        f'<site><cluster reachability="{one}"><mpi ranks="{2 if n == 1 else 1}"/></cluster></site>'
+        for n, one in enumerate(reachabilities)
+    )
+    (folder / "grid.xml").write_text(
+        '<deployment name="routes"><application script="program.py" comm-world="grid"/>'
+        f"<grid>{sites}</grid></deployment>"
+    )
+    return subprocess.run(
+        [*COMMAND, "--quiet", str(folder / "grid.xml")],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "reachabilities",
+    [
+        ["direct", "direct"],
+        ["front-end", "front-end"],
+        ["direct", "outwards"],
+        ["outwards", "front-end"],
+        ["outwards", "outwards", "direct"],
+        ["front-end", "outwards", "direct", "outwards"],
+    ],
+    ids="-".join,
+)
+def test_all_ranks_exchange_messages(tmp_path: Path, reachabilities: list[str]) -> None:
+    done = deploy(tmp_path, reachabilities)
+    ranks = len(reachabilities) + 1
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(sum(range(ranks)))] * ranks
+    assert "lost" not in done.stderr
+
+
+def test_where_nobody_lets_anybody_in_the_cure_is_told(tmp_path: Path) -> None:
+    done = deploy(tmp_path, ["outwards", "outwards"])
+    assert done.returncode != 0
+    assert (
+        "cannot be reached. No front-end lies between that both clusters can connect to. "
+        "Let one be reached, or add a cluster that relays"
+    ) in done.stderr
