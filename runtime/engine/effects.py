@@ -29,6 +29,7 @@ from runtime.engine.events import (
     StepUp,
     Stop,
 )
+from runtime.engine.exchanged import Exchanged
 from runtime.engine.helpers import Helper, kill_all
 from runtime.engine.hierarchy import host_of
 from runtime.engine.listener import Listener
@@ -99,6 +100,7 @@ class Executor:
         self._handshakes: list[Place] = []
         self._helpers: list[Helper] = []
         self._facts: dict[str, dict[str, Any]] = {}
+        self._exchanged = Exchanged()
         self._stopping = False
         self._started: float | None = None
         self._assembly = assembly
@@ -178,6 +180,9 @@ class Executor:
                 )
             if any(place.carried):
                 yield Traffic(f"{name} - its ranks", *place.carried)
+        yield from self._exchanged.traffic(
+            {identifier: place.cluster.path for identifier, place in self._places.items()}
+        )
 
     # --- effects ----------------------------------------------------------------------------------
 
@@ -323,6 +328,8 @@ class Executor:
                 self._shake_hands()
             case "carried":
                 place.carried = args
+            case "rank_exchanged":
+                self._exchanged.tell(*args)
             case "rank_ready":
                 self._facts[args[0]] = args[1]
         event = event_of(cluster, request.target.operation, args)

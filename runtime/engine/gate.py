@@ -38,6 +38,10 @@ class Watcher(Protocol):
         """Know how the program of a rank ended."""
         ...
 
+    def rank_exchanged(self, rank: str, rows: list[Any]) -> None:
+        """Know what a rank has sent to those of other clusters."""
+        ...
+
     def rank_left(self, rank: str) -> None:
         """Know that a rank has gone without a word."""
         ...
@@ -165,6 +169,8 @@ class _Guest:
             case "unable":
                 self._ended = True
                 self._watcher.rank_unable(self.name, *args)
+            case "exchanged":
+                self._watcher.rank_exchanged(self.name, *args)
             case "ended":
                 self._ended = True
                 self._watcher.rank_ended(self.name, *args)

@@ -283,6 +283,10 @@ class RanksLife:
         words = f"{self._told.path}: rank {rank} ended with {why}" if why else ""
         self._tell("rank_ended", rank, code, words)
 
+    def rank_exchanged(self, rank: str, rows: list[Any]) -> None:
+        """Pass on what a rank has sent to others."""
+        self._tell("rank_exchanged", rank, rows)
+
     def rank_left(self, rank: str) -> None:
         """Wait for the end of the job to say why, but not for long."""
         self._first_left = self._first_left or rank

@@ -46,7 +46,22 @@ def open_post(link: RankLink, receiver: Receiver, connector: Connector | None = 
     )
     if routed is not None:
         _answer_beckons(link, post, routed, directory)
+    post.at_end = lambda: link.note("exchanged", _rows(post, directory, routed))
     return post
+
+
+def _rows(
+    post: Post, directory: Directory, routed: RoutedConnector | None
+) -> list[tuple[str, str, int, int]]:
+    """Return what went to which cluster, by which kind of route if this end has chosen it."""
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    for peer, one in post.traffic().items():
+        route = routed.used.get(peer) if routed is not None else None
+        kind = str(route.kind) if route is not None else ""
+        cluster = directory.party(peer).name.rpartition(":")[0]
+        messages, size = sums.get((cluster, kind), (0, 0))
+        sums[cluster, kind] = messages + one.sent_messages, size + one.sent_bytes
+    return [(*key, *value) for key, value in sums.items()]
 
 
 def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedConnector:

@@ -77,6 +77,8 @@ class Post:
         self._was_woken = False  # while nobody slept
         self._wishes: deque[Callable[[], None]] = deque()
         self._coming: set[Attempt] = set()
+        self.at_end: Callable[[], None] | None = None
+        """What is called once, when all has been sent and all have heard goodbye."""
         self._sleepers = 0
         self._is_closed = False
         self._epoll.register(self._bell, READ)
@@ -313,6 +315,8 @@ class Post:
         for peer in peers:
             peer.say_goodbye()
         self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
+        if self.at_end is not None:
+            self.at_end()
         if self._doors is not None:
             self._doors.close()
         for attempt in self._coming:
