@@ -1,6 +1,7 @@
-"""A token goes around: every rank of a cluster adds its number, and the first checks the sum.
+"""A token goes around: every rank of the grid adds its number, and the first checks the sum.
 
-Plain mpi4py: `COMM_WORLD` is the native world of the cluster the rank runs in.
+Plain mpi4py, not a word of clusters: `gcm-deploy` lets `COMM_WORLD` be the ranks of all of them. It
+runs as well alone, or under the `mpiexec` of one cluster.
 """
 
 from __future__ import annotations
