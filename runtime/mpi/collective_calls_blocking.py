@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 from mpi4py import MPI
 
-from runtime.mpi import collective_calls_averaged as averaged
-from runtime.mpi import collective_calls_plans as plans
-from runtime.mpi import collective_calls_reductions as reductions
-from runtime.mpi.collective_calls_state import call_on
+from runtime.later import Later
+from runtime.mpi.collective_calls_entry import call_on
 from runtime.mpi.reductions import Average
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from runtime.mpi import collective_calls_averaged as averaged
+    from runtime.mpi import collective_calls_plans as plans
+    from runtime.mpi import collective_calls_reductions as reductions
     from runtime.mpi.membership import Membership
+else:
+    averaged = Later("runtime.mpi.collective_calls_averaged")
+    plans = Later("runtime.mpi.collective_calls_plans")
+    reductions = Later("runtime.mpi.collective_calls_reductions")
 
 
 class BlockingCollectives(MPI.Comm):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from mpi4py import MPI
 
 from runtime.collectives.blocks import Blocks
@@ -36,15 +35,27 @@ def _typed(message: Any) -> Any:
     if named or len(parts) > 2 or not parts:
         return message
     array = parts[0]
-    if hasattr(array, "__cuda_array_interface__"):
-        kind = np.dtype(array.__cuda_array_interface__["typestr"])
-    elif hasattr(array, "__dlpack__") and not isinstance(array, np.ndarray):
-        # numpy cannot look into arrays without elements; what they have none of does not matter
-        empty = specs.memory_of(array, True).nbytes == 0
-        kind = np.dtype("B") if empty else np.from_dlpack(array).dtype
-    else:
+    if not (hasattr(array, "__cuda_array_interface__") or hasattr(array, "__dlpack__")):
         return message
-    return [*parts, kind.char]
+    try:
+        memoryview(array)
+    except TypeError:
+        return [*parts, _kind_of(array)]
+    return message
+
+
+def _kind_of(array: Any) -> MPI.Datatype:
+    """Ask mpi4py for the datatype of an array: a reduction tells whether it is another one's."""
+    for code in "bhilqBHILQfdgFDG?":
+        kind = MPI.Datatype.fromcode(code)
+        try:
+            MPI.SUM.Reduce_local([array, 0], [bytearray(), 0, kind])
+        except ValueError:
+            continue
+        except MPI.Exception:
+            pass  # they are alike, and cannot be added
+        return kind
+    raise KeyError(f"cannot map the elements of {array!r} to MPI datatype")
 
 
 def parts_of(spec: Spec | Vector, count: int) -> list[Spec]:

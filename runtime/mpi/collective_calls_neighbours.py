@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from mpi4py import MPI
 
-from runtime.mpi import collective_calls_neighbour_plans as neighbours
-from runtime.mpi.collective_calls_state import call_on
+from runtime.later import Later
+from runtime.mpi.collective_calls_entry import call_on
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
+    from runtime.mpi import collective_calls_neighbour_plans as neighbours
     from runtime.mpi.membership import Membership
+else:
+    neighbours = Later("runtime.mpi.collective_calls_neighbour_plans")
 
 
 class BlockingNeighbours(MPI.Topocomm):

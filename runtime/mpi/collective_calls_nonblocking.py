@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 from mpi4py import MPI
 
-from runtime.mpi import collective_calls_plans as plans
-from runtime.mpi import collective_calls_reductions as reductions
-from runtime.mpi.collective_calls_state import call_on
+from runtime.later import Later
+from runtime.mpi.collective_calls_entry import call_on
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from runtime.mpi import collective_calls_plans as plans
+    from runtime.mpi import collective_calls_reductions as reductions
     from runtime.mpi.membership import Membership
+else:
+    plans = Later("runtime.mpi.collective_calls_plans")
+    reductions = Later("runtime.mpi.collective_calls_reductions")
 
 
 class NonblockingCollectives(MPI.Comm):

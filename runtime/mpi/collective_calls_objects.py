@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
-
 from mpi4py import MPI
 
-from runtime.mpi import collective_calls_object_plans as plans
-from runtime.mpi.collective_calls_plans import barrier
-from runtime.mpi.collective_calls_state import call_on
+from runtime.later import Later
+from runtime.mpi.collective_calls_entry import call_on
 from runtime.mpi.reductions import Average
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeAlias
+
+    from runtime.mpi import collective_calls_object_plans as plans
+    from runtime.mpi import collective_calls_plans as buffer_plans
     from runtime.mpi.membership import Membership
+else:
+    plans = Later("runtime.mpi.collective_calls_object_plans")
+    buffer_plans = Later("runtime.mpi.collective_calls_plans")
 
 Op: TypeAlias = "MPI.Op | Callable[[Any, Any], Any]"
 
@@ -29,7 +34,7 @@ class ObjectCollectives(MPI.Comm):
         call = call_on(self)
         if call is None:
             return MPI.Comm.barrier(self)
-        return call.run(barrier(call))
+        return call.run(buffer_plans.barrier(call))
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Return the root's object at every member."""

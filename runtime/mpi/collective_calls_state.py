@@ -144,11 +144,8 @@ class Call:
         return persistent_request(self.members, lambda: self.state.start(plan))
 
 
-def call_on(comm: MPI.Comm) -> Call | None:
-    """Return a call on a communicator of the grid, or None for one that native MPI serves."""
-    members: Membership | None = getattr(comm, "_members", None)
-    if members is None:
-        return None
+def call_among(comm: MPI.Comm, members: Membership) -> Call:
+    """Return a call on a communicator of the grid."""
     state = members.inner.Get_attr(_key())
     if not isinstance(state, Collecting):
         state = Collecting(members)
