@@ -55,7 +55,7 @@ class Ending(Operation):
 
 def release(comm: MPI.Comm, members: Membership) -> Ending:
     """Free a communicator: it becomes COMM_NULL at once; return what ends when it is no more."""
-    from runtime.mpi.collective_calls_state import call_on
+    from runtime.mpi.collective_calls_entry import call_on
 
     call = call_on(comm)
     ending = Ending(members, members if call is None else call.state.everybody)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-import numpy as np
 from mpi4py import MPI
-from numpy.typing import NDArray
 
+from runtime.later import Later
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from runtime.collectives.parcels import Blob
+    from collections.abc import Callable, Sequence
+    from typing import Any, Self, TypeAlias
 
-Operator: TypeAlias = Callable[[Any, Any], Any]
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from runtime.collectives.parcels import Blob
+else:
+    np = Later("numpy")  # only means of buffers need it
+
+Operator: TypeAlias = "Callable[[Any, Any], Any]"
 
 
 class Average(MPI.Op):
@@ -53,15 +59,19 @@ def _average() -> Average:
 AVG = Average()
 
 
-@dataclass(frozen=True, slots=True)
 class Reduction:
-    """An operation on elements of one datatype that lie in memory one after the other."""
+    """An operation on elements of one datatype that lie in memory one after the other.
 
-    op: MPI.Op
-    datatype: MPI.Datatype
-    grain: int
-    """Bytes from one element to the next."""
-    commutative: bool
+    `grain` are the bytes from one element to the next.
+    """
+
+    __slots__ = ("commutative", "datatype", "grain", "op")
+
+    def __init__(self, op: MPI.Op, datatype: MPI.Datatype, grain: int, commutative: bool) -> None:
+        self.op = op
+        self.datatype = datatype
+        self.grain = grain
+        self.commutative = commutative
 
     def spec(self, memory: memoryview) -> list[object]:
         """Return the elements in memory as mpi4py wants them."""

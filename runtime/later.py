@@ -1,0 +1,32 @@
+"""Modules that are imported when something of them is first used, so that a rank starts quickly."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Later:
+    """Stands for a module until then; a name that was used once costs no more than in the module.
+
+    Type checkers are shown the module itself:
+
+        if TYPE_CHECKING:
+            from runtime.mpi import collective_calls_plans as plans
+        else:
+            plans = Later("runtime.mpi.collective_calls_plans")
+    """
+
+    def __init__(self, module: str) -> None:
+        """Mean the module with this full name."""
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        """Import the module, and keep what is asked for."""
+        __import__(self._module)
+        found = getattr(sys.modules[self._module], name)
+        setattr(self, name, found)
+        return found
