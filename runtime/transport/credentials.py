@@ -42,17 +42,25 @@ _CURE = "Both ends have to belong to the same run"
 
 
 class Credentials:
-    """What one process shows to others: its name and the secret of the run."""
+    """What one process shows to others: its name, the secret of the run, and its certificate.
 
-    __slots__ = ("_secret", "name")
+    The certificate, with its key, is for connections between hosts; without one they are plain.
+    Those within a host are plain in any case, unless `trusts_loopback` is False.
+    """
 
-    def __init__(self, secret: bytes, name: str) -> None:
+    __slots__ = ("_secret", "certificate", "name", "trusts_loopback")
+
+    def __init__(
+        self, secret: bytes, name: str, certificate: bytes = b"", *, trusts_loopback: bool = True
+    ) -> None:
         if len(secret) < SHORTEST_SECRET:
             raise ValueError(f"a secret has at least {SHORTEST_SECRET} bytes")
         if len(name.encode()) > LONGEST_NAME:
             raise ValueError(f"a name has at most {LONGEST_NAME} bytes")
         self._secret = secret
         self.name = name
+        self.certificate = certificate
+        self.trusts_loopback = trusts_loopback
 
     def prove(self, role: bytes, *parts: bytes) -> bytes:
         """Return the proof of the secret over `parts`."""

@@ -1,0 +1,73 @@
+"""Which connections are encrypted, and what whoever moves their bytes has to know. Imports little.
+
+A connection is encrypted when it is one between hosts and the run has a certificate. Both ends
+come to the same answer without a word: they look at the address at which the connection was taken.
+What encrypts, `runtime.transport.tls`, is loaded for the first such connection, so that processes
+of a run on one machine do without it.
+"""
+
+from __future__ import annotations
+
+import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
+
+TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    from runtime.transport.credentials import Credentials
+
+    Socket = TypeVar("Socket", bound=_socket.socket)
+
+LEFT: set[int] = set()
+"""Descriptors whose bytes were taken from the system and not asked for yet.
+
+Whoever waits for descriptors has to take these for readable: the system does not know of the rest
+of a decrypted record. Sets are changed and compared in one step, so any thread may do so.
+"""
+
+_LOOPBACK = ("127.", "::1", "::ffff:127.")
+
+
+def is_loopback(address: Any) -> bool:
+    """Tell whether a socket address, as `getsockname` returns it, is on this machine only.
+
+    >>> is_loopback(("127.0.0.1", 4711)), is_loopback(("10.0.0.7", 4711)), is_loopback("/a/path")
+    (True, False, True)
+    """
+    return not isinstance(address, tuple) or str(address[0]).startswith(_LOOPBACK)
+
+
+def secured(connected: Socket, credentials: Credentials, *, dialled: bool) -> Socket:
+    """Return what to use for a connection: itself, or a socket that encrypts and owns it now.
+
+    `dialled` says which end this is. `is_set_up` has to be asked before the first byte is sent.
+
+    Raises:
+        OSError: the connection has ended already.
+        TransportError: the certificate is of no use.
+    """
+    if not credentials.certificate or connected.family == _socket.AF_UNIX:
+        return connected
+    address = connected.getpeername() if dialled else connected.getsockname()
+    if is_loopback(address) and credentials.trusts_loopback:
+        return connected
+    from runtime.transport.tls import encrypted
+
+    made: Any = encrypted(connected, credentials.certificate, dialled=dialled)
+    return made  # type: ignore[no-any-return]  # it is a socket of either kind
+
+
+def is_set_up(connected: _socket.socket) -> bool:
+    """Go on with the handshake of an encrypted connection; return whether nothing lacks.
+
+    Raises:
+        OSError: the connection has ended.
+        AuthenticationFailed: the other end does not have the certificate of the run.
+    """
+    shake_hands = getattr(connected, "shake_hands", None)
+    return shake_hands is None or bool(shake_hands())
+
+
+def wants_to_write(connected: _socket.socket) -> bool:
+    """Tell whether the handshake waits until more can be sent, not for the other end."""
+    return bool(getattr(connected, "wants_to_write", False))

@@ -1,0 +1,339 @@
+"""Sockets that encrypt: TLS 1.3 between two ends that both have the certificate of the run.
+
+To its users a `TlsSocket` behaves as a plain socket does, waiting or not, also with one thread that
+sends and another one that receives. An end that is cut off reads as one that hung up, since what
+travels inside tells by itself where it ends.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import select
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from runtime.transport.encryption import LEFT
+from runtime.transport.errors import AuthenticationFailed, TransportError
+
+if TYPE_CHECKING:
+    import _socket
+
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+RECORD = 16384
+"""The most bytes that are encrypted as one."""
+
+_BEGIN = b"-----BEGIN CERTIFICATE-----"
+_CURE = 'Both ends have to belong to the same run, and to agree on encryption="tls"'
+
+
+def encrypted(connected: _socket.socket, certificate: bytes, *, dialled: bool) -> TlsSocket:
+    """Return a socket that encrypts what goes over a connection, which it owns from now on.
+
+    Raises:
+        TransportError: the certificate is of no use.
+    """
+    waits = connected.gettimeout()
+    connected.settimeout(0.0)
+    context, _ = _context(certificate, dialled)
+    made = context.wrap_socket(
+        connected,  # type: ignore[arg-type]  # one of `_socket` has all that is needed
+        server_side=not dialled,
+        do_handshake_on_connect=False,
+    )
+    assert isinstance(made, TlsSocket)
+    made.settimeout(waits)
+    made.certificate = certificate
+    made.dialled = dialled
+    return made
+
+
+class TlsSocket(ssl.SSLSocket):
+    """A connection that is encrypted, made by `encrypted`.
+
+    What the caller is told to have sent may lack one byte that was encrypted already, as long as
+    the record around it could not leave: whoever sends comes back with it, as for any socket that
+    is full.
+    """
+
+    certificate = b""
+    dialled = True
+    is_secure = False
+    wants_to_write = False
+
+    # -- waiting ---------------------------------------------------------------------------------
+
+    _timeout: float | None = 0.0
+
+    def settimeout(self, value: float | None) -> None:
+        """Wait that long from now on; the system is never asked to, so no lock is held."""
+        self._timeout = value
+
+    def gettimeout(self) -> float | None:
+        """Return how long it waits."""
+        return self._timeout
+
+    def setblocking(self, flag: bool) -> None:
+        """Wait for ever, or not at all."""
+        self._timeout = None if flag else 0.0
+
+    @functools.cached_property
+    def _lock(self) -> threading.Lock:
+        return threading.Lock()
+
+    def _wait(self, events: int, deadline: float | None) -> None:
+        """Wait until something can be done; raises BlockingIOError, TimeoutError."""
+        if self._timeout == 0.0:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        poll = select.poll()
+        poll.register(self.fileno(), events)
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not poll.poll(None if left is None else left * 1000):
+            raise TimeoutError("timed out")
+
+    def _deadline(self) -> float | None:
+        return time.monotonic() + self._timeout if self._timeout else None
+
+    # -- the handshake ---------------------------------------------------------------------------
+
+    def shake_hands(self) -> bool:
+        """Go on with the handshake; return whether it is over, which a socket that waits awaits.
+
+        Raises:
+            OSError: the connection has ended; TimeoutError.
+            AuthenticationFailed: the other end does not have the certificate of the run.
+        """
+        deadline = self._deadline()
+        while not self.is_secure:
+            if self._has_shaken_hands():
+                break
+            if self._timeout == 0.0:
+                return False
+            self._wait(select.POLLOUT if self.wants_to_write else select.POLLIN, deadline)
+        return True
+
+    def _has_shaken_hands(self) -> bool:
+        self.wants_to_write = False
+        try:
+            with self._lock:
+                self.do_handshake()
+                shown = self.getpeercert(binary_form=True)
+        except ssl.SSLWantReadError:
+            return False
+        except ssl.SSLWantWriteError:
+            self.wants_to_write = True
+            return False
+        except ssl.SSLCertVerificationError as error:
+            why = f"the certificate of the other end is refused: {error.verify_message}"
+            raise AuthenticationFailed(why, cure=_CURE) from error
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
+            raise ConnectionError("it hung up in the TLS handshake") from error
+        except ssl.SSLError as error:
+            why = f"the other end does not encrypt as members of the run do: {error.reason}"
+            raise AuthenticationFailed(why, cure=_CURE) from error
+        except ValueError as error:  # the connection ended before it could begin
+            raise ConnectionError("it hung up before the TLS handshake") from error
+        if shown != _context(self.certificate, self.dialled)[1]:
+            raise AuthenticationFailed("the other end has a certificate of its own", cure=_CURE)
+        self.is_secure = True
+        return True
+
+    # -- receiving -------------------------------------------------------------------------------
+
+    def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
+        """Return what came, at most `buflen` bytes; none at the end of the stream."""
+        space = bytearray(buflen)
+        return bytes(memoryview(space)[: self.recv_into(space, buflen, flags)])
+
+    def recv_into(self, buffer: WriteableBuffer, nbytes: int | None = None, flags: int = 0) -> int:
+        """Put what came into a buffer; return how much, 0 at the end of the stream."""
+        _refuse(flags)
+        space = memoryview(buffer).cast("B")
+        return self._receive((space[:nbytes] if nbytes else space,))
+
+    def recvmsg_into(  # type: ignore[override]  # the one above refuses
+        self, buffers: Iterable[WriteableBuffer], ancbufsize: int = 0, flags: int = 0
+    ) -> tuple[int, list[Any], int, Any]:
+        """Put what came into buffers, one after the other."""
+        _refuse(ancbufsize or flags)
+        return self._receive([memoryview(one).cast("B") for one in buffers]), [], 0, None
+
+    def _receive(self, spaces: Sequence[memoryview]) -> int:
+        deadline = self._deadline()
+        self.shake_hands()
+        while True:
+            with self._lock:
+                count = self._fill(spaces)
+            if count is not None:
+                return count
+            self._wait(select.POLLIN, deadline)
+
+    def _fill(self, spaces: Sequence[memoryview]) -> int | None:
+        """Decrypt as long as whole records come and there is space; None if nothing is there."""
+        count = got = 0  # `read` returns a number where it is given a buffer
+        try:
+            for space in spaces:
+                at, end = 0, len(space)
+                while at < end:
+                    got = self.read(end - at, space[at:])  # type: ignore[assignment]
+                    at += got
+                    count += got
+                    if got < RECORD and at < end:  # the end of a record: then ask the system first
+                        LEFT.discard(self.fileno())
+                        return count
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            LEFT.discard(self.fileno())
+            return count or None
+        except ValueError as error:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF)) from error
+        # A full buffer tells nothing of what is left behind it.
+        (LEFT.add if self.pending() else LEFT.discard)(self.fileno())
+        return count
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    _kept = b""
+    _owed = 0
+
+    def send(self, data: ReadableBuffer, flags: int = 0) -> int:
+        """Send what there is room for; return how much."""
+        _refuse(flags)
+        return self._send((memoryview(data).cast("B"),))
+
+    def sendmsg(  # type: ignore[override]  # the one above refuses
+        self,
+        buffers: Iterable[ReadableBuffer],
+        ancdata: Iterable[Any] = (),
+        flags: int = 0,
+        address: object = None,
+    ) -> int:
+        """Send what there is room for; return how much."""
+        _refuse(tuple(ancdata) or flags or address)
+        return self._send([memoryview(one).cast("B") for one in buffers])
+
+    def sendall(self, data: ReadableBuffer, flags: int = 0) -> None:
+        """Send everything."""
+        _refuse(flags)
+        rest = memoryview(data).cast("B")
+        while rest:
+            rest = rest[self._send((rest,)) :]
+
+    def _send(self, pieces: Sequence[memoryview]) -> int:
+        if not any(map(len, pieces)):
+            return 0
+        deadline = self._deadline()
+        if not self.shake_hands():
+            self._wait(select.POLLIN, deadline)
+        while True:
+            with self._lock:
+                count = self._put(pieces)
+            if count:
+                return count
+            self._wait(select.POLLOUT, deadline)
+
+    def _put(self, pieces: Sequence[memoryview]) -> int:
+        """Encrypt and write what there is room for, and return how much the caller is told."""
+        try:
+            if self._kept:
+                self.write(self._kept)
+                self._kept = b""
+            count, self._owed = self._owed, 0
+            for record in _records(pieces, count):
+                if not self._write(record):
+                    return count + len(record) - self._owed
+                count += len(record)
+        except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
+            return 0
+        except ValueError as error:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF)) from error
+        return count
+
+    def _write(self, record: memoryview | bytes) -> bool:
+        """Write a record, or keep it if it is encrypted but could not leave."""
+        try:
+            self.write(record)
+        except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
+            self._kept = bytes(record)
+            self._owed = 1
+            return False
+        return True
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def shutdown(self, how: int) -> None:
+        """Say that nothing more will be sent, or received."""
+        socket.socket.shutdown(self, how)
+
+    def detach(self) -> int:
+        """Refuse: what is encrypted cannot go on in another socket."""
+        raise TransportError("an encrypted connection cannot be taken out of its socket")
+
+    def close(self) -> None:
+        """Hang up."""
+        LEFT.discard(self.fileno())
+        super().close()
+
+
+def _records(pieces: Sequence[memoryview], skipped: int) -> Iterator[memoryview | bytes]:
+    """Yield what is encrypted as one: small pieces together, large ones without a copy."""
+    small: list[memoryview] = []
+    size = 0
+    for piece in pieces:
+        at, end = min(skipped, len(piece)), len(piece)
+        skipped -= at
+        while at < end:
+            if not size and end - at >= RECORD:
+                yield piece[at : at + RECORD]
+                at += RECORD
+                continue
+            part = piece[at : at + RECORD - size]
+            small.append(part)
+            size += len(part)
+            at += len(part)
+            if size == RECORD:
+                yield b"".join(small)
+                small, size = [], 0
+    if size:
+        yield small[0] if len(small) == 1 else b"".join(small)
+
+
+def _refuse(unknown: object) -> None:
+    if unknown:
+        raise ValueError("an encrypted connection knows no flags, and nothing beside its bytes")
+
+
+@functools.lru_cache(4)
+def _context(certificate: bytes, dialled: bool) -> tuple[ssl.SSLContext, bytes]:
+    """Return a context that shows the certificate and trusts no other one, and what is shown."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT if dialled else ssl.PROTOCOL_TLS_SERVER)
+    context.sslsocket_class = TlsSocket
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False  # the certificate is that of the run, wherever its members are
+    context.verify_mode = ssl.CERT_REQUIRED
+    # An end that is cut off is no error, and does not keep the other direction from going on.
+    context.options |= getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
+    if not dialled:
+        context.num_tickets = 0  # nobody comes back with one
+    shown = certificate[certificate.index(_BEGIN) :].decode()
+    try:
+        context.load_verify_locations(cadata=shown)
+        _load(context, certificate)
+    except (OSError, ValueError) as error:
+        raise TransportError(f"the certificate of the run is of no use: {error}") from error
+    return context, ssl.PEM_cert_to_DER_cert(shown)
+
+
+def _load(context: ssl.SSLContext, certificate: bytes) -> None:
+    """Give the key to the library, which only reads files: one in memory that has no name."""
+    memory = os.memfd_create("certificate", os.MFD_CLOEXEC)
+    try:
+        os.write(memory, certificate)
+        context.load_cert_chain(f"/proc/self/fd/{memory}")
+    finally:
+        os.close(memory)
