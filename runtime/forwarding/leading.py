@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from runtime.forwarding.words import AnswerReader, Request
 from runtime.transport.credentials import Credentials
-from runtime.transport.errors import TransportError, Unreachable
+from runtime.transport.encryption import is_set_up, secured
+from runtime.transport.errors import AuthenticationFailed, TransportError, Unreachable
 from runtime.transport.lean import dial, socket_for
 
 PATIENCE = 10.0
@@ -34,19 +35,26 @@ def lead_on(
     faults: list[str] = []
     for address in addresses:
         try:
-            return _through(address, stops[1:], credentials) if stops[1:] else _to(address)
+            if stops[1:]:
+                return _through(address, stops[1:], credentials)
+            return _to(address, credentials)
         except (OSError, TransportError) as error:
             faults.append(str(error))
     raise Unreachable("; ".join(faults), place=stops[0])
 
 
-def _to(address: str) -> tuple[socket.socket, bytes]:
+def _to(address: str, credentials: Credentials) -> tuple[socket.socket, bytes]:
     """Connect to the end of a way; it proves itself to who comes, not to this forwarder."""
     bare, where = socket_for(address)
     made = socket.socket(fileno=bare.detach())
     try:
         made.settimeout(PATIENCE)
         made.connect(where)
+        made = secured(made, credentials, dialled=True)
+        is_set_up(made)
+    except AuthenticationFailed:
+        made.close()
+        raise
     except OSError as error:
         made.close()
         raise Unreachable(f"nobody answers: {error}", place=address) from error
@@ -58,7 +66,7 @@ def _through(
 ) -> tuple[socket.socket, bytes]:
     """Let another front-end lead on."""
     bare, _, received = dial(address, credentials, PATIENCE)
-    made = socket.socket(fileno=bare.detach())
+    made = bare if isinstance(bare, socket.socket) else socket.socket(fileno=bare.detach())
     reader = AnswerReader()
     deadline = time.monotonic() + 2 * PATIENCE
     try:

@@ -10,6 +10,7 @@ import os
 import time
 
 from runtime.transport.credentials import NONCE, Credentials, Dialler
+from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, FrameError, Unreachable
 from runtime.transport.frames import Frame, FrameReader
 from runtime.transport.messages import (
@@ -78,6 +79,8 @@ def dial(
         ) from error
     greeting = Dialler(credentials, os.urandom(NONCE))
     try:
+        made = secured(made, credentials, dialled=True)
+        is_set_up(made)
         made.sendall(greeting.begin())
         while greeting.peer is None:
             made.settimeout(max(0.001, deadline - time.monotonic()))

@@ -10,7 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runtime.transport.credentials import MOST_BYTES, NONCE, Credentials, Listener
-from runtime.transport.errors import AuthenticationFailed, NotAMember, Unreachable
+from runtime.transport.encryption import is_set_up, secured, wants_to_write
+from runtime.transport.errors import (
+    AuthenticationFailed,
+    NotAMember,
+    TransportError,
+    Unreachable,
+)
 from runtime.transport.lean import HANDSHAKE_SECONDS, UNIX, socket_for
 from runtime.transport.pyro_messages import MessageReader, refusal
 from runtime.transport.reactor import READ, WRITE, Reactor
@@ -91,6 +97,12 @@ class Door:
         came.setblocking(False)
         if came.family != socket.AF_UNIX:
             came.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            came = secured(came, self._credentials, dialled=False)
+        except (OSError, TransportError) as error:
+            came.close()
+            _log.warning("a connection from %s was refused: %s", where, error)
+            return
         visitor = _Visitor(self, came, str(where) if where else "this machine")
         self._visitors.add(visitor)
         visitor.begin()
@@ -143,6 +155,10 @@ class _Visitor:
         if not self._open:
             return
         try:
+            if not is_set_up(self._socket):
+                wanted = WRITE if wants_to_write(self._socket) else READ
+                self._door._reactor.watch(self._socket.fileno(), wanted, self._ready)
+                return
             if events & READ:
                 received = self._socket.recv(_PIECE)
                 if not received:

@@ -16,6 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
+from runtime.transport.encryption import LEFT
 from runtime.transport.errors import TransportError
 
 T = TypeVar("T")
@@ -155,13 +156,24 @@ class Reactor:
         while not self._closing:
             self._sleeps = True
             # Whoever adds something from here on sees that a wake-up is needed.
-            ready = self._selector.select(0 if self._soon else self._rest())
+            left = self._left() if LEFT else []
+            ready = self._selector.select(0 if self._soon or left else self._rest())
             self._sleeps = False
             for key, events in ready:
+                left = [one for one in left if one is not key]
                 self._guarded(partial(key.data, events))
+            for key in left:
+                if key is self._selector.get_map().get(key.fd):  # nobody let go of it meanwhile
+                    self._guarded(partial(key.data, READ))
             self._run_timers()
             for _ in range(len(self._soon)):
                 self._guarded(self._soon.popleft())
+
+    def _left(self) -> list[selectors.SelectorKey]:
+        """Return what can be read although the system does not know."""
+        known = self._selector.get_map()
+        found = [known[one] for one in LEFT.intersection(known)]
+        return [key for key in found if key.events & READ]
 
     def _rest(self) -> float | None:
         with self._lock:

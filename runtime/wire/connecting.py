@@ -8,6 +8,7 @@ import socket
 from typing import Protocol
 
 from runtime.transport.credentials import NONCE, Credentials, Dialler
+from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
 from runtime.wire.directory import Directory
@@ -134,9 +135,8 @@ class Dialling:
             return None
 
     def _step(self, now: float) -> tuple[socket.socket, bytes] | None:
-        connected = self._socket
-        assert connected is not None
-        if self._exchange is None and not self._has_connected(connected):
+        assert self._socket is not None
+        if self._exchange is None and not self._has_connected(self._socket):
             if now >= self.deadline:
                 raise TimeoutError(f"no answer within {self._patience:g} s")
             return None
@@ -148,7 +148,7 @@ class Dialling:
         greeting = self._exchange.greeting
         if greeting.peer != self._name:
             raise ConnectionError(f"rank {greeting.peer} answered")
-        self._socket = None
+        connected, self._socket = self._socket, None
         return connected, greeting.rest
 
     def _has_connected(self, connected: socket.socket) -> bool:
@@ -161,6 +161,7 @@ class Dialling:
             if error.errno == errno.ENOTCONN:
                 return False
             raise
+        self._socket = connected = secured(connected, self._credentials, dialled=True)
         self._exchange = Exchange(connected, Dialler(self._credentials, os.urandom(NONCE)))
         return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 from runtime.transport.credentials import Greeting
+from runtime.transport.encryption import is_set_up, wants_to_write
 from runtime.wire.line import READ, WRITE
 
 _PIECE = 4096
@@ -17,11 +18,14 @@ class Exchange:
         self._socket = connected
         self._received = received
         self._to_send = greeting.begin()
+        self._is_set_up = False
         self.greeting = greeting
 
     @property
     def events(self) -> int:
         """What to watch the connection for."""
+        if not self._is_set_up:
+            return WRITE if wants_to_write(self._socket) else READ
         return READ | (WRITE if self._to_send else 0)
 
     def step(self) -> bool:
@@ -32,6 +36,9 @@ class Exchange:
             TransportError: who is at the other end is no member of the run.
         """
         greeting = self.greeting
+        if not self._is_set_up and not is_set_up(self._socket):
+            return False
+        self._is_set_up = True
         try:
             self._hear(self._received)
             while greeting.peer is None:

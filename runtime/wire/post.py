@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from gcm.records import dataclass
 from runtime.transport.credentials import Credentials
+from runtime.transport.encryption import LEFT
 from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.directory import Directory
 from runtime.wire.errors import PeerLost, WireError
@@ -133,6 +134,8 @@ class Post:
             self._hint = None
         happened = False
         handlers = self._handlers
+        if LEFT:
+            events = [*events, *((one, READ) for one in LEFT.intersection(handlers))]
         for descriptor, which in events:
             handle = handlers.get(descriptor)
             if handle is not None and handle(which):
@@ -147,7 +150,7 @@ class Post:
 
         Any thread may call it, several at a time, and it changes nothing. None is for ever.
         """
-        if self._is_due or self._hint:
+        if self._is_due or self._hint or (LEFT and not LEFT.isdisjoint(self._handlers)):
             return True
         deadline = self._deadline
         if deadline is not None:

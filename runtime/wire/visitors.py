@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from runtime.transport.credentials import NONCE, Credentials, Listener
+from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.wire.exchange import Exchange
 from runtime.wire.line import READ
@@ -102,6 +103,12 @@ class Doors:
             _log.warning("a connection could not be taken: %s", error)
             self._shut(self._clock() + _AGAIN)
             self._look_again()
+            return True
+        try:
+            came = secured(came, self._credentials, dialled=False)
+        except (OSError, TransportError) as error:
+            _log.warning("a connection from %s was refused: %s", where, error)
+            came.close()
             return True
         self.receive(came, str(where or "this machine"))
         if len(self._visitors) >= MOST:

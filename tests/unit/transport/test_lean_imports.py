@@ -25,7 +25,7 @@ def imported(module: str) -> set[str]:
 def test_a_rank_imports_nothing_but_what_it_needs() -> None:
     loaded = imported("runtime.transport.lean")
     heavy = {"typing", "dataclasses", "threading", "logging", "inspect", "traceback", "random"}
-    heavy |= {"hmac", "_hashlib", "socket", "selectors"}
+    heavy |= {"hmac", "_hashlib", "socket", "selectors", "ssl"}
     assert not loaded & heavy
     assert not {name for name in loaded if name.split(".")[0] == "gcm"}
     assert {name for name in loaded if name.startswith("runtime")} == {
@@ -33,6 +33,7 @@ def test_a_rank_imports_nothing_but_what_it_needs() -> None:
         "runtime.errors",
         "runtime.transport",
         "runtime.transport.credentials",
+        "runtime.transport.encryption",
         "runtime.transport.errors",
         "runtime.transport.frames",
         "runtime.transport.keyed_hash",
