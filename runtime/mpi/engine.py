@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
 from runtime.matching import Pattern
 from runtime.mpi import politeness
-from runtime.mpi.errors import ProcessGone
 from runtime.mpi.landings import Fresh, into_memory
+from runtime.mpi.losses import Losses
 from runtime.mpi.mailboxes import Mailbox, pattern_of
 from runtime.mpi.meanwhile import Meanwhile
 from runtime.mpi.operations import FarSend, Finished, NativeOperation, Operation, Task
 from runtime.mpi.receives import Receive
+from runtime.mpi.tasks import Tasks
 from runtime.mpi.waiting import Waits
-from runtime.wire import PeerLeft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -58,10 +57,10 @@ class Engine:
         self.waits = Waits(self)
         self._meanwhile: Meanwhile | None = None
         self._boxes: dict[tuple[bytes, bool], Mailbox] = {}
-        self._tasks: dict[Membership, deque[Task]] = {}
+        self._tasks = Tasks()
         self._left_alone: list[Operation] = []
         self._landing: set[Receive] = set()
-        self._gone: dict[int, Exception] = {}
+        self._losses = Losses(name_of)
 
     def attach(self, post: Post) -> None:
         """Use a post, whose receiver is this engine, and begin to look after it meanwhile."""
@@ -155,6 +154,9 @@ class Engine:
         any_source = source == MPI.ANY_SOURCE
         with self.lock:
             box = self._box(m.context, inner)
+            if landing.sized and source in m.near and not box.matcher.queue:
+                request = box.native.Irecv(landing.native(0), m.near[source], tag)
+                return NativeOperation(request, m.rank_from, f"a message from rank {source}")
             receive = Receive(
                 box,
                 pattern_of(source, tag),
@@ -165,7 +167,7 @@ class Engine:
             box.post(receive)
             if receive.comes_from is not None:
                 self._landing.add(receive)
-            if self._gone and not receive.done:
+            if not receive.done:
                 self._fail_if_hopeless(receive)
             return receive
 
@@ -177,11 +179,11 @@ class Engine:
             receive = Receive(m.box, Pattern(*envelope), landing, near=False, far=True)
             receive.begin_far(envelope, incoming)
             if receive.comes_from is not None:
-                why = self._gone.get(incoming.source)
-                if why is None:
+                problem = self._losses.of(incoming.source)
+                if problem is None:
                     self._landing.add(receive)
                 else:
-                    receive.finish(self.problem(incoming.source, why))
+                    receive.finish(problem)
             return receive
 
     def native(self, request: MPI.Request, what: str = "a native operation") -> Operation:
@@ -196,9 +198,7 @@ class Engine:
         """
         task = Task(steps, what)
         with self.lock:
-            queue = self._tasks.setdefault(m, deque())
-            queue.append(task)
-            self._advance(m, queue)
+            self._tasks.add(m, task)
             self._tell_waiting()
         return task
 
@@ -245,8 +245,7 @@ class Engine:
         for box in tuple(self._boxes.values()):
             if box.matcher.queue:
                 moved |= box.matcher.look()
-        for m, queue in tuple(self._tasks.items()):
-            moved |= self._advance(m, queue)
+        moved |= self._tasks.advance()
         if self._left_alone:
             self._left_alone = [one for one in self._left_alone if not one.test()]
         return moved
@@ -255,9 +254,9 @@ class Engine:
     def polled(self) -> bool:
         """Whether native MPI has to be asked for things that go on, whoever waits for them."""
         return (
-            bool(self._left_alone)
+            any(one.polled for one in tuple(self._left_alone))
             or any(box.matcher.queue for box in tuple(self._boxes.values()))
-            or any(queue[0].polled for queue in tuple(self._tasks.values()) if queue)
+            or self._tasks.polled
         )
 
     def step_aside(self) -> None:
@@ -294,33 +293,17 @@ class Engine:
 
     def lost(self, peer: int, why: Exception) -> None:
         """Fail what cannot be done any more."""
-        self._gone[peer] = why
+        self._losses.add(peer, why)
         for landing in [one for one in self._landing if one.comes_from == peer]:
             self._landing.discard(landing)
-            landing.finish(self.problem(peer, why))
+            landing.finish(self._losses.of(peer))
         for box in tuple(self._boxes.values()):
             for asked in box.matcher.pending():
                 self._fail_if_hopeless(asked.owner)
 
     def hopeless(self, senders: Sequence[int], *, near: bool) -> Exception | None:
-        """Return why no message of any of these can be waited for, or None.
-
-        That is when one of them has died, or all have left and nobody `near` could send it.
-        """
-        gone = [index for index in senders if index in self._gone] if self._gone else []
-        dead = [index for index in gone if not isinstance(self._gone[index], PeerLeft)]
-        if dead or (gone and len(gone) == len(senders) and not near):
-            index = (dead or gone)[0]
-            return self.problem(index, self._gone[index])
-        return None
-
-    def problem(self, peer: int, why: Exception) -> Exception:
-        """Return the error of a call that waits for a process that is gone."""
-        return ProcessGone(
-            f"{self.name_of(peer)} is gone",
-            cause=str(why),
-            cure="What it has sent before can still be received, nothing else.",
-        )
+        """Return why no message of any of these can be waited for; `near`: somebody else's can."""
+        return self._losses.among(senders, near=near)
 
     # ------------------------------------------------------------------------------ its parts
 
@@ -337,13 +320,15 @@ class Engine:
         views = [one if isinstance(one, memoryview) else memoryview(one) for one in pieces]
         with self.lock:
             if self.post is None:
-                raise self.problem(index, RuntimeError("the connections of this process are shut"))
+                raise self._losses.problem(
+                    index, RuntimeError("the connections of this process are shut")
+                )
             outgoing = self.post.send(index, head, views, sync=sync)
             sent = FarSend(
                 outgoing,
                 index,
                 lambda: f"a send to rank {to} ({self.name_of(index)})",
-                self.problem,
+                self._losses.problem,
             )
             sent.test()
             self._tell_waiting()
@@ -354,21 +339,9 @@ class Engine:
         if self.waits.going_on and self.post is not None:
             self.post.wake()
 
-    def _advance(self, m: Membership, queue: deque[Task]) -> bool:
-        """Go on with the first task of a communicator, and the next ones when it is done."""
-        moved = False
-        while queue:
-            task = queue[0]
-            moved |= task.advance()
-            if not task.done:
-                return moved
-            queue.popleft()
-        self._tasks.pop(m, None)
-        return moved
-
     def _fail_if_hopeless(self, receive: Receive) -> None:
         """End a receive that can get nothing any more."""
-        if receive.asked.far and receive.comes_from is None:
-            error = self.hopeless(receive.awaited(), near=receive.asked.near)
+        if self._losses and receive.asked.far and receive.comes_from is None:
+            error = self._losses.among(receive.awaited(), near=receive.asked.near)
             if error is not None and receive.forget():
                 receive.finish(error)

@@ -17,6 +17,10 @@ class ProcessGone(GridMPIError):
     """A process that a call waits for has ended or cannot be reached any more."""
 
 
+class HungUp(GridMPIError):
+    """This process has ended its connections itself."""
+
+
 class NotOnTheGrid(GridMPIError, NotImplementedError):
     """What native MPI can do inside a cluster, but nobody over several MPIs."""
 

@@ -27,11 +27,11 @@ class Mailbox:
         self.matcher = JointMatcher(self)
         self._name_of = name_of
         self._members: Membership | None = None
-        self._native = MPI.COMM_NULL
+        self.native = MPI.COMM_NULL
 
     def open(self, m: Membership, native: MPI.Intracomm) -> None:
         """Know the communicator."""
-        self._members, self._native = m, native
+        self._members, self.native = m, native
 
     @property
     def members(self) -> Membership:
@@ -68,14 +68,14 @@ class Mailbox:
         receive: Receive = asked.owner
         source, tag = self._native_pattern(asked.pattern)
         try:
-            receive.begin_natively(self._native.Irecv(receive.landing.native(0), source, tag))
+            receive.begin_natively(self.native.Irecv(receive.landing.native(0), source, tag))
         except MPI.Exception as error:
             receive.finish(error)
 
     def peek(self, pattern: Pattern, status: MPI.Status | None = None) -> Envelope | None:
         """Return what is written on the first message that native MPI has and that fits."""
         status = status or MPI.Status()
-        if not self._native.Iprobe(*self._native_pattern(pattern), status):
+        if not self.native.Iprobe(*self._native_pattern(pattern), status):
             return None
         return Envelope("", self.rank_from(status.source), status.tag)
 
@@ -97,7 +97,7 @@ class Mailbox:
         self, envelope: Envelope, status: MPI.Status, *, lower: bool = False
     ) -> MPI.Message | None:
         """Let native MPI give away the first message with this envelope; `lower`: as an object."""
-        probe = self._native.improbe if lower else self._native.Improbe
+        probe = self.native.improbe if lower else self.native.Improbe
         return probe(self.members.near[envelope.rank], envelope.tag, status)
 
     def has_near(self, pattern: Pattern) -> bool:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from runtime.mpi.engine import Engine
     from runtime.wire.post import Post
 
-REST = 5e-3
-"""How often it looks, in seconds, whether the program has stopped waiting."""
+REST, LONG_REST = 5e-3, 20e-3
+"""How often it looks, in seconds, whether the program has stopped waiting: at first, later."""
 
 PAUSE = 2e-3
 """How often it asks native MPI for what collectives need."""
@@ -48,11 +48,12 @@ class Meanwhile:
             self._thread.join()
 
     def _run(self) -> None:
-        engine, waits, seen = self._engine, self._engine.waits, -1
+        engine, waits, seen, rest = self._engine, self._engine.waits, -1, REST
         while not self._ended.is_set():
             if self._is_relieved() or waits.begun != seen:
+                rest = REST if waits.begun != seen else min(2 * rest, LONG_REST)
                 seen = waits.begun
-                self._ended.wait(REST)
+                self._ended.wait(rest)
                 continue
             self.is_on_duty = True
             self._post.ready(PAUSE if engine.polled else None)

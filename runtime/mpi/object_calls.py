@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 from runtime.mpi.politeness import settle
 from runtime.mpi.requests import native_request, new_request
-from runtime.mpi.sends import complete, receive_object, send_object, warn_of_buffer
+from runtime.mpi.sends import begin_buffered, complete, receive_object, send_object, warn_of_buffer
 
 if TYPE_CHECKING:
     from runtime.mpi.membership import Membership
@@ -108,7 +108,7 @@ class ObjectCalls(MPI.Comm):
         elif (near := m.near.get(dest)) is not None:
             m.native.bsend(obj, near, tag)
         else:
-            m.engine.leave_alone(send_object(m, obj, dest, tag))
+            begin_buffered(m, send_object(m, obj, dest, tag))
 
     def ibsend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send a copy of an object."""

@@ -16,7 +16,7 @@ from runtime.mpi.persistent_calls import PersistentCalls
 from runtime.mpi.politeness import settle
 from runtime.mpi.probe_calls import ProbeCalls
 from runtime.mpi.requests import native_request, new_request
-from runtime.mpi.sends import check, complete, receive_spec, send_data, send_spec
+from runtime.mpi.sends import begin_buffered, check, complete, receive_spec, send_data, send_spec
 from runtime.mpi.specs import read
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class BufferCalls(MPI.Comm):
         elif (near := m.near.get(dest)) is not None:
             m.native.Bsend(buf, near, tag)
         else:
-            m.engine.leave_alone(send_spec(m, buf, dest, tag, copy=True))
+            begin_buffered(m, send_spec(m, buf, dest, tag, copy=True))
 
     def Ibsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send a copy."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from mpi4py import MPI
 
-from runtime.mpi import several
 from runtime.mpi.face_type import FaceType
 from runtime.mpi.politeness import settle
 from runtime.mpi.request_parts import (
@@ -22,6 +21,7 @@ from runtime.mpi.request_parts import (
     operation_of,
     wait_for,
 )
+from runtime.mpi.several_calls import SeveralCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runtime.mpi.operations import Operation
 
 
-class Request(MPI.Request, metaclass=FaceType):
+class Request(SeveralCalls, metaclass=FaceType):
     """A request: one of native MPI, whose handle it owns, or an operation of the grid.
 
     For one of native MPI `_source` is what the status has to say, if native MPI says otherwise. An
@@ -171,117 +171,6 @@ class Request(MPI.Request, metaclass=FaceType):
             Request.Free(self)
         else:
             MPI.Request.free(self)
-
-    # ------------------------------------------------------------------------- several of them
-
-    @classmethod
-    def Waitany(cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None) -> int:
-        """Wait until one is done; return which."""
-        return several.wait_any(requests, status, objects=False)[0]
-
-    @classmethod
-    def Testany(
-        cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
-    ) -> tuple[int, bool]:
-        """Tell whether one is done, and which."""
-        return several.test_any(requests, status, objects=False)[:2]
-
-    @classmethod
-    def Waitall(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> Literal[True]:
-        """Wait until all are done."""
-        several.wait_all(requests, statuses, objects=False)
-        return True
-
-    @classmethod
-    def Testall(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> bool:
-        """Tell whether all are done."""
-        return several.test_all(requests, statuses, objects=False) is not None
-
-    @classmethod
-    def Waitsome(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> list[int] | None:
-        """Wait until some are done; return which, or None if there is nothing to wait for."""
-        return several.wait_some(requests, statuses, objects=False)[0]
-
-    @classmethod
-    def Testsome(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> list[int] | None:
-        """Return which are done, or None if there is nothing to wait for."""
-        return several.test_some(requests, statuses, objects=False)[0]
-
-    @classmethod
-    def waitany(
-        cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
-    ) -> tuple[int, Any]:
-        """Wait until one is done; return which, and what it has received."""
-        return several.wait_any(requests, status, objects=True)
-
-    @classmethod
-    def testany(
-        cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
-    ) -> tuple[int, bool, Any | None]:
-        """Tell whether one is done, which, and what it has received."""
-        return several.test_any(requests, status, objects=True)
-
-    @classmethod
-    def waitall(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> list[Any]:
-        """Wait until all are done; return what they have received."""
-        return several.wait_all(requests, statuses, objects=True)
-
-    @classmethod
-    def testall(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> tuple[bool, list[Any] | None]:
-        """Tell whether all are done, and what they have received."""
-        found = several.test_all(requests, statuses, objects=True)
-        return found is not None, found
-
-    @classmethod
-    def waitsome(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> tuple[list[int] | None, list[Any] | None]:
-        """Wait until some are done; return which, and what they have received."""
-        return several.wait_some(requests, statuses, objects=True)
-
-    @classmethod
-    def testsome(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> tuple[list[int] | None, list[Any] | None]:
-        """Return which are done, and what they have received."""
-        return several.test_some(requests, statuses, objects=True)
-
-    @classmethod
-    def Get_status_any(
-        cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
-    ) -> tuple[int, bool]:
-        """Tell whether one is done, and which; leave all as they are."""
-        return several.status_any(requests, status)
-
-    @classmethod
-    def Get_status_all(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> bool:
-        """Tell whether all are done; leave all as they are."""
-        return several.status_all(requests, statuses)
-
-    @classmethod
-    def Get_status_some(
-        cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
-    ) -> list[int] | None:
-        """Return which are done; leave all as they are."""
-        return several.status_some(requests, statuses)
-
-    get_status_any = Get_status_any
-    get_status_all = Get_status_all
-    get_status_some = Get_status_some
 
     @classmethod
     def fromhandle(cls, handle: int) -> Self:

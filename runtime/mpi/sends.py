@@ -75,6 +75,13 @@ def receive_object(
     return operation, load
 
 
+def begin_buffered(m: Membership, operation: Operation) -> None:
+    """Let a send of a copy go on alone, unless it has failed already."""
+    if operation.error is not None:
+        report(m.native, operation.error)
+    m.engine.leave_alone(operation)
+
+
 def complete(m: Membership, operation: Operation, status: MPI.Status | None = None) -> None:
     """Wait for an operation of a blocking call."""
     m.engine.wait_until(operation.test, lambda: (operation,))

@@ -1,0 +1,47 @@
+"""Collectives under way: those of one communicator one after the other, others meanwhile."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from runtime.mpi.membership import Membership
+    from runtime.mpi.operations import Task
+
+
+class Tasks:
+    """The queues of all communicators; the engine's lock protects them."""
+
+    def __init__(self) -> None:
+        self._queues: dict[Membership, deque[Task]] = {}
+
+    def add(self, m: Membership, task: Task) -> None:
+        """Begin a collective, or let it wait for those before it."""
+        queue = self._queues.setdefault(m, deque())
+        queue.append(task)
+        self._advance(m, queue)
+
+    def advance(self) -> bool:
+        """Go on with all of them as far as possible; return whether anything went on."""
+        moved = False
+        for m, queue in tuple(self._queues.items()):
+            moved |= self._advance(m, queue)
+        return moved
+
+    @property
+    def polled(self) -> bool:
+        """Whether native MPI has to be asked if one of them can go on."""
+        return any(queue[0].polled for queue in tuple(self._queues.values()) if queue)
+
+    def _advance(self, m: Membership, queue: deque[Task]) -> bool:
+        """Go on with the first task of a communicator, and the next ones when it is done."""
+        moved = False
+        while queue:
+            task = queue[0]
+            moved |= task.advance()
+            if not task.done:
+                return moved
+            queue.popleft()
+        self._queues.pop(m, None)
+        return moved
