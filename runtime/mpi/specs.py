@@ -254,8 +254,6 @@ def _memory_and_type(buffer: Any, kind: Any, readonly: bool) -> tuple[memoryview
 
 def _inferred_type(buffer: Any) -> MPI.Datatype:
     written = _format_of(buffer)
-    if written == "B":
-        return MPI.BYTE
     return _type(written[1:] if written[0] in "@<" else written)
 
 
