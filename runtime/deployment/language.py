@@ -220,6 +220,14 @@ _GRID = ElementType(
             Kind.TEXT,
             "The `site` whose leading front-end hosts the grid component (L5); the first.",
         ),
+        Attribute(
+            "encryption",
+            Kind.CHOICE,
+            "How connections between hosts are protected: `tls`, or `none` where the network can "
+            "be trusted. Members prove themselves in any case.",
+            default="tls",
+            choices=("tls", "none"),
+        ),
     ),
     (Child("mpi", most=1), Child("site", least=1)),
 )

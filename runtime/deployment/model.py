@@ -50,6 +50,13 @@ class CommWorld(StrEnum):
     CLUSTER = "cluster"
 
 
+class Encryption(StrEnum):
+    """How connections between hosts are protected; those within a host are plain."""
+
+    TLS = "tls"
+    NONE = "none"
+
+
 class Direction(StrEnum):
     """Whether files go to the clusters or come from them."""
 
@@ -231,6 +238,7 @@ class Deployment:
     virtual_nodes: tuple[VirtualNode, ...]
     transfers: tuple[Transfer, ...]
     variables: tuple[Variable, ...]
+    encryption: Encryption = Encryption.TLS
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gcm.documents import Diagnostics, Limits, Severity, read_document
 from runtime.deployment.language import LANGUAGE
-from runtime.deployment.model import Application, DeployedSite, Deployment, Position
+from runtime.deployment.model import Application, DeployedSite, Deployment, Encryption, Position
 from runtime.deployment.places import Places
 from runtime.deployment.read_applications import (
     read_applications,
@@ -58,6 +58,7 @@ def read_descriptor(
 
 
 def _deployment(entry: Entry, stem: str, variables: Variables, reading: Reading) -> Deployment:
+    grid = entry.only("grid")
     sites, leader = read_machine(entry, reading)
     places = Places(sites, reading)
     applications = read_applications(entry, places, reading)
@@ -81,6 +82,7 @@ def _deployment(entry: Entry, stem: str, variables: Variables, reading: Reading)
         virtual_nodes=read_virtual_nodes(entry, assembly, places, reading),
         transfers=read_transfers(entry, places, reading),
         variables=variables.all(),
+        encryption=Encryption(grid.text("encryption")) if grid is not None else Encryption.TLS,
     )
 
 

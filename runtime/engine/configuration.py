@@ -62,12 +62,21 @@ class NodeJob:
 
 
 @dataclass(frozen=True, slots=True)
+class Keys:
+    """What members of a run know: its secret, and its certificate if hosts have to be crossed."""
+
+    secret: bytes = field(repr=False)
+    certificate: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class NodeStart:
-    """What a node process reads first: who it is, where its front-end is, and the secret."""
+    """What a node process reads first: who it is, where its front-end is, and the secrets."""
 
     job: NodeJob
     front_end: str
     secret: bytes = field(repr=False)
+    certificate: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,7 @@ class Configuration:
     reach: str = NOWHERE
     forwards: str = ""
     known_as: str = ""
+    certificate: bytes = field(default=b"", repr=False)
 
 
 def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:

@@ -24,7 +24,7 @@ class Forwarding:
     def __init__(self, told: Configuration, reactor: Reactor) -> None:
         self._machine = this_machine()
         self._stops: dict[str, tuple[str, ...]] = {}
-        credentials = Credentials(told.secret, told.cluster)
+        credentials = Credentials(told.secret, told.cluster, told.certificate)
         self._forwarder = Forwarder(reactor, told.forwards, credentials, self._find)
         self.found: Found = self._machine, self._addresses(told)
         """How others find it."""

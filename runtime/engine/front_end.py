@@ -299,7 +299,9 @@ def _part(configurations: tuple[Configuration, ...]) -> int:
 
 
 def _dial(configuration: Configuration) -> None:
-    credentials = Credentials(configuration.secret, configuration.cluster)
+    credentials = Credentials(
+        configuration.secret, configuration.cluster, configuration.certificate
+    )
     connected, _, received = dial(configuration.launcher, credentials)
     _serve(configuration, SocketStream(connected), received)
 

@@ -95,7 +95,7 @@ class NodeKeeper:
         # A node on another host dials a port, all others a socket in the private folder.
         port = 0 if any(node.job.is_elsewhere for node in self._nodes.values()) else None
         address = address_in(self._told.room, "nodes", port)
-        credentials = Credentials(self._told.secret, self._told.cluster)
+        credentials = Credentials(self._told.secret, self._told.cluster, self._told.certificate)
         return Door(self._host.reactor, address, credentials, self._admit)
 
     def _admit(self, connected: socket.socket, home: str, received: bytes) -> None:
@@ -161,7 +161,7 @@ class _Node:
 
     def start(self, launcher: LocalLauncher, front_end: str, told: Configuration) -> None:
         """Start it; raises LaunchError."""
-        first = as_first_input([NodeStart(self.job, front_end, told.secret)])
+        first = as_first_input([NodeStart(self.job, front_end, told.secret, told.certificate)])
         command = Command(self.job.argv, self.job.environment, told.folder, first)
         self.runs = True
         process = self._process = launcher.start(command, self)

@@ -55,7 +55,7 @@ def _settle(told: NodeStart) -> None:
 
 def _serve(told: NodeStart, ended: threading.Event) -> None:
     home = told.job.home
-    credentials = Credentials(told.secret, home)
+    credentials = Credentials(told.secret, home, told.certificate)
     with Reactor(f"node {told.job.name}") as reactor:
         host = Host(home, reactor)
         address = ""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from runtime.deployment.plan import DeploymentPlan
-from runtime.engine.configuration import as_first_input
+from runtime.engine.configuration import Keys, as_first_input
 from runtime.engine.place import Ears, Place, last_words
 from runtime.engine.room import address_in
 from runtime.engine.supply import supply
@@ -35,15 +35,15 @@ class Nursery:
     def open(
         self,
         plan: DeploymentPlan,
-        secret: bytes,
+        keys: Keys,
         local: LocalLauncher,
         warm: WarmStart | None = None,
     ) -> None:
         """Start the front-ends, from a warm start if it fits; raises LaunchError, Unreachable."""
         address = address_in(local.make_folder(), LAUNCHER)
-        door = Door(self._ears.reactor, address, Credentials(secret, LAUNCHER), self._admit)
+        door = Door(self._ears.reactor, address, Credentials(keys.secret, LAUNCHER), self._admit)
         given = [
-            supply(plan, place.cluster, local, secret, door.address, idle=place.idle)
+            supply(plan, place.cluster, local, keys, door.address, idle=place.idle)
             for place in self._places.values()
         ]
         for place, found in zip(self._places.values(), given, strict=True):

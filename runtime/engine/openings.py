@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import field
 from functools import partial
 
 from gcm.records import dataclass
+from runtime.deployment.model import Encryption
 from runtime.deployment.plan import DeploymentPlan
 from runtime.engine.autopsy import fault_of
+from runtime.engine.configuration import Keys
 from runtime.engine.crew import Crew
 from runtime.engine.events import Event, PlaceClosed, PlaceLost, StepFailed
 from runtime.engine.nursery import Nursery
 from runtime.engine.place import Ears, Place, RemotePlace
+from runtime.engine.supply import is_on_this_machine
 from runtime.engine.warm_start import WarmStart
 from runtime.errors import GridError
 from runtime.launchers.local import LocalLauncher
@@ -25,19 +30,21 @@ class Openings:
     """Opens places in threads of the crew; all of this machine with one Python are one process."""
 
     plan: DeploymentPlan
-    secret: bytes
+    secret: bytes = field(repr=False)
     local: LocalLauncher
     warm: WarmStart | None
     crew: Crew
     post: Post
     _begun: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _certificate: bytes = field(default=b"", repr=False)
 
     def open(self, place: Place, places: Iterable[Place], ears: Ears) -> None:
         """Open a place, and those of `places` whose front-ends are started together with it."""
         if isinstance(place, RemotePlace):
             self.crew.do(
                 f"opening {place.cluster.path}",
-                lambda: place.open(self.plan, self.secret, ears),
+                lambda: place.open(self.plan, self._keys(), ears),
                 partial(self._cannot_open, [place]),
             )
             return
@@ -49,7 +56,9 @@ class Openings:
             self._begun.add(python)
             self.crew.do(
                 f"opening places with {python}",
-                lambda: Nursery(together, ears).open(self.plan, self.secret, self.local, self.warm),
+                lambda: Nursery(together, ears).open(
+                    self.plan, self._keys(), self.local, self.warm
+                ),
                 partial(self._cannot_open, together),
             )
 
@@ -61,6 +70,23 @@ class Openings:
             self.post(PlaceLost(place.identifier, str(fault_of(place, words))))
 
         self.crew.do(f"asking why {place.cluster.path} has gone", tell, partial(self._gone, place))
+
+    def _keys(self) -> Keys:
+        """Return the secrets of the run; a certificate is made for whom a network lies between.
+
+        Raises:
+            TransportError: it cannot be made.
+        """
+        deployment = self.plan.deployment
+        if deployment.encryption is Encryption.NONE or is_on_this_machine(self.plan):
+            return Keys(self.secret)
+        from runtime.transport.certificate import make_certificate  # only where it is needed
+
+        with self._lock:
+            if not self._certificate:
+                now = datetime.datetime.now(datetime.UTC)
+                self._certificate = make_certificate("gcm run", now)
+        return Keys(self.secret, self._certificate)
 
     def _gone(self, place: Place, fault: GridError) -> None:
         self.post(PlaceLost(place.identifier, str(fault)))

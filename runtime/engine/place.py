@@ -15,7 +15,7 @@ from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster, SshHop
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import FileMove
-from runtime.engine.configuration import as_first_input
+from runtime.engine.configuration import Keys, as_first_input
 from runtime.engine.control import CONTROL, FRONT_END
 from runtime.engine.head_count import segments_below
 from runtime.engine.rank_link import COUPLING
@@ -140,7 +140,7 @@ class RemotePlace(Place):
         self._local = local
         self._given_up = threading.Event()
 
-    def open(self, plan: DeploymentPlan, secret: bytes, ears: Ears) -> None:
+    def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
         python = self.cluster.front_end.python
         self.launcher = SshLauncher(
@@ -151,7 +151,7 @@ class RemotePlace(Place):
             ssh=self.cluster.hops[-1].command_path,
         )
         self._check_wanted()
-        given = supply(plan, self.cluster, self.launcher, secret, idle=self.idle)
+        given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle)
         self.folder = given.folder
         first = as_first_input([given.configuration])
         self._check_wanted()

@@ -53,9 +53,9 @@ class RankLink:
 
     def __init__(self, room: str, name: str) -> None:
         """Connect; raises OSError without a key in the room, Unreachable, AuthenticationFailed."""
-        address, secret, reach = read_key(room)
+        address, secret, reach, certificate = read_key(room)
         self.name = name
-        self.credentials = Credentials(secret, name)
+        self.credentials = Credentials(secret, name, certificate)
         self.doors: list[_socket.socket] = []
         """Where this rank listens for others, until its post takes them."""
         self._room = room

@@ -83,12 +83,12 @@ class RanksLife:
     def open(self) -> bool:
         """Let ranks report; tell the launcher if they cannot."""
         told = self._told
-        credentials = Credentials(told.secret, told.cluster)
+        credentials = Credentials(told.secret, told.cluster, told.certificate)
         try:
             self._gate = Gate(
                 self._reactor, told.room, told.port, credentials, self, relay=self._relay
             )
-            write_key(told.room, self._gate.address, told.secret, told.reach)
+            write_key(told.room, self._gate.address, told.secret, told.reach, told.certificate)
         except GridError as fault:
             self._fail("front-end", fault)
             return False

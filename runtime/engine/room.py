@@ -1,4 +1,4 @@
-"""The private folder of a run at a cluster: where ranks find their front-end and the secret.
+"""The private folder of a run at a cluster: where ranks find their front-end and the secrets.
 
 Only the user can read it, the key in it is removed once all ranks have come, and the folder is
 gone when the front-end is.
@@ -31,18 +31,18 @@ def as_others_see(address: str) -> str:
     return f"{socket.gethostname()}:{port}"
 
 
-def write_key(room: str, address: str, secret: bytes, reach: str) -> None:
-    """Leave for the ranks address, secret, and from where others reach them; raises OSError."""
+def write_key(room: str, address: str, secret: bytes, reach: str, certificate: bytes = b"") -> None:
+    """Leave for the ranks address, secrets, and from where others reach them; raises OSError."""
     descriptor = os.open(os.path.join(room, KEY), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(f"{address}\n{secret.hex()}\n{reach}\n")
+        file.write(f"{address}\n{secret.hex()}\n{reach}\n{certificate.hex()}\n")
 
 
-def read_key(room: str) -> tuple[str, bytes, str]:
+def read_key(room: str) -> tuple[str, bytes, str, bytes]:
     """Return what `write_key` left; raises OSError."""
     with open(os.path.join(room, KEY), encoding="utf-8") as file:
-        address, secret, reach = file.read().splitlines()
-    return address, bytes.fromhex(secret), reach
+        address, secret, reach, certificate = file.read().splitlines()
+    return address, bytes.fromhex(secret), reach, bytes.fromhex(certificate)
 
 
 def remove_key(room: str) -> None:

@@ -21,7 +21,7 @@ from runtime.deployment.model import DeployedCluster
 from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
-from runtime.engine.configuration import Configuration, Job, NodeJob
+from runtime.engine.configuration import Configuration, Job, Keys, NodeJob
 from runtime.engine.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
 from runtime.engine.folders import make_path
 from runtime.engine.hierarchy import node_path
@@ -49,7 +49,7 @@ def supply(
     plan: DeploymentPlan,
     cluster: DeployedCluster,
     launcher: Launcher,
-    secret: bytes,
+    keys: Keys,
     address: str = "",
     *,
     idle: bool = False,
@@ -91,7 +91,8 @@ def supply(
         job=job,
         at_once=at_once,
         launcher=address,
-        secret=secret,
+        secret=keys.secret,
+        certificate=keys.certificate,
         nodes=tuple(_nodes(plan, with_python, room, folder, library)),
         machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
         reach=_reach(plan, cluster),
@@ -216,7 +217,7 @@ def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
     if not _has_others(plan, cluster):
         return NOWHERE
     if cluster.reachability is Reachability.DIRECT:
-        return ON_MACHINE if _are_on_this_machine(plan) else EVERYWHERE
+        return ON_MACHINE if is_on_this_machine(plan) else EVERYWHERE
     return (
         ON_MACHINE if all(is_at_front_end(cluster, node) for node in cluster.nodes) else EVERYWHERE
     )
@@ -226,7 +227,7 @@ def _forwards(plan: DeploymentPlan, cluster: DeployedCluster, room: str) -> str:
     """Return where the front-end listens for those to be forwarded, or nothing if it need not."""
     if not _has_others(plan, cluster):
         return ""
-    if not _are_on_this_machine(plan):
+    if not is_on_this_machine(plan):
         return f"0.0.0.0:{cluster.front_end.port}"
     clusters = plan.deployment.clusters()
     if all(one.reachability is Reachability.DIRECT for one in clusters):
@@ -239,7 +240,7 @@ def _has_others(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
     return any(one.ranks for one in plan.deployment.clusters() if one is not cluster)
 
 
-def _are_on_this_machine(plan: DeploymentPlan) -> bool:
+def is_on_this_machine(plan: DeploymentPlan) -> bool:
     """Tell whether every rank runs where the launcher does."""
     return all(
         one.is_local and all(is_at_front_end(one, node) for node in one.nodes)
