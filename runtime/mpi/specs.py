@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cache
 from operator import index as as_integer
@@ -13,6 +14,8 @@ from runtime.mpi.loop import pack_natively, unpack_natively
 from runtime.mpi.tensors import format_of_tensor
 
 Data: TypeAlias = "bytes | bytearray | memoryview"
+
+_FOREIGN_ORDER = ">" if sys.byteorder == "little" else "<"
 
 EMPTY = memoryview(bytearray(0))
 
