@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
-from dataclasses import FrozenInstanceError, asdict, field, fields, replace
-from typing import Any
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, asdict, field, fields, is_dataclass, replace
+from typing import Any, ClassVar
 
 import pytest
 
@@ -189,3 +192,74 @@ def test_records_have_slots() -> None:
     unchecked: Any = dataclass
     with pytest.raises(TypeError, match="records have slots"):
         unchecked(slots=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A value for which nobody needs `dataclasses`."""
+
+    x: int
+    y: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Deeper(Plain):
+    """One more field than another one."""
+
+    z: int = 1
+
+
+@dataclass(slots=True)
+class Counted:
+    """What all have in common is no field."""
+
+    name: str
+    seen: ClassVar[int] = 7
+
+
+def test_the_tools_of_dataclasses_work_with_a_plain_one() -> None:
+    assert is_dataclass(Plain)
+    told = fields(Plain)
+    assert [(one.name, one.type, one.init) for one in told] == [
+        ("x", "int", True),
+        ("y", "int", True),
+    ]
+    assert [one.default for one in told] == [dataclasses.MISSING, 0]
+    assert fields(Plain(1)) == told
+    assert (asdict(Plain(1)), replace(Plain(1), y=2)) == ({"x": 1, "y": 0}, Plain(1, 2))
+    assert Plain.__match_args__ == ("x", "y")
+    replaced: Any = Plain(1)
+    assert replaced.__replace__(x=3) == Plain(3)
+
+
+def test_a_record_can_have_the_fields_of_another_one() -> None:
+    assert (Deeper(1, 2), Deeper(1).z) == (Deeper(1, 2, 1), 1)
+    assert [one.name for one in fields(Deeper)] == ["x", "y", "z"]
+    assert Deeper(1) != Plain(1)
+
+
+def test_what_belongs_to_the_class_is_no_field() -> None:
+    assert (Counted("a").seen, [one.name for one in fields(Counted)]) == (7, ["name"])
+
+
+def test_defaults_that_all_instances_would_share_are_refused() -> None:
+    body = {"__annotations__": {"things": "list"}, "things": []}
+    with pytest.raises(ValueError, match="mutable default"):
+        dataclass(slots=True)(type("Shared", (), body))
+
+
+def test_records_do_without_dataclasses() -> None:
+    program = f"""
+from __future__ import annotations
+import sys
+sys.path[:0] = {sys.path!r}
+from gcm.records import dataclass
+@dataclass(frozen=True, slots=True)
+class Point:
+    x: int
+    y: int = 0
+assert Point(1) == Point(1, 0) and hash(Point(1)) == hash((1, 0)) and Point(y=2, x=1).y == 2
+assert repr(Point(1)) == "Point(x=1, y=0)"
+assert not {{"dataclasses", "inspect", "typing"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-S", "-c", program], check=True)
