@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.mpi.errors import ProcessGone
-from runtime.wire import PeerLeft
+from runtime.wire import PeerAbsent, PeerLeft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,12 +34,13 @@ class Losses:
     def among(self, senders: Sequence[int], *, near: bool) -> Exception | None:
         """Return why no message of any of these can be waited for, or None.
 
-        That is when one of them has died, or all have left and nobody `near` could send it.
+        That is when one of them has died, or when nobody `near` could send it and all have left or
+        were never reached.
         """
         if not self._gone:
             return None
         gone = [index for index in senders if index in self._gone]
-        dead = [index for index in gone if not isinstance(self._gone[index], PeerLeft)]
+        dead = [index for index in gone if not isinstance(self._gone[index], PeerLeft | PeerAbsent)]
         if dead or (gone and len(gone) == len(senders) and not near):
             return self.of((dead or gone)[0])
         return None

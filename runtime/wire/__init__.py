@@ -35,7 +35,7 @@ by `progress`, `send`, `watch` and `close`; from them `send`, `give` and `take` 
     post.close()
 """
 
-from runtime.wire.errors import BadFrame, PeerLeft, PeerLost, WireError
+from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost, WireError
 from runtime.wire.messages import SENT, Incoming, Outgoing, Receiver
 from runtime.wire.opening import directory_of, open_post
 from runtime.wire.post import Post, Traffic
@@ -45,6 +45,7 @@ __all__ = [
     "BadFrame",
     "Incoming",
     "Outgoing",
+    "PeerAbsent",
     "PeerLeft",
     "PeerLost",
     "Post",

@@ -17,5 +17,12 @@ class PeerLost(WireError):
     """A peer cannot be reached, or not any more; nothing more will come from it."""
 
 
+class PeerAbsent(PeerLost):
+    """A peer cannot be reached and never was: it has ended, or its cluster is cut off.
+
+    Whoever waits for somebody else, too, goes on waiting.
+    """
+
+
 class PeerLeft(PeerLost):
     """A peer has ended in order; nothing more will come from it."""

@@ -13,7 +13,7 @@ import socket
 from typing import Protocol
 
 from runtime.wire.connecting import Attempt, Connector
-from runtime.wire.errors import PeerLeft, PeerLost
+from runtime.wire.errors import PeerAbsent, PeerLeft, PeerLost
 from runtime.wire.frames import BYE, BYE_TOO, GO, HEAD_SIZE, pack, unpack_from
 from runtime.wire.inlet import Inlet
 from runtime.wire.line import READ, Line
@@ -106,7 +106,7 @@ class Peer:
             try:
                 self._attempt = self._post.connector.connect(self.index, self._post.now())
             except PeerLost as fault:
-                self._fault = fault
+                self._fault = self._absent(fault)
                 self._post.look_again()
                 return
             self._go_on()
@@ -175,7 +175,7 @@ class Peer:
         if parked is not None:
             self._accept(*parked)
         elif self.line is None:
-            self._fault = fault
+            self._fault = self._absent(fault)
             self._post.look_again()
 
     def admit(self, connected: socket.socket, received: bytes) -> None:
@@ -244,6 +244,11 @@ class Peer:
             self.hang_up()
             self._lose(fault if isinstance(fault, PeerLost) else self._gone(fault))
 
+    def _absent(self, fault: PeerLost) -> PeerLost:
+        if self.connections:
+            return fault
+        return PeerAbsent(fault.what, place=fault.place, cause=fault.cause, cure=fault.cure)
+
     def _gone(self, fault: Exception) -> PeerLost:
         said = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
         return PeerLost(
@@ -254,7 +259,7 @@ class Peer:
     def _lose(self, why: PeerLost) -> None:
         if self.why is None:
             self.why = why
-            if not isinstance(why, PeerLeft) and not self._has_said_bye:
+            if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_said_bye:
                 _log.warning("%s", why)  # whoever has said goodbye expects the end
             self.outlet.fail(why)
             self._post.receiver.lost(self.index, why)

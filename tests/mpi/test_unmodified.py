@@ -115,3 +115,20 @@ def test_a_rank_that_ends_early_is_no_error_for_those_who_do_not_need_it(grid: G
         """,
     )
     assert said == {0: [], 1: ["1000000"]}
+
+
+def test_who_waits_for_anybody_goes_on_when_one_has_ended_unseen(grid: Grid) -> None:
+    said = grid(
+        "1|1|1",
+        """
+        import time
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        if world.rank == 1:
+            time.sleep(2.5)  # longer than a wait takes to look whether its senders are there
+            world.send("late", dest=2)
+        elif world.rank == 2:
+            print(world.recv(source=MPI.ANY_SOURCE))
+        """,
+    )
+    assert said == {0: [], 1: [], 2: ["late"]}
