@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Self
 
 from mpi4py import MPI
@@ -13,7 +14,8 @@ from runtime.mpi.creation_release import release
 from runtime.mpi.creation_split import COMM_TYPE_CLUSTER, COMM_TYPE_SITE, Splitting
 from runtime.mpi.errors import refuse
 from runtime.mpi.groups import LIKENESS, Group, group_of
-from runtime.mpi.operations import Both
+from runtime.mpi.membership import Membership
+from runtime.mpi.operations import Both, Operation
 from runtime.mpi.requests import new_request
 
 __all__ = ["COMM_TYPE_CLUSTER", "COMM_TYPE_SITE", "Creation"]
@@ -86,7 +88,9 @@ class Creation(Splitting):
             return MPI.Comm.Dup(self, info)
         meet(members, members.group + (members.peers if members.is_inter else ()))
         native = members.native.Dup(info)
-        copy: Self = duplicate(self, members, native, members.inner.Dup())
+        copying = members.engine.start(members, _inner_copied(members), "a duplicate")
+        members.engine.wait(copying)
+        copy: Self = duplicate(self, members, native, copying.result)
         return copy
 
     def Dup_with_info(self, info: MPI.Info) -> Self:
@@ -102,12 +106,12 @@ class Creation(Splitting):
             return MPI.Comm.Idup(self, info)
         engine = members.engine
         native, begun = members.native.Idup(info)
-        inner, begun_too = members.inner.Idup()
-        both = Both(engine.native(begun), engine.native(begun_too))
-        if not (native and inner):
-            engine.wait(both)  # this MPI gives the handles at the end
-        copy: Self = duplicate(self, members, native, inner)
-        return copy, new_request(members, both)
+        duplicated = engine.native(begun)
+        if not native:
+            engine.wait(duplicated)  # this MPI gives the handle at the end
+        copy: Self = duplicate(self, members, native, MPI.Intracomm())
+        copying = engine.start(members, _inner_copied(members, copy), "a duplicate")
+        return copy, new_request(members, Both(duplicated, copying))
 
     def Idup_with_info(self, info: MPI.Info) -> tuple[Self, MPI.Request]:
         """Return a duplicate with hints, and the request that says when it may be used."""
@@ -152,3 +156,19 @@ def _is_predefined(comm: MPI.Comm) -> bool:
 def _refuse_predefined(comm: MPI.Comm) -> None:
     if _is_predefined(comm):
         refuse(comm, MPI.ERR_COMM)
+
+
+def _inner_copied(
+    members: Membership, copy: MPI.Comm | None = None
+) -> Generator[Operation, None, MPI.Intracomm]:
+    """Duplicate the inner communicator when its turn has come, and give it to `copy`.
+
+    Collectives that are under way go on there, at another pace at each member, and what is native
+    has to come in the same order everywhere.
+    """
+    inner, begun = members.inner.Idup()
+    yield members.engine.native(begun)
+    made = members_behind(copy) if copy is not None else None
+    if made is not None:
+        made.inner = inner
+    return inner
