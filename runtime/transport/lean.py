@@ -11,7 +11,13 @@ import time
 
 from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.encryption import is_set_up, secured
-from runtime.transport.errors import AuthenticationFailed, ChannelClosed, FrameError, Unreachable
+from runtime.transport.errors import (
+    AuthenticationFailed,
+    ChannelClosed,
+    FrameError,
+    TransportError,
+    Unreachable,
+)
 from runtime.transport.frames import Frame, FrameReader
 from runtime.transport.messages import (
     CALL,
@@ -91,7 +97,7 @@ def dial(
                 )
             made.sendall(greeting.feed(received))
         made.settimeout(None)
-    except AuthenticationFailed as error:
+    except TransportError as error:
         made.close()
         error.place = address
         raise

@@ -48,6 +48,7 @@ def encrypted(connected: _socket.socket, certificate: bytes, *, dialled: bool) -
         do_handshake_on_connect=False,
     )
     assert isinstance(made, TlsSocket)
+    socket.socket.setblocking(made, False)  # the library never waits: that is done here
     made.settimeout(waits)
     made.certificate = certificate
     made.dialled = dialled
@@ -166,7 +167,10 @@ class TlsSocket(ssl.SSLSocket):
 
     def _receive(self, spaces: Sequence[memoryview]) -> int:
         deadline = self._deadline()
-        self.shake_hands()
+        if not self.shake_hands():
+            self._wait(select.POLLIN, deadline)
+        if self._timeout != 0.0 and not self.pending():
+            self._wait(select.POLLIN, deadline)  # quicker than to ask the library in vain
         while True:
             with self._lock:
                 count = self._fill(spaces)

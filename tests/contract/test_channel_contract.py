@@ -1,20 +1,25 @@
-"""One contract of channels, run over every stream: memory, sockets, pipes, a launcher's process."""
+"""One contract of channels over every stream: memory, sockets, TLS, pipes, a launcher's process."""
 
 from __future__ import annotations
 
+import datetime
 import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pytest
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
+from runtime.transport.certificate import make_certificate
 from runtime.transport.channel import Channel, Request
+from runtime.transport.credentials import Credentials
+from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.errors import ChannelClosed, NotSendable, RemoteError, RemoteTraceback
 from runtime.transport.queued import MemoryStream, ProcessStream
 from runtime.transport.reactor import Reactor
@@ -30,6 +35,24 @@ def memory() -> tuple[Stream, Stream]:
 def sockets() -> tuple[Stream, Stream]:
     left, right = socket.socketpair()
     return SocketStream(left), SocketStream(right)
+
+
+@cache
+def certificate() -> bytes:
+    return make_certificate("a test", datetime.datetime.now(datetime.UTC))
+
+
+def tls() -> tuple[Stream, Stream]:
+    known = Credentials(b"a secret of a test", "it", certificate(), trusts_loopback=False)
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        left = socket.create_connection(door.getsockname())
+        right, _ = door.accept()
+    for end in (left, right):
+        end.setblocking(False)
+    ends = secured(left, known, dialled=True), secured(right, known, dialled=False)
+    while not (is_set_up(ends[0]) & is_set_up(ends[1])):
+        pass
+    return SocketStream(ends[0]), SocketStream(ends[1])
 
 
 def pipes() -> tuple[Stream, Stream]:
@@ -150,7 +173,7 @@ def reactor() -> Iterator[Reactor]:
         yield made
 
 
-@pytest.fixture(params=[memory, sockets, pipes, process], ids=lambda kind: kind.__name__)
+@pytest.fixture(params=[memory, sockets, tls, pipes, process], ids=lambda kind: kind.__name__)
 def ends(request: pytest.FixtureRequest, reactor: Reactor, server: Server) -> Iterator[Ends]:
     make: Callable[[], tuple[Stream, Stream]] = request.param
     with ExitStack() as stack:

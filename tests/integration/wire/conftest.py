@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import multiprocessing as mp
 import os
 import socket
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from runtime.transport.certificate import make_certificate
 from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, Outgoing, Post
 from runtime.wire.connecting import DirectConnector
@@ -18,6 +20,7 @@ from runtime.wire.directory import Directory, Party
 
 SECRET = b"a secret of a test of the wire"
 PATIENCE = 20.0
+CERTIFICATE = make_certificate("a test", datetime.datetime.now(datetime.UTC))
 
 
 class Ear:
@@ -55,7 +58,12 @@ class Rank:
         self.ear = Ear()
         self._folder = folder
         directory = Directory(tuple(party(number, folder, kind) for number in range(count)))
-        credentials = Credentials(SECRET, directory.party(index).name)
+        credentials = Credentials(
+            SECRET,
+            directory.party(index).name,
+            CERTIFICATE if kind == "tls" else b"",
+            trusts_loopback=False,
+        )
         doors = [int(os.environ[f"WIRE_DOOR_{number}"]) for number in range(count)]
         door = socket.socket(fileno=doors.pop(index))
         for other in doors:
@@ -167,7 +175,7 @@ class Ranks:
         return [value for _, value in results]
 
 
-@pytest.fixture(params=["unix", "tcp"])
+@pytest.fixture(params=["unix", "tcp", "tls"])
 def ranks(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ranks]:
     yield Ranks(tmp_path, request.param)
     for name in [name for name in os.environ if name.startswith("WIRE_")]:
