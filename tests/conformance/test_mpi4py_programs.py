@@ -78,11 +78,6 @@ def test_reductions_written_with_messages_pass_their_own_tests(demos: Path, tmp_
     assert len(re.findall(r"^Ran 80 tests", err, re.MULTILINE)) == RANKS
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="a barrier of an intercommunicator receives into memory that cannot be written, and a "
-    "bytearray without a datatype counts as BYTE, for which MPI has no LAND",
-)
 def test_a_pool_of_workers_spans_both_clusters(demos: Path, tmp_path: Path) -> None:
     out, err = run(demos / "futures/run_hello.py", tmp_path, module=POOL)
     greeting = re.compile(GREETING.format("worker", RANKS - 1) + "\x00*")

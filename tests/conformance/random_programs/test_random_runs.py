@@ -10,7 +10,6 @@ import os
 from itertools import product
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from tools.on_grids import identifiers
 from tools.random_programs import generate
@@ -22,22 +21,6 @@ FIRST, COUNT = map(int, os.environ.get("RANDOM_PROGRAMS", "0:2").split(":"))
 SEEDS = range(FIRST, FIRST + COUNT)
 GRIDS = ["1+1", "2+2", "1|2|3"]
 
-WRONG = {
-    (
-        0,
-        "1+1",
-    ): "Sendrecv_replace within a cluster uses MPICH's Isendrecv_replace, whose status has "
-    "a wrong tag and count",
-}
-"""Seeds that find a known fault on a grid, with that fault."""
-
-
-def known(seed: int, grid: str) -> ParameterSet:
-    """Return the parameters of a run, marked when it is known to fail."""
-    why = WRONG.get((seed, grid))
-    marks = [pytest.mark.xfail(strict=False, reason=why)] if why else []
-    return pytest.param(seed, grid, marks=marks)
-
 
 @pytest.mark.parametrize("ranks", [1, 2, 5])
 @pytest.mark.parametrize("seed", SEEDS)
@@ -46,7 +29,8 @@ def test_a_random_program_is_right_on_plain_mpi(seed: int, ranks: int) -> None:
     assert not faults, "\n".join([f"seed {seed} on {ranks} ranks", *faults])
 
 
-@pytest.mark.parametrize(("seed", "grid"), [known(*one) for one in product(SEEDS, GRIDS)])
+# The last one once hung: it duplicates a communicator while a collective is under way.
+@pytest.mark.parametrize(("seed", "grid"), [*product(SEEDS, GRIDS), (40, "1|2")])
 def test_a_random_program_is_right_on_a_grid(seed: int, grid: str) -> None:
     faults = trial(generate(seed, len(identifiers(grid))), grid)
     assert not faults, "\n".join([f"seed {seed} on {grid}", *faults])
