@@ -5,6 +5,7 @@ Neither Python has this package, so it is brought along.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import socket
@@ -131,6 +132,51 @@ def test_two_sites_over_ssh_run_and_their_files_come_home(server: Server, tmp_pa
     assert ("0:0:0", "stdout", "the token came back with 6: right") in recorder.lines
     for path in ("lyon/rhone", "porto/douro"):
         assert (tmp_path / "home" / path / "ring.py").read_bytes() == RING.read_bytes()
+
+
+LOOKS = """
+import pathlib, sys
+from runtime.engine.rank_link import current
+shown = current().credentials
+secrets = [shown._secret, shown.certificate]
+lines = [one for one in shown.certificate.decode().splitlines() if not one.startswith("-")]
+words = [one for secret in secrets for one in (secret, secret.hex().encode())]
+words += [one.encode() for one in lines if len(one) > 30]
+assert len(words) > 8, words
+pathlib.Path(sys.argv[1], current().name).write_text("\\n".join([secrets[0].hex(), *lines]))
+seen = found = 0
+for process in pathlib.Path("/proc").glob("[0-9]*"):
+    try:
+        told = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+    except OSError:
+        continue
+    seen += b"gcm" in told or b"python" in told
+    found += any(word in told for word in words)
+print("seen", seen > 4, "found", found)
+"""
+
+
+def test_no_command_line_environment_or_output_tells_what_members_know(
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = pythons()
+    (tmp_path / "looks.py").write_text(LOOKS)
+    plan = plan_of(
+        tmp_path,
+        f'<deployment name="t"><application script="looks.py" arguments="{tmp_path}"/><grid>'
+        f'<site name="lyon">{cluster("rhone", server.hop(0), first)}</site>'
+        f'<site name="porto">{cluster("douro", "", second)}</site></grid></deployment>',
+    )
+    recorder = Recorder()
+    with caplog.at_level(logging.DEBUG):
+        outcome = deploy(plan, recorder)
+    assert outcome.errors == ()
+    told = [text for _, stream, text in recorder.lines if stream == "stdout"]
+    assert told == ["seen True found 0"] * 4
+    known = [(tmp_path / name).read_text() for name in ("0:0:0", "0:0:1", "1:0:0", "1:0:1")]
+    assert len(set(known)) == 1, "all members know the same"
+    output = "\n".join([caplog.text, repr(plan), *(line for *_, line in recorder.lines)])
+    assert not [word for word in known[0].splitlines() if word in output]
 
 
 def test_an_unknown_host_and_a_refused_key_end_the_run(server: Server, tmp_path: Path) -> None:
