@@ -10,9 +10,11 @@ framework starts faster.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:  # the same names for type checkers; a test compares the two lists
+    from typing import Any
+
     from gcm.components.clustering import ClusteringContent as ClusteringContent
     from gcm.components.clustering import clustering_type as clustering_type
     from gcm.components.composite import Composite as Composite

@@ -6,6 +6,7 @@ import sys
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from logging import Logger
     from typing import Any
 
 
@@ -30,3 +31,21 @@ class Later:
         found = getattr(sys.modules[self._module], name)
         setattr(self, name, found)
         return found
+
+
+class _LaterLog:
+    """Stands for a log until something is written to it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        import logging
+
+        return getattr(logging.getLogger(self._name), name)
+
+
+def logger(name: str) -> Logger:
+    """Return the log with a name; `logging` is imported when something is written to it."""
+    log: Any = _LaterLog(name)
+    return log  # type: ignore[no-any-return]  # it does what a log does

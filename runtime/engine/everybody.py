@@ -6,11 +6,11 @@ A rank loads this only for a program that asks.
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
 from runtime.topology import Grid, Identifier
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.engine.rank_link import RankLink
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
     from runtime.mpi.membership import Membership
 
-_Callback = Callable[[MPI.Comm, int, Any], Any]
+_Callback: TypeAlias = "Callable[[MPI.Comm, int, Any], Any]"
 
 
 class Attributes(MPI.Comm):

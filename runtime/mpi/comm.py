@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
-
 from mpi4py import MPI
 
 from runtime.mpi.attributes import Attributes
@@ -17,7 +15,10 @@ from runtime.mpi.topologies import CartParts, DistgraphParts, GraphParts
 from runtime.mpi.topologies_creation import TopologyCreation
 from runtime.mpi.topology_calls import TopologyCalls
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any, ClassVar, NoReturn, Self
+
     from runtime.mpi.membership import Membership
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Self
 
 from mpi4py import MPI
 
@@ -17,6 +16,10 @@ from runtime.mpi.groups import LIKENESS, Group, group_of
 from runtime.mpi.membership import Membership
 from runtime.mpi.operations import Both, Operation
 from runtime.mpi.requests import new_request
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["COMM_TYPE_CLUSTER", "COMM_TYPE_SITE", "Creation"]
 

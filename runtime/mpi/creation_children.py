@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-
 from mpi4py import MPI
 
 from runtime.mpi.attributes import remember
 from runtime.mpi.group_algebra import Members
 from runtime.mpi.membership import Membership, inter, intra, near_members
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
     from runtime.mpi.engine import Engine
     from runtime.mpi.topologies import Topology
 
-_Comm = TypeVar("_Comm", bound=MPI.Comm)
+    _Comm = TypeVar("_Comm", bound=MPI.Comm)
+
 
 _MEETING_TAG = 65_536
 """On inner communicators, where collectives use tags up to 32767."""
@@ -160,4 +162,5 @@ def near_or_null(native: _Comm) -> _Comm:
     from runtime.mpi.comm import near
 
     found: Any = near(native) if native else MPI.COMM_NULL
-    return cast(_Comm, found)
+    ours: _Comm = found
+    return ours

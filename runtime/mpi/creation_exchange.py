@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
 from mpi4py import MPI
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from runtime.mpi.membership import Membership
 
-_T = TypeVar("_T")
+    _T = TypeVar("_T")
 
 
 def all_of(comm: MPI.Comm, mine: _T) -> list[_T]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mpi4py import MPI
 
 from runtime.mpi.errors import refuse
 from runtime.mpi.groups import members_of, spans_clusters
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.mpi.engine import Engine
     from runtime.mpi.group_algebra import Members

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
 from runtime.mpi.operations import Operation, Steps
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.mpi.membership import Membership
     from runtime.mpi.operations import Task

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
@@ -16,6 +15,7 @@ from runtime.mpi.creation_members import checked_group, checked_native, members_
 from runtime.mpi.errors import refuse
 from runtime.topology import Identifier
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.mpi.group_algebra import Members
     from runtime.mpi.membership import Membership

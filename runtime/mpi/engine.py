@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import threading
-from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -19,8 +18,10 @@ from runtime.mpi.receives import Receive
 from runtime.mpi.tasks import Tasks
 from runtime.mpi.waiting import Waits
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
     from runtime.matching import Envelope
     from runtime.mpi.landings import Landing

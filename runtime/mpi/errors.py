@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from mpi4py import MPI
 
 from runtime.errors import GridError
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 class GridMPIError(GridError):

@@ -13,10 +13,10 @@ Everything that is not defined here is mpi4py's own.
 from __future__ import annotations
 
 import atexit
-from typing import TYPE_CHECKING
 
 from mpi4py import MPI as _native
 
+from runtime.later import Later as _Later
 from runtime.mpi import library_calls as _library_calls
 from runtime.mpi import worlds as _worlds
 from runtime.mpi.comm import Cartcomm as Cartcomm
@@ -37,14 +37,16 @@ from runtime.mpi.refusals import File as File
 from runtime.mpi.refusals import Win as Win
 from runtime.mpi.requests import Prequest as Prequest
 from runtime.mpi.requests import Request as Request
-from runtime.mpi.topology_calls import ClusterInfo as ClusterInfo
-from runtime.mpi.topology_calls import Gateways as Gateways
-from runtime.mpi.topology_calls import Neighborhood as Neighborhood
-from runtime.mpi.topology_calls import SiteInfo as SiteInfo
-from runtime.topology import Neighbourhood as Neighbourhood
-from runtime.topology import Reachability as Reachability
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from runtime.mpi.topology_facts import ClusterInfo as ClusterInfo
+    from runtime.mpi.topology_facts import Gateways as Gateways
+    from runtime.mpi.topology_facts import Neighborhood as Neighborhood
+    from runtime.mpi.topology_facts import SiteInfo as SiteInfo
+    from runtime.topology import Neighbourhood as Neighbourhood
+    from runtime.topology import Reachability as Reachability
+
     COMM_CLUSTER: Intracomm
     COMM_SITE: Intracomm
     COMM_GRID: Intracomm
@@ -53,6 +55,23 @@ if TYPE_CHECKING:
     COMM_WORLD: Intracomm
     COMM_SELF: Intracomm
     from mpi4py.MPI import *  # type: ignore[assignment]  # noqa: F403 - what is ours comes first
+
+
+_LATER = {
+    "ClusterInfo": "runtime.mpi.topology_facts",
+    "Gateways": "runtime.mpi.topology_facts",
+    "Neighborhood": "runtime.mpi.topology_facts",
+    "SiteInfo": "runtime.mpi.topology_facts",
+    "Neighbourhood": "runtime.topology",
+    "Reachability": "runtime.topology",
+}
+"""Types of answers, which few programs name."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_Later(_LATER[name]), name)
 
 
 def Finalize() -> None:  # type: ignore[no-redef]  # ours

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
-from typing import TypeAlias
 
 from runtime.mpi.arguments import ArgumentFault, Wrong, checked_rank
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 Members: TypeAlias = tuple[int, ...]
 """Processes by index, in the order of their ranks; nobody is in it twice."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from mpi4py import MPI
 
@@ -15,7 +14,10 @@ from runtime.mpi.face_type import FaceType
 from runtime.mpi.group_algebra import Likeness, Members
 from runtime.mpi.install import world_is_grid
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any, ClassVar, Self
+
     from runtime.mpi.engine import Engine
 
 LIKENESS = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
-
 from mpi4py import MPI
 
 from runtime.mpi.contexts import Turns
@@ -19,11 +17,15 @@ from runtime.mpi.groups import Group, group_of, members_of, spans_clusters
 from runtime.mpi.intercomm_leaders import agreed, told
 from runtime.mpi.membership import derived_context
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
     from runtime.mpi.group_algebra import Members
     from runtime.mpi.membership import Membership
 
-_Comm = TypeVar("_Comm", bound=MPI.Comm)
+    _Comm = TypeVar("_Comm", bound=MPI.Comm)
+
 
 _TAG = "org.mpi4py"
 _turns = Turns()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
@@ -11,6 +10,7 @@ from runtime.mpi.contexts import Turns
 from runtime.mpi.errors import refuse
 from runtime.mpi.membership import CONTEXT_BYTES, Membership, derived_context
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.mpi.engine import Engine
     from runtime.mpi.group_algebra import Members

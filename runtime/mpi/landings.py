@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
-
 from mpi4py import MPI
 
 from runtime.mpi.specs import Spec
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any, Protocol
+
     from runtime.mpi.specs import Data
+else:
+    Protocol = object
 
 
 class Landing(Protocol):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
 from runtime.mpi.creation_members import members_behind
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from runtime.mpi.membership import Membership
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from runtime.mpi.specs import Data
 
 _one_at_a_time = threading.Lock()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from mpi4py import MPI
 
 from runtime.matching import ANY, Asked, Envelope, JointMatcher, Pattern
 from runtime.mpi.receives import Receive
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from runtime.mpi.membership import Membership
     from runtime.wire import Incoming

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-from typing import TYPE_CHECKING
 
+from runtime.later import logger
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.mpi.engine import Engine
     from runtime.wire.post import Post
@@ -16,7 +17,7 @@ REST, LONG_REST = 5e-3, 20e-3
 PAUSE = 2e-3
 """How often it asks native MPI for what collectives need."""
 
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 
 class Meanwhile:

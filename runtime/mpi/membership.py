@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from _blake2 import blake2b  # without `hashlib`, which loads OpenSSL
 
 from mpi4py import MPI
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from runtime.matching import Asked
     from runtime.mpi.engine import Engine
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 CONTEXT_BYTES = 8
 
 
-@dataclass(slots=True, eq=False)
 class Membership:
     """One communicator of the grid as this process sees it; made by `intra` or `inter`.
 
@@ -35,31 +34,62 @@ class Membership:
     cluster, and MPI.PROC_NULL.
     """
 
-    engine: Engine
-    context: bytes
-    group: tuple[int, ...]
-    peers: tuple[int, ...]
-    rank: int
-    is_inter: bool
-    native: MPI.Intracomm
-    inner: MPI.Intracomm
-    native_rank: list[int]
-    rank_from: list[int]
-    near: dict[int, int]
-    topology: Any = None
-    """What `runtime.mpi.topologies` keeps, or None."""
-    children: int = 0
-    """How many communicators were derived from it, in calls that all its members made."""
-    all_near: bool = field(init=False)
-    """Whether all peers are in this cluster."""
-    box: Mailbox = field(init=False)
+    __slots__ = (
+        "all_near",
+        "box",
+        "children",
+        "context",
+        "engine",
+        "group",
+        "inner",
+        "is_inter",
+        "native",
+        "native_rank",
+        "near",
+        "peers",
+        "rank",
+        "rank_from",
+        "sought",
+        "topology",
+    )
+
+    box: Mailbox
     """The messages of programs; set by the engine."""
-    sought: list[Asked] = field(init=False)
+    sought: list[Asked]
     """Receives for which native MPI has to be asked; later ones may have to wait for them."""
 
-    def __post_init__(self) -> None:
-        """Count once what hot paths ask."""
-        self.all_near = -1 not in self.native_rank
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        context: bytes,
+        group: tuple[int, ...],
+        peers: tuple[int, ...],
+        rank: int,
+        is_inter: bool,
+        native: MPI.Intracomm,
+        inner: MPI.Intracomm,
+        native_rank: list[int],
+        rank_from: list[int],
+        near: dict[int, int],
+    ) -> None:
+        self.engine = engine
+        self.context = context
+        self.group = group
+        self.peers = peers
+        self.rank = rank
+        self.is_inter = is_inter
+        self.native = native
+        self.inner = inner
+        self.native_rank = native_rank
+        self.rank_from = rank_from
+        self.near = near
+        self.topology: Any = None
+        """What `runtime.mpi.topologies` keeps, or None."""
+        self.children = 0
+        """How many communicators were derived from it, in calls that all its members made."""
+        self.all_near = -1 not in native_rank
+        """Whether all peers are in this cluster."""
 
     @property
     def size(self) -> int:
@@ -90,7 +120,7 @@ def derived_context(parent: bytes, *how: object) -> bytes:
     True
     """
     said = repr((parent, how)).encode()
-    return hashlib.blake2b(said, digest_size=CONTEXT_BYTES).digest()
+    return blake2b(said, digest_size=CONTEXT_BYTES).digest()
 
 
 def near_members(engine: Engine, indexes: Iterable[int]) -> list[int]:

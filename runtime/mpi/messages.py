@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
-
 from mpi4py import MPI
 
 from runtime.mpi.face_type import FaceType
@@ -12,19 +10,25 @@ from runtime.mpi.politeness import current, settle
 from runtime.mpi.requests import Request, native_request, new_request
 from runtime.mpi.specs import read
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any, ClassVar, Self
+
     from runtime.matching import Envelope
     from runtime.mpi.membership import Membership
     from runtime.mpi.operations import Operation
     from runtime.wire import Incoming
 
 
-class Found(NamedTuple):
+class Found:
     """A message of another cluster that belongs to whoever has probed it."""
 
-    members: Membership
-    envelope: Envelope
-    incoming: Incoming
+    __slots__ = ("envelope", "incoming", "members")
+
+    def __init__(self, members: Membership, envelope: Envelope, incoming: Incoming) -> None:
+        self.members = members
+        self.envelope = envelope
+        self.incoming = incoming
 
 
 class Message(MPI.Message, metaclass=FaceType):
@@ -106,8 +110,9 @@ class Message(MPI.Message, metaclass=FaceType):
         if found is None:
             return _wrapped(self, MPI.Message.irecv(self))
         self._found = None
-        m, envelope, incoming = found
-        return new_request(m, m.engine.receive_found(m, envelope, incoming, Fresh()), load_object)
+        m, engine = found.members, found.members.engine
+        operation = engine.receive_found(m, found.envelope, found.incoming, Fresh())
+        return new_request(m, operation, load_object)
 
     @classmethod
     def Probe(

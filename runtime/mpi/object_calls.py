@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from mpi4py import MPI
 
 from runtime.mpi.politeness import settle
 from runtime.mpi.requests import native_request, new_request
 from runtime.mpi.sends import begin_buffered, complete, receive_object, send_object, warn_of_buffer
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from runtime.mpi.membership import Membership
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mpi4py import MPI
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, TypeAlias
 
     from runtime.wire import Outgoing
 
@@ -190,7 +191,7 @@ class Both(Operation):
         return [one for one in (self._first, self._second) if not one.done]
 
 
-Steps: TypeAlias = Generator[Operation | Sequence[Operation], None, Any]
+Steps: TypeAlias = "Generator[Operation | Sequence[Operation], None, Any]"
 """What a collective yields: what has to be done before it goes on. It returns its result."""
 
 

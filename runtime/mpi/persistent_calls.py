@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from mpi4py import MPI
 
 from runtime.mpi.requests import Prequest, persistent_request
 from runtime.mpi.sends import check, check_source, receive_spec, send_data
 from runtime.mpi.specs import read
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from runtime.mpi.membership import Membership
     from runtime.mpi.operations import Operation
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
 from runtime.engine.everybody import everybody
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ the cluster it is a native one that waits politely, after one look into a dictio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from mpi4py import MPI
 
 from runtime.mpi.object_calls import ObjectCalls
@@ -19,7 +17,10 @@ from runtime.mpi.requests import native_request, new_request
 from runtime.mpi.sends import begin_buffered, check, complete, receive_spec, send_data, send_spec
 from runtime.mpi.specs import read
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from runtime.mpi.membership import Membership
 
 

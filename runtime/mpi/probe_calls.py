@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mpi4py import MPI
 
 from runtime.mpi.errors import report
@@ -12,6 +10,7 @@ from runtime.mpi.probing import Looking, Sight, look, match
 from runtime.mpi.sends import check_source
 from runtime.mpi.statuses import write
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Literal
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from mpi4py import MPI
 
 from runtime.mpi.mailboxes import pattern_of
 from runtime.mpi.messages import found_message, native_message
 from runtime.mpi.operations import Operation
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,12 +19,15 @@ if TYPE_CHECKING:
     from runtime.wire import Incoming
 
 
-class Sight(NamedTuple):
+class Sight:
     """A message that is there; without `incoming` native MPI has it."""
 
-    envelope: Envelope
-    nbytes: int
-    incoming: Incoming | None
+    __slots__ = ("envelope", "incoming", "nbytes")
+
+    def __init__(self, envelope: Envelope, nbytes: int, incoming: Incoming | None) -> None:
+        self.envelope = envelope
+        self.nbytes = nbytes
+        self.incoming = incoming
 
 
 class Looking(Operation):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mpi4py import MPI
 
 from runtime.matching import Asked, Envelope, Pattern
 from runtime.mpi.landings import Fresh
 from runtime.mpi.operations import Operation
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from mpi4py import MPI
 
 from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.face_type import FaceType
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from runtime.mpi.membership import Membership
 

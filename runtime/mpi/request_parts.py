@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
-
 from mpi4py import MPI
 
 from runtime.mpi import politeness
 from runtime.mpi.errors import report
 from runtime.mpi.statuses import clear, fill
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any, Literal, NoReturn
+
     from runtime.mpi.engine import Engine
     from runtime.mpi.membership import Membership
     from runtime.mpi.operations import Operation

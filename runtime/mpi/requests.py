@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
-
 from mpi4py import MPI
 
 from runtime.mpi.face_type import FaceType
@@ -23,8 +21,10 @@ from runtime.mpi.request_parts import (
 )
 from runtime.mpi.several_calls import SeveralCalls
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any, ClassVar, Literal, Self
 
     from runtime.mpi.membership import Membership
     from runtime.mpi.operations import Operation

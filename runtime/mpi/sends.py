@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from functools import cache
 from operator import index
-from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -15,8 +14,10 @@ from runtime.mpi.operations import NativeOperation, Operation
 from runtime.mpi.specs import memory_of, read
 from runtime.mpi.statuses import fill
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from runtime.mpi.landings import Landing
     from runtime.mpi.membership import Membership

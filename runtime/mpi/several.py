@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
-
 from mpi4py import MPI
 
 from runtime.mpi.politeness import NATIVE, settle
@@ -18,13 +16,15 @@ from runtime.mpi.request_parts import (
 )
 from runtime.mpi.statuses import clear, error_class_of, hand_out
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar
 
     from runtime.mpi.engine import Engine
     from runtime.mpi.operations import Operation
 
-T = TypeVar("T")
+    T = TypeVar("T")
 
 
 class Mix:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
-
 from mpi4py import MPI
 
 from runtime.mpi import several
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, Literal
 
 
 class SeveralCalls(MPI.Request):

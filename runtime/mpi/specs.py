@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from functools import cache
 from operator import index as as_integer
-from typing import Any, TypeAlias
 
 from mpi4py import MPI
 
+from gcm.records import dataclass
 from runtime.mpi.loop import pack_natively, unpack_natively
 from runtime.mpi.tensors import format_of_tensor
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
 Data: TypeAlias = "bytes | bytearray | memoryview"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -13,7 +12,10 @@ from runtime.mpi.argument_errors import as_mpi
 from runtime.mpi.creation_children import child, near_or_null
 from runtime.mpi.topologies_shapes import Adjacency, Cartesian, Graph, Neighbour
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from runtime.mpi.membership import Membership
 
 

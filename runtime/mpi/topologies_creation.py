@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -23,7 +22,10 @@ from runtime.mpi.topologies_shapes import (
     checked_graph,
 )
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from runtime.mpi.membership import Membership
 
 

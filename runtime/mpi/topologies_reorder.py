@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice, permutations, product
-from typing import TypeAlias
 
 from runtime.mpi.topologies_shapes import Cartesian
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 Home: TypeAlias = tuple[int, int]
 """Site and cluster of a process."""

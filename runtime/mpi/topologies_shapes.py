@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise, product
 from math import prod
-from typing import TypeAlias
 
 from gcm.records import dataclass
 from runtime.mpi.arguments import ArgumentFault, Wrong, checked_rank
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 Neighbour: TypeAlias = int | None
 """A rank, or None beyond the edge of a Cartesian shape."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mpi4py import MPI
 
 from runtime.engine.rank_link import current
@@ -13,6 +11,7 @@ from runtime.mpi.membership import derived_context, intra
 from runtime.mpi.place import Place, here, place_of_plain_mpi, place_of_rank, settle
 from runtime.topology import Communicator, rank_table
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

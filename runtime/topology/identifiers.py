@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from functools import total_ordering
 
+from gcm.records import dataclass
 from runtime.errors import GridError
 
 _WRITTEN = re.compile(r"(\d+):(\d+):(\d+)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@total_ordering
+@dataclass(frozen=True, slots=True)
 class Identifier:
     """One process: the site, the cluster within the site, the rank within the cluster.
 
@@ -46,6 +48,13 @@ class Identifier:
             )
         site, cluster, rank = (int(part) for part in found.groups())
         return cls(site, cluster, rank)
+
+    def __lt__(self, other: object) -> bool:
+        """Tell whether it comes before another one."""
+        if not isinstance(other, Identifier):
+            return NotImplemented
+        mine = self.site, self.cluster, self.rank
+        return mine < (other.site, other.cluster, other.rank)
 
     def __str__(self) -> str:
         """Return `site:cluster:rank`."""

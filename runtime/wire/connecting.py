@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from typing import Protocol
 
 from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.encryption import secured
@@ -15,6 +14,12 @@ from runtime.wire.directory import Directory
 from runtime.wire.errors import PeerLost
 from runtime.wire.exchange import Exchange
 from runtime.wire.line import WRITE
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 PATIENCE = 10.0
 """Seconds for each address to answer and to prove itself."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from runtime.coupling.words import rank_path
 from runtime.engine.everybody import Everybody, everybody
 from runtime.engine.rank_link import RankLink
+from runtime.later import logger
 from runtime.wire.connecting import Connector, DirectConnector
 from runtime.wire.directory import Directory, Party
 from runtime.wire.errors import PeerLost
@@ -17,10 +16,11 @@ from runtime.wire.messages import Receiver
 from runtime.wire.post import Post
 from runtime.wire.words import COME, MEET
 
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.wire.routed import RoutedConnector
 
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 
 def open_post(link: RankLink, receiver: Receiver, connector: Connector | None = None) -> Post:

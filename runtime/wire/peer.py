@@ -8,10 +8,9 @@ that works; the higher one gives up its own attempt.
 
 from __future__ import annotations
 
-import logging
 import socket
-from typing import Protocol
 
+from runtime.later import logger
 from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.errors import PeerAbsent, PeerLeft, PeerLost
 from runtime.wire.frames import BYE, BYE_TOO, GO, HEAD_SIZE, pack, unpack_from
@@ -22,7 +21,13 @@ from runtime.wire.messages import Receiver
 from runtime.wire.outlet import Outlet
 from runtime.wire.visitors import Watch
 
-_log = logging.getLogger(__name__)
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
+
+_log = logger(__name__)
 
 GO_PATIENCE = 30.0
 """Seconds for a peer to choose between two connections; longer than it tries to dial."""

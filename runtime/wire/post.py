@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import logging
 import os
 import select
 import socket
@@ -13,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from gcm.records import dataclass
+from runtime.later import logger
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import LEFT
 from runtime.wire.connecting import Attempt, Connector
@@ -24,7 +24,7 @@ from runtime.wire.messages import Outgoing, Receiver
 from runtime.wire.peer import Peer
 from runtime.wire.visitors import Doors
 
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 LINGER = 2.0
 """Seconds in which peers hear the goodbye of this rank."""

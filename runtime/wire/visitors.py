@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 from collections.abc import Callable
 from functools import partial
 
+from runtime.later import logger
 from runtime.transport.credentials import NONCE, Credentials, Listener
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.wire.exchange import Exchange
 from runtime.wire.line import READ
 
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 PATIENCE = 10.0
 """Seconds for a visitor to prove itself."""
