@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 def is_ours(request: MPI.Request) -> bool:
     """Tell whether a request is one that native MPI knows nothing of."""
-    return identity(request) is not None
+    return (
+        getattr(request, "_operation", None) is not None
+        or getattr(request, "_begin", None) is not None
+    )
 
 
 def identity(request: MPI.Request) -> object | None:

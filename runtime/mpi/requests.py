@@ -94,11 +94,15 @@ class Request(SeveralCalls, metaclass=FaceType):
         """Wait until it is done."""
         if is_ours(self):
             wait_for(self)
-        elif (engine := engine_of(self)) is None:
+            return finish(self, status)
+        engine = engine_of(self)
+        if engine is None:
             MPI.Request.Wait(self, status)
-        else:
+        elif not MPI.Request.Test(self, status):
             settle(engine, lambda: MPI.Request.Test(self, status))
-        return finish(self, status)
+        if status is not None:
+            correct(self, status)
+        return True
 
     def Test(self, status: MPI.Status | None = None) -> bool:
         """Tell whether it is done, and is no request any more then."""
@@ -234,8 +238,10 @@ def new_request(
 
 def native_request(m: Membership, native: MPI.Request, source: int | None = None) -> Request:
     """Return the request that owns one of native MPI; `source` is what its status shall say."""
-    request = Request(native)
-    request._members, request._source = m, source
+    request = MPI.Request.__new__(Request, native)  # quicker than to call the class
+    request._members = m
+    if source is not None:
+        request._source = source
     return request
 
 
