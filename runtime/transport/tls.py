@@ -68,6 +68,10 @@ class TlsSocket(ssl.SSLSocket):
     is_secure = False
     wants_to_write = False
 
+    @functools.cached_property
+    def _glance(self) -> bytearray:
+        return bytearray(1)
+
     # -- waiting ---------------------------------------------------------------------------------
 
     _timeout: float | None = 0.0
@@ -167,16 +171,24 @@ class TlsSocket(ssl.SSLSocket):
 
     def _receive(self, spaces: Sequence[memoryview]) -> int:
         deadline = self._deadline()
-        if not self.shake_hands():
+        if not (self.is_secure or self.shake_hands()):
             self._wait(select.POLLIN, deadline)
-        if self._timeout != 0.0 and not self.pending():
-            self._wait(select.POLLIN, deadline)  # quicker than to ask the library in vain
         while True:
             with self._lock:
-                count = self._fill(spaces)
+                count = self._fill(spaces) if self._has_come() else None
             if count is not None:
                 return count
             self._wait(select.POLLIN, deadline)
+
+    def _has_come(self) -> bool:
+        """Tell whether anything is there, be it the end; the library would be slower to say no."""
+        if self.fileno() in LEFT:
+            return True
+        try:
+            socket.socket.recv_into(self, self._glance, 1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        return True
 
     def _fill(self, spaces: Sequence[memoryview]) -> int | None:
         """Decrypt as long as whole records come and there is space; None if nothing is there."""
@@ -188,7 +200,7 @@ class TlsSocket(ssl.SSLSocket):
                     got = self.read(end - at, space[at:])  # type: ignore[assignment]
                     at += got
                     count += got
-                    if got < RECORD and at < end:  # the end of a record: then ask the system first
+                    if at < end and (got < RECORD or not self._has_come()):
                         LEFT.discard(self.fileno())
                         return count
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
@@ -232,7 +244,7 @@ class TlsSocket(ssl.SSLSocket):
         if not any(map(len, pieces)):
             return 0
         deadline = self._deadline()
-        if not self.shake_hands():
+        if not (self.is_secure or self.shake_hands()):
             self._wait(select.POLLIN, deadline)
         while True:
             with self._lock:
