@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
-from runtime.coupling.words import rank_path
 from runtime.engine.everybody import Everybody, everybody
 from runtime.engine.rank_link import RankLink
 from runtime.later import logger
@@ -65,7 +64,9 @@ def _rows(
 
 
 def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedConnector:
-    from runtime.wire.routed import RoutedConnector  # only where not all can reach each other
+    # only where not all can reach each other
+    from runtime.coupling.words import rank_path
+    from runtime.wire.routed import RoutedConnector
 
     front_ends = {
         cluster: Party("{}:{}".format(*cluster), one.host, one.machine, one.addresses)
