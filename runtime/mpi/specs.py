@@ -260,7 +260,9 @@ def _memory_and_type(buffer: Any, kind: Any, readonly: bool) -> tuple[memoryview
 
 def _inferred_type(buffer: Any) -> MPI.Datatype:
     written = _format_of(buffer)
-    return _type(written[1:] if written[0] in "@<" else written)
+    if written[0] == _FOREIGN_ORDER:
+        raise BufferError(f"format string {written!r} with non-native byte order")
+    return _type(written[1:] if written[0] in "@<>" else written)
 
 
 def _format_of(buffer: Any) -> str:
