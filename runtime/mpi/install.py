@@ -71,11 +71,33 @@ def world_is_grid() -> bool:
 
 def load() -> ModuleType:
     """Return the face; the first call makes it, and puts it where `import` looks if need be."""
+    global _native  # noqa: PLW0603 - a process has one MPI
     if _finder is not None and _finder in sys.meta_path:
         _finder.step_aside()
     from runtime.mpi import face
 
-    if _finder is not None:
+    if _finder is not None and _native is None:
+        _native = sys.modules[NAME]
         sys.modules[NAME] = face
-        vars(sys.modules[PACKAGE])["MPI"] = face
+        sys.modules[PACKAGE].__class__ = _Package
     return face
+
+
+_native: ModuleType | None = None
+
+
+class _Package(type(sys)):  # type: ignore[misc]  # `types` says what this is, and takes its time
+    """mpi4py, whose `MPI` is the face for everybody but the modules that the face is made of.
+
+    Those are partly imported late, when `mpi4py.MPI` is the face already.
+    """
+
+    @property
+    def MPI(self) -> object:
+        """The module that whoever asks has to have."""
+        asks = sys._getframe(1).f_globals.get("__name__", "")
+        return _native if asks.startswith("runtime.mpi.") else sys.modules[NAME]
+
+    @MPI.setter
+    def MPI(self, module: object) -> None:
+        """Do nothing for `import`, which sets it once more."""
