@@ -1,4 +1,4 @@
-"""Barrier: the members of a cluster meet natively, sites exchange empty messages.
+"""Barrier: the members of a cluster tell its leader natively, sites exchange empty messages.
 
 Optimum: one empty message over each link between a cluster and its site's gate, each way, and one
 over each link between two sites, each way; the slowest member waits one WAN latency.
@@ -6,6 +6,7 @@ over each link between two sites, each way; the slowest member waits one WAN lat
 
 from __future__ import annotations
 
+from runtime.collectives.blocks import Blocks
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Pending, Port, Steps
 
@@ -16,10 +17,10 @@ def barrier(layout: Layout, port: Port) -> Steps[None]:
     alone = len(part.members) == 1
     token = memoryview(bytearray(1))
     if layout.me != part.members[0]:
-        yield [*port.barrier(), *port.bcast(token, 0)]
+        yield [*port.gather(memoryview(b"\1"), None, 0), *port.bcast(token, 0)]
         return
     if not alone:
-        yield port.barrier()
+        yield port.gather(None, Blocks.in_a_row([1] * len(part.members)), 0)
     gate = layout.gate(part.site)
     if layout.me == gate:
         yield from _meet_other_sites(layout, port)

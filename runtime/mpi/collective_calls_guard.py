@@ -62,6 +62,11 @@ class Guarded(Operation):
         """Whether native MPI has to be asked for one of them."""
         return any(one.polled and not one.done for one in self._parts)
 
+    @property
+    def restless(self) -> bool:
+        """Whether one of them is."""
+        return any(one.restless and not one.done for one in self._parts)
+
     def test(self) -> bool:
         """Look after all."""
         if self.done:

@@ -10,6 +10,7 @@ from mpi4py import MPI
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
     from runtime.collectives.port import Data
+    from runtime.mpi.collective_calls_rings import Neighbours
     from runtime.mpi.membership import Membership
     from runtime.mpi.operations import Operation
     from runtime.mpi.reductions import Reduction
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 class NativePort:
     """What one collective on a communicator uses; see `runtime.collectives.port`."""
 
-    __slots__ = ("_engine", "_inner", "_members", "_reduction", "_tag")
+    __slots__ = ("_engine", "_inner", "_members", "_near", "_reduction", "_tag")
 
-    def __init__(self, members: Membership, tag: int, reduction: Reduction | None) -> None:
+    def __init__(
+        self, members: Membership, tag: int, reduction: Reduction | None, near: Neighbours
+    ) -> None:
         self._members, self._engine, self._inner = members, members.engine, members.inner
-        self._tag, self._reduction = tag, reduction
+        self._tag, self._reduction, self._near = tag, reduction, near
 
     def send(self, rank: int, *pieces: Data) -> Operation:
         """Send the pieces as one message to any member."""
@@ -44,7 +47,7 @@ class NativePort:
     def bcast(self, data: memoryview, root: int) -> Sequence[Operation]:
         """Give the root's data to all members of my cluster."""
         request = self._inner.Ibcast([data, MPI.BYTE], root)
-        return (self._engine.native(request, "a native bcast"),)
+        return (self._near.spread(request, "a native bcast", root, len(data)),)
 
     def combine(self, left: memoryview, right: memoryview) -> None:
         """Set `right` to `left` operation `right`."""
@@ -61,7 +64,7 @@ class NativePort:
             self._reduction.op,
             root,
         )
-        return (self._engine.native(request, "a native reduce"),)
+        return (self._near.fold(request, "a native reduce", root, len(mine)),)
 
     def gather(
         self, mine: memoryview | None, into: Blocks | None, root: int
@@ -69,7 +72,7 @@ class NativePort:
         """Collect one block of each; None for `mine` says that the root's is in place."""
         own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
         request = self._inner.Igatherv(own, None if into is None else _spec(into), root)
-        return (self._engine.native(request, "a native gather"),)
+        return (self._near.collect(request, "a native gather", root),)
 
     def scatter(
         self, blocks: Blocks | None, mine: memoryview | None, root: int
@@ -77,7 +80,7 @@ class NativePort:
         """Hand one block to each; None for `mine` leaves the root's own where it is."""
         own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
         request = self._inner.Iscatterv(None if blocks is None else _spec(blocks), own, root)
-        return (self._engine.native(request, "a native scatter"),)
+        return (self._near.hand_out(request, "a native scatter", root),)
 
     def allgather(self, mine: memoryview | None, into: Blocks) -> Sequence[Operation]:
         """Collect one block of each at each; None for `mine` says that it is in place."""

@@ -13,8 +13,9 @@ from runtime.collectives.between import Sides
 from runtime.collectives.layout import Layout
 from runtime.mpi.collective_calls_guard import Guard
 from runtime.mpi.collective_calls_port import NativePort
+from runtime.mpi.collective_calls_rings import Neighbours
 from runtime.mpi.errors import refuse, report
-from runtime.mpi.membership import Membership, derived_context, intra
+from runtime.mpi.membership import Membership, derived_context, intra, near_members
 from runtime.mpi.place import here
 from runtime.mpi.requests import new_request, persistent_request
 
@@ -70,6 +71,13 @@ class Collecting:
         return Guard(self.engine, [group[part.members[0]] for part in layout.remote()])
 
     @cached_property
+    def neighbours(self) -> Neighbours:
+        """Return who shares this cluster, and can be woken."""
+        engine = self.engine
+        near = near_members(engine, self.everybody.group)
+        return Neighbours(near, near.index(engine.me), engine.bells)
+
+    @cached_property
     def sides(self) -> Sides:
         """Return the two groups of an intercommunicator."""
         ranks = {index: rank for rank, index in enumerate(self.everybody.group)}
@@ -82,7 +90,7 @@ class Collecting:
     def start(self, plan: Plan[_T]) -> Task:
         """Begin a collective, after those that were begun before it."""
         self._turn = (self._turn + 1) % _TAGS
-        port = NativePort(self.everybody, self._turn, plan.reduction)
+        port = NativePort(self.everybody, self._turn, plan.reduction, self.neighbours)
         steps = self.guard.steps(plan.algorithm(port))
         return self.engine.start(self.everybody, steps, plan.name)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from runtime.mpi.operations import Steps
     from runtime.mpi.specs import Data
     from runtime.wire import Incoming
+    from runtime.wire.bells import Bells
     from runtime.wire.post import Post
 
 _HEAD = struct.Struct("<8s?ii")
@@ -55,6 +56,8 @@ class Engine:
         self.me, self.first, self.last, self.name_of = me, first, last, name_of
         self.lock = threading.RLock()
         self.post: Post | None = None
+        self.bells: Bells | None = None
+        """What wakes members of this cluster for which native MPI has something."""
         self.waits = Waits(self)
         self._meanwhile: Meanwhile | None = None
         self._boxes: dict[tuple[bytes, bool], Mailbox] = {}
@@ -63,9 +66,9 @@ class Engine:
         self._landing: set[Receive] = set()
         self._losses = Losses(name_of)
 
-    def attach(self, post: Post) -> None:
+    def attach(self, post: Post, bells: Bells | None = None) -> None:
         """Use a post, whose receiver is this engine, and begin to look after it meanwhile."""
-        self.post = post
+        self.post, self.bells = post, bells
         politeness.use(self)
         self._meanwhile = Meanwhile(self, post)
         self._meanwhile.start()
@@ -211,7 +214,7 @@ class Engine:
     # ------------------------------------------------------------------------------- waiting
 
     def wait(self, *operations: Operation) -> None:
-        """Wait until all are done: spins briefly, then sleeps. Raises the first error."""
+        """Wait until all are done. Raises the first error."""
         self.wait_until(
             lambda: all(one.test() for one in operations),
             lambda: [one for one in operations if not one.done],
@@ -258,6 +261,15 @@ class Engine:
             any(one.polled for one in tuple(self._left_alone))
             or any(box.matcher.queue for box in tuple(self._boxes.values()))
             or self._tasks.polled
+        )
+
+    @property
+    def restless(self) -> bool:
+        """Whether it has to be asked often: nobody rings when it is worth to ask."""
+        return (
+            any(one.restless for one in tuple(self._left_alone))
+            or any(box.matcher.queue for box in tuple(self._boxes.values()))
+            or self._tasks.restless
         )
 
     def step_aside(self) -> None:

@@ -27,6 +27,11 @@ class Operation:
     polled = False
     """Whether native MPI has to be asked again and again if it is done."""
 
+    @property
+    def restless(self) -> bool:
+        """Whether it has to be asked often: nobody rings here when it is worth to ask."""
+        return self.polled
+
     def __init__(self) -> None:
         self.done = False
         self.error: BaseException | None = None
@@ -118,6 +123,31 @@ class NativeOperation(Operation):
         self.cancelled = status.cancelled
 
 
+class NativeStep(NativeOperation):
+    """A native request of a collective; members of this cluster ring when it is worth to ask."""
+
+    __slots__ = ("_restless", "_ring")
+
+    def __init__(
+        self, request: MPI.Request, what: str, *, restless: bool, ring: Callable[[], None] | None
+    ) -> None:
+        """Unless it is `restless` others ring; `ring` wakes those who wait for its end."""
+        super().__init__(request, None, what)
+        self._restless = restless
+        self._ring = ring
+
+    @property
+    def restless(self) -> bool:
+        """Whether nobody rings."""
+        return self._restless
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Be done, and tell others of this cluster."""
+        super().finish(error)
+        if self._ring is not None:
+            self._ring()
+
+
 class FarSend(Operation):
     """A message to another cluster."""
 
@@ -170,6 +200,11 @@ class Both(Operation):
         """Whether one of them is."""
         return self._first.polled or self._second.polled
 
+    @property
+    def restless(self) -> bool:
+        """Whether one of them is."""
+        return self._first.restless or self._second.restless
+
     def test(self) -> bool:
         """Look after both."""
         if not self.done and self._first.test() & self._second.test():
@@ -211,6 +246,11 @@ class Task(Operation):
     def polled(self) -> bool:  # type: ignore[override] # depends on where it is
         """Whether what it waits for is."""
         return any(one.polled and not one.done for one in self._waits)
+
+    @property
+    def restless(self) -> bool:
+        """Whether what it waits for is."""
+        return any(one.restless and not one.done for one in self._waits)
 
     def advance(self) -> bool:
         """Go on as far as possible now; return whether it went on. Errors are thrown into it."""

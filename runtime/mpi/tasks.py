@@ -34,6 +34,11 @@ class Tasks:
         """Whether native MPI has to be asked if one of them can go on."""
         return any(queue[0].polled for queue in tuple(self._queues.values()) if queue)
 
+    @property
+    def restless(self) -> bool:
+        """Whether it has to be asked often."""
+        return any(queue[0].restless for queue in tuple(self._queues.values()) if queue)
+
     def _advance(self, m: Membership, queue: deque[Task]) -> bool:
         """Go on with the first task of a communicator, and the next ones when it is done."""
         moved = False

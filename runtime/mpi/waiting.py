@@ -1,4 +1,7 @@
-"""How a thread waits: it spins briefly, then sleeps where the wire wakes it, and says for what."""
+"""How a thread waits: it sleeps where the wire wakes it, and says for what.
+
+Native MPI wakes nobody: a wait for it spins briefly and then asks again and again.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,16 @@ if TYPE_CHECKING:
     from runtime.mpi.operations import Operation
 
 SPIN = 50e-6
-"""For how many seconds a wait does not sleep."""
+"""For how many seconds a wait for native MPI does not sleep, if nobody rings for it."""
 
-LEAST, MOST = 10e-6, 500e-6
-"""How long to sleep between two questions to native MPI, which wakes nobody: at first, later."""
+LEAST, MOST, SHARE = 10e-6, 500e-6, 1 / 6
+"""How long to sleep between two questions to native MPI, which wakes nobody: at first, later.
+
+It is a share of the time for which nothing has happened.
+"""
+
+LEAST_RUNG, SELDOM, LARGE_SHARE = 200e-6, 10e-3, 1 / 2
+"""The same where another member of the cluster rings when it is worth to ask."""
 
 PATIENCE = 1.0
 """After how many seconds to look whether those that are waited for are still there."""
@@ -41,7 +50,7 @@ class Waits:
             self.begun += 1
             self.going_on += 1
         me = object()
-        begun = time.perf_counter()
+        begun = quiet = time.perf_counter()
         is_watched = False
         try:
             while True:
@@ -51,15 +60,17 @@ class Waits:
                         engine.post.wake()  # others may wait for what has been moved here
                     if ready():
                         return
-                elapsed = time.perf_counter() - begun
-                if moved or elapsed < SPIN:
+                now = time.perf_counter()
+                if moved:
+                    quiet = now
+                if now - quiet < SPIN and self._is_restless(operations()):
                     continue
                 self._asleep[me] = operations
-                if elapsed > PATIENCE and not is_watched:
+                if now - begun > PATIENCE and not is_watched:
                     is_watched = True
                     engine.watch(index for one in operations() for index in one.awaited())
                 else:
-                    self._sleep(elapsed, is_watched, operations())
+                    self._sleep(now - quiet, is_watched, operations())
         finally:
             self._asleep.pop(me, None)
             with engine.lock:
@@ -76,8 +87,10 @@ class Waits:
         engine = self._engine
         post = engine.post
         pause: float | None = None
-        if post is None or engine.polled or any(one.polled for one in operations):
-            pause = min(max(elapsed / 20, LEAST), MOST)
+        if self._is_restless(operations):
+            pause = min(max(elapsed * SHARE, LEAST), MOST)
+        elif engine.polled or any(one.polled for one in operations):
+            pause = min(max(elapsed * LARGE_SHARE, LEAST_RUNG), SELDOM)
         elif not is_watched:
             pause = PATIENCE
         if post is None:
@@ -85,3 +98,7 @@ class Waits:
             return
         engine.step_aside()
         post.ready(pause)
+
+    def _is_restless(self, operations: Sequence[Operation]) -> bool:
+        engine = self._engine
+        return engine.post is None or engine.restless or any(one.restless for one in operations)

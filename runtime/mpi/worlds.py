@@ -71,7 +71,8 @@ def _engine(place: Place, link: RankLink) -> Engine:
     from runtime.wire import open_post  # only where there are other clusters
 
     engine = Engine(place.index, place.first, place.last, place.name_of)
-    engine.attach(open_post(link, engine))
+    post = open_post(link, engine)
+    engine.attach(post, post.bells)
     return engine
 
 

@@ -15,6 +15,7 @@ from gcm.records import dataclass
 from runtime.later import logger
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import LEFT
+from runtime.wire.bells import Bells
 from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.directory import Directory
 from runtime.wire.errors import PeerLost, WireError
@@ -30,6 +31,11 @@ LINGER = 2.0
 """Seconds in which peers hear the goodbye of this rank."""
 
 _MOST_EVENTS = 64
+
+_COARSE = 20e-3
+"""Sleeps of fewer seconds are made by `select`: epoll counts in whole milliseconds."""
+
+_MOST_SELECTABLE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,10 @@ class Post:
         self._sleepers = 0
         self._is_closed = False
         self._epoll.register(self._bell, READ)
+        self.bells = Bells(me, directory)
+        """Those of this machine; `ready` returns when somebody rings that of this rank."""
+        if self.bells.fileno() >= 0:
+            self.watch_descriptor(self.bells.fileno(), READ, self.bells.heard)
         self._doors: Doors | None = None
         if doors and credentials is not None:
             self._doors = Doors(
@@ -162,7 +172,7 @@ class Post:
                 return True
             self._sleepers += 1
         try:
-            events = self._poll(timeout, _MOST_EVENTS)
+            events = self._sleep(timeout)
         finally:
             with self._bell_lock:
                 self._sleepers -= 1
@@ -174,6 +184,15 @@ class Post:
         if events[0][0] != self._bell or len(events) > 1:
             self._hint = events
         return True
+
+    def _sleep(self, timeout: float | None) -> list[tuple[int, int]]:
+        if timeout is not None and 0 < timeout < _COARSE:
+            descriptor = self._epoll.fileno()
+            if descriptor < _MOST_SELECTABLE:
+                if not select.select((descriptor,), (), (), timeout)[0]:
+                    return []
+                timeout = 0
+        return self._poll(timeout, _MOST_EVENTS)
 
     def wake(self) -> None:
         """Let all that sleep in `ready` return, or the next one; any thread may call it."""
@@ -326,6 +345,7 @@ class Post:
             attempt.close()
         for peer in self._peers.values():
             peer.hang_up()
+        self.bells.close()
         with self._bell_lock:
             self._is_closed = True
             self._epoll.close()

@@ -1,0 +1,106 @@
+"""Who wakes whom in native calls inside a cluster, so that nobody has to ask native MPI often.
+
+Who waits for data is woken by the member that native MPI gets it from. Native MPI may choose other
+ways than those that are expected here; then a member is woken in vain, or asks a little later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from runtime.mpi.operations import NativeStep
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from runtime.mpi.operations import Operation
+    from runtime.wire.bells import Bells
+
+LARGE = 8 * 1024
+"""From so many bytes on native MPI goes other ways than along a binomial tree."""
+
+
+class Neighbours:
+    """The members of a communicator in one cluster, by their indexes in rank order."""
+
+    def __init__(self, indexes: Sequence[int], position: int, bells: Bells | None) -> None:
+        self._indexes, self._me, self._bells = indexes, position, bells
+        self._all_ring = bells is not None and bells.reach(indexes)
+
+    def spread(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
+        """Return the step in which the root's data goes to everybody."""
+        place = self._place(root)
+        if place == 0:
+            count = len(self._indexes)
+            self._ring(children(0, count) if size < LARGE else range(1, count), root)
+            return self._step(request, what, is_awaited=False)
+        passed_on = children(place, len(self._indexes))
+        return self._step(request, what, lambda: self._ring(passed_on, root))
+
+    def fold(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
+        """Return the step in which everybody's values are reduced to the root."""
+        place = self._place(root)
+        others_ring = size < LARGE or len(self._indexes) == 2
+        if place == 0:
+            return self._step(request, what, is_awaited=others_ring)
+        up = (parent(place),)
+        if not children(place, len(self._indexes)):
+            self._ring(up, root)
+            return self._step(request, what, is_awaited=False)
+        return self._step(request, what, lambda: self._ring(up, root), is_awaited=others_ring)
+
+    def collect(self, request: MPI.Request, what: str, root: int) -> Operation:
+        """Return the step in which everybody sends something to the root."""
+        if self._me == root:
+            return self._step(request, what)
+        self._ring((0,), root)
+        return self._step(request, what, is_awaited=False)
+
+    def hand_out(self, request: MPI.Request, what: str, root: int) -> Operation:
+        """Return the step in which the root sends something to each."""
+        if self._me != root:
+            return self._step(request, what)
+        self._ring(range(1, len(self._indexes)), root)
+        return self._step(request, what, is_awaited=False)
+
+    def _step(
+        self,
+        request: MPI.Request,
+        what: str,
+        ring: Callable[[], None] | None = None,
+        *,
+        is_awaited: bool = True,
+    ) -> Operation:
+        return NativeStep(request, what, restless=not (is_awaited and self._all_ring), ring=ring)
+
+    def _place(self, root: int) -> int:
+        return (self._me - root) % len(self._indexes)
+
+    def _ring(self, places: Iterable[int], root: int) -> None:
+        if self._bells is not None:
+            for place in places:
+                self._bells.ring(self._indexes[(place + root) % len(self._indexes)])
+
+
+def children(place: int, count: int) -> list[int]:
+    """Return to whom a place in a binomial tree passes on, the farthest one first.
+
+    >>> children(0, 6), children(4, 6), children(3, 6)
+    ([4, 2, 1], [5], [])
+    """
+    found = []
+    step = 1
+    while place + step < count and not place & step:
+        found.append(place + step)
+        step *= 2
+    return found[::-1]
+
+
+def parent(place: int) -> int:
+    """Return from whom a place in a binomial tree gets its data; place 0 is the root.
+
+    >>> parent(5), parent(6)
+    (4, 4)
+    """
+    return place & (place - 1)
