@@ -157,6 +157,7 @@ class Resolver:
                 return EMPTY_BODY
             if len(self._extending) + self._depth >= MAX_DEPTH:
                 self._too_deep(document.node.location, "definitions extend each other")
+                self._incomplete.add(key)
                 return EMPTY_BODY
             self._extending.append(key)
             self._merged[key] = self._merge_new(key, document)
