@@ -197,9 +197,13 @@ def test_a_shared_part_leaves_one_composite_with_its_bindings_in_the_other() -> 
     shared, sibling = primitive(Speaker, "shared"), primitive(Speaker, "sibling")
     left, right = box_of("left", shared, sibling), box_of("right", shared)
     shared.bind("next", sibling.server("echo"))
+    sibling.bind("next", shared.server("echo"))
     content_of(right).remove(shared)
     assert shared.parents == (left,)
-    assert "/left/shared.next -> /left/sibling.echo" in still_bound(left, shared)
+    content_of(right).add(shared)
+    told = still_bound(left, shared)
+    assert "/left/shared.next -> /left/sibling.echo" in told
+    assert "/left/sibling.next -> /left/shared.echo" in told
 
 
 def test_a_shared_part_is_named_by_its_first_composite_and_found_in_each() -> None:
