@@ -349,7 +349,7 @@ class Engine:
 
     def _tell_waiting(self) -> None:
         """Wake other threads, whose operations this one may have moved."""
-        if self.waits.going_on and self.post is not None:
+        if self.waits.going_on > self.waits.driving and self.post is not None:
             self.post.wake()
 
     def _fail_if_hopeless(self, receive: Receive) -> None:

@@ -23,8 +23,9 @@ LEAST, MOST, SHARE = 10e-6, 500e-6, 1 / 6
 It is a share of the time for which nothing has happened.
 """
 
-LEAST_RUNG, SELDOM, LARGE_SHARE = 200e-6, 10e-3, 1 / 2
-"""The same where another member of the cluster rings when it is worth to ask."""
+LEAST_RUNG, SELDOM = 1e-3, 10e-3
+"""The same where another member of the cluster rings when it is worth to ask; it is all of that
+time."""
 
 PATIENCE = 1.0
 """After how many seconds to look whether those that are waited for are still there."""
@@ -40,6 +41,8 @@ class Waits:
         """How many waits there were."""
         self.going_on = 0
         """How many there are now."""
+        self.driving = 0
+        """How many of them move the engine: none or one."""
 
     def wait(
         self, ready: Callable[[], bool], operations: Callable[[], Sequence[Operation]]
@@ -55,22 +58,26 @@ class Waits:
         try:
             while True:
                 with engine.lock:
-                    moved = engine.move()
-                    if moved and self.going_on > 1 and engine.post is not None:
-                        engine.post.wake()  # others may wait for what has been moved here
+                    moved = self._drive()
                     if ready():
                         return
                 now = time.perf_counter()
                 if moved:
                     quiet = now
-                if now - quiet < SPIN and self._is_restless(operations()):
+                left = operations()
+                is_restless = engine.restless or any(one.restless for one in left)
+                if is_restless and now - quiet < SPIN:
                     continue
                 self._asleep[me] = operations
                 if now - begun > PATIENCE and not is_watched:
                     is_watched = True
-                    engine.watch(index for one in operations() for index in one.awaited())
+                    engine.watch(index for one in left for index in one.awaited())
+                elif is_restless:
+                    self._sleep(min(max(SHARE * (now - quiet), LEAST), MOST))
+                elif engine.polled or any(one.polled for one in left):
+                    self._sleep(min(max(now - quiet, LEAST_RUNG), SELDOM))
                 else:
-                    self._sleep(now - quiet, is_watched, operations())
+                    self._sleep(None if is_watched else PATIENCE)
         finally:
             self._asleep.pop(me, None)
             with engine.lock:
@@ -83,22 +90,22 @@ class Waits:
             for operations in tuple(self._asleep.values())
         ]
 
-    def _sleep(self, elapsed: float, is_watched: bool, operations: Sequence[Operation]) -> None:
+    def _drive(self) -> bool:
+        """Move what can be moved, with the engine's lock held; return whether anything was."""
         engine = self._engine
-        post = engine.post
-        pause: float | None = None
-        if self._is_restless(operations):
-            pause = min(max(elapsed * SHARE, LEAST), MOST)
-        elif engine.polled or any(one.polled for one in operations):
-            pause = min(max(elapsed * LARGE_SHARE, LEAST_RUNG), SELDOM)
-        elif not is_watched:
-            pause = PATIENCE
-        if post is None:
-            time.sleep(pause or MOST)
+        self.driving = 1
+        try:
+            moved = engine.move()
+        finally:
+            self.driving = 0
+        if moved and self.going_on > 1 and engine.post is not None:
+            engine.post.wake()  # others may wait for what has been moved here
+        return moved
+
+    def _sleep(self, pause: float | None) -> None:
+        engine = self._engine
+        if engine.post is None:
+            time.sleep(MOST if pause is None else min(pause, MOST))
             return
         engine.step_aside()
-        post.ready(pause)
-
-    def _is_restless(self, operations: Sequence[Operation]) -> bool:
-        engine = self._engine
-        return engine.post is None or engine.restless or any(one.restless for one in operations)
+        engine.post.ready(pause)
