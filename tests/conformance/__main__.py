@@ -131,7 +131,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("modules", nargs="*", default=list(MODULES), help="names without `test_`")
     parser.add_argument("--grid", action="append", help=f"such as {', '.join(GRIDS)}")
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds for one module")
+    parser.add_argument("--limit", type=float, default=900.0, help="seconds for one module")
     parser.add_argument("--brief", action="store_true", help="the table alone")
     options = parser.parse_args()
     options.grid = options.grid or list(GRIDS)
