@@ -114,13 +114,55 @@ def test_an_internal_interface_is_served_by_the_membrane_or_refused() -> None:
     )
     part.bind("next", box.inner_server("help"))
     part.start()
-    with pytest.raises(IllegalBindingError, match="nothing in the membrane serves the interface"):
+    with pytest.raises(
+        IllegalBindingError, match="nothing in the membrane serves the interface"
+    ) as caught:
         part.content.next.say("x")
+    assert caught.value.cure == (
+        "Let a non-functional component serve it: "
+        'controller(MembraneController).export("name", "component.interface")'
+    )
     membrane = box.controller(MembraneController)
     membrane.add(primitive(First, "helper"))
     membrane.export("help", "helper.echo")
     membrane.start()
     assert part.content.next.say("x") == "1x"
+
+
+class Whisper(Controller):
+    """Says that it was passed."""
+
+    name = "whisper"
+
+    def wrap(self, interface: Any, operation: str, proceed: Any) -> Any:
+        return lambda text: f"({proceed(text)})"
+
+
+def test_an_internal_interface_is_composed_anew_when_the_membrane_changes() -> None:
+    inside = ComponentType((InterfaceType("help", Echo, Role.INTERNAL_SERVER),))
+    part = primitive(Speaker)
+    box = box_of("box", part, type=inside)
+    part.bind("next", box.inner_server("help"))
+    part.start()
+    membrane = box.controller(MembraneController)
+    membrane.add(primitive(First, "helper"))
+    membrane.export("help", "helper.echo")
+    membrane.start()
+    assert part.content.next.say("x") == "1x"
+    box.membrane.add(Whisper(box))
+    assert part.content.next.say("x") == "(1x)"
+    box.membrane.remove("whisper")
+    assert part.content.next.say("x") == "1x"
+
+
+def test_the_outer_face_of_a_composite_is_composed_anew_when_the_membrane_changes() -> None:
+    part = primitive(First)
+    box = box_of("box", part, type=ComponentType((InterfaceType("echo", Echo),)))
+    box.inner_client("echo").bind(part.server("echo"))
+    box.start()
+    stub = box.stub("echo", Echo)
+    box.membrane.add(Whisper(box))
+    assert stub.say("x") == "(1x)"
 
 
 def test_the_inner_face_of_a_member_is_made_once() -> None:
