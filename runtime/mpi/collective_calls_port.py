@@ -72,7 +72,8 @@ class NativePort:
         """Collect one block of each; None for `mine` says that the root's is in place."""
         own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
         request = self._inner.Igatherv(own, None if into is None else _spec(into), root)
-        return (self._near.collect(request, "a native gather", root),)
+        size = 0 if into is None else into.total
+        return (self._near.collect(request, "a native gather", root, size),)
 
     def scatter(
         self, blocks: Blocks | None, mine: memoryview | None, root: int
@@ -80,7 +81,8 @@ class NativePort:
         """Hand one block to each; None for `mine` leaves the root's own where it is."""
         own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
         request = self._inner.Iscatterv(None if blocks is None else _spec(blocks), own, root)
-        return (self._near.hand_out(request, "a native scatter", root),)
+        size = 0 if mine is None else len(mine)
+        return (self._near.hand_out(request, "a native scatter", root, size),)
 
     def allgather(self, mine: memoryview | None, into: Blocks) -> Sequence[Operation]:
         """Collect one block of each at each; None for `mine` says that it is in place."""

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from runtime.wire.bells import Bells
 
 LARGE = 8 * 1024
-"""From so many bytes on native MPI goes other ways than along a binomial tree."""
+"""From so many bytes on native MPI goes other ways than along a binomial tree, and in many steps,
+for which nobody rings."""
 
 
 class Neighbours:
@@ -30,39 +31,37 @@ class Neighbours:
 
     def spread(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which the root's data goes to everybody."""
-        place = self._place(root)
+        place, count = self._place(root), len(self._indexes)
+        passed_on = children(place, count)
         if place == 0:
-            count = len(self._indexes)
-            self._ring(children(0, count) if size < LARGE else range(1, count), root)
-            return self._step(request, what, is_awaited=False)
-        passed_on = children(place, len(self._indexes))
-        return self._step(request, what, lambda: self._ring(passed_on, root))
+            self._ring(passed_on if size < LARGE else range(1, count), root)
+            return self._step(request, what)
+        return self._step(request, what, lambda: self._ring(passed_on, root), rung=size < LARGE)
 
     def fold(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which everybody's values are reduced to the root."""
-        place = self._place(root)
-        others_ring = size < LARGE or len(self._indexes) == 2
+        place, rung = self._place(root), size < LARGE
         if place == 0:
-            return self._step(request, what, is_awaited=others_ring)
+            return self._step(request, what, rung=rung)
         up = (parent(place),)
         if not children(place, len(self._indexes)):
             self._ring(up, root)
-            return self._step(request, what, is_awaited=False)
-        return self._step(request, what, lambda: self._ring(up, root), is_awaited=others_ring)
+            return self._step(request, what)
+        return self._step(request, what, lambda: self._ring(up, root), rung=rung)
 
-    def collect(self, request: MPI.Request, what: str, root: int) -> Operation:
-        """Return the step in which everybody sends something to the root."""
+    def collect(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
+        """Return the step in which everybody sends something to the root; all of it is `size`."""
         if self._me == root:
-            return self._step(request, what)
+            return self._step(request, what, rung=size < LARGE)
         self._ring((0,), root)
-        return self._step(request, what, is_awaited=False)
+        return self._step(request, what)
 
-    def hand_out(self, request: MPI.Request, what: str, root: int) -> Operation:
-        """Return the step in which the root sends something to each."""
+    def hand_out(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
+        """Return the step in which the root sends something to each; here `size` arrives."""
         if self._me != root:
-            return self._step(request, what)
+            return self._step(request, what, rung=size < LARGE)
         self._ring(range(1, len(self._indexes)), root)
-        return self._step(request, what, is_awaited=False)
+        return self._step(request, what)
 
     def _step(
         self,
@@ -70,9 +69,9 @@ class Neighbours:
         what: str,
         ring: Callable[[], None] | None = None,
         *,
-        is_awaited: bool = True,
+        rung: bool = False,
     ) -> Operation:
-        return NativeStep(request, what, restless=not (is_awaited and self._all_ring), ring=ring)
+        return NativeStep(request, what, restless=not (rung and self._all_ring), ring=ring)
 
     def _place(self, root: int) -> int:
         return (self._me - root) % len(self._indexes)

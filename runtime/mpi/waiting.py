@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SPIN = 50e-6
 """For how many seconds a wait for native MPI does not sleep, if nobody rings for it."""
 
-LEAST, MOST, SHARE = 10e-6, 500e-6, 1 / 6
+LEAST, MOST, SHARE = 30e-6, 1e-3, 1 / 3
 """How long to sleep between two questions to native MPI, which wakes nobody: at first, later.
 
 It is a share of the time for which nothing has happened.
@@ -66,7 +66,7 @@ class Waits:
                     quiet = now
                 left = operations()
                 is_restless = engine.restless or any(one.restless for one in left)
-                if is_restless and now - quiet < SPIN:
+                if is_restless and now - begun < SPIN:
                     continue
                 self._asleep[me] = operations
                 if now - begun > PATIENCE and not is_watched:
