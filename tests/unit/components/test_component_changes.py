@@ -130,11 +130,13 @@ def test_an_internal_interface_is_served_by_the_membrane_or_refused() -> None:
 
 
 class Whisper(Controller):
-    """Says that it was passed."""
+    """Says that a call came in through it."""
 
     name = "whisper"
 
     def wrap(self, interface: Any, operation: str, proceed: Any) -> Any:
+        if interface.type.is_client:
+            return proceed
         return lambda text: f"({proceed(text)})"
 
 
