@@ -33,6 +33,7 @@ from benchmarks.mpi_show import show
 
 PICTURES = Path("build/benchmarks")
 COLUMNS = ("ours", "ucx", "ofi", "openmpi")
+MORE_COLUMNS = ("tls",)
 TABLES = (*(one.name for one in SCENARIOS), "pingpong", "lan", "inside", "ranks")
 
 
@@ -41,7 +42,9 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mpi", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(TABLES))
-    parser.add_argument("--columns", default=",".join(COLUMNS), help="which ways to run it")
+    parser.add_argument(
+        "--columns", default=",".join(COLUMNS), help="which ways to run it; also tls"
+    )
     parser.add_argument("--only", default="", help="cases of collectives, such as bcast:8")
     parser.add_argument("--seconds", type=float, default=1.0, help="time for each case")
     parser.add_argument("--turns", type=int, default=2, help="all ways again; the best one counts")
@@ -50,7 +53,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(argv)
     options.tables = options.tables or list(TABLES)
     unknown = [one for one in options.tables if one not in TABLES]
-    unknown += [one for one in options.columns.split(",") if one not in COLUMNS]
+    unknown += [one for one in options.columns.split(",") if one not in (*COLUMNS, *MORE_COLUMNS)]
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}")
     return options
@@ -62,6 +65,8 @@ def launches(names: Sequence[str], console: Console) -> list[Launch]:
     for name in names:
         if name == "ours":
             found.append(Ours())
+        elif name == "tls":
+            found.append(Ours(name="ours, TLS", encryption="tls"))
         elif name == "openmpi":
             python = environment_of_openmpi()
             if python is None:

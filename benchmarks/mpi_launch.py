@@ -145,6 +145,8 @@ class Ours:
 
     python: str = sys.executable
     name: str = "ours"
+    encryption: str = "none"
+    """Of connections between hosts; the other ways, and the floor, do not encrypt."""
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -162,7 +164,8 @@ class Ours:
         held = [grid.clusters[name] for name, count in ranks.items() if count]
         mpiexec = quoteattr(str(Path(self.python).with_name("mpiexec")))
         lines = [
-            f'<deployment name="bench"><application script={quoteattr(str(RANKS_PROGRAM))}/><grid>'
+            f'<deployment name="bench"><application script={quoteattr(str(RANKS_PROGRAM))}/>',
+            f"<grid encryption={quoteattr(self.encryption)}>",
         ]
         for site, clusters in groupby(held, key=lambda one: one.site):
             lines.append(f'<site name="s{site}">')

@@ -29,7 +29,9 @@ class Row:
     @property
     def best_peer(self) -> float | None:
         """The seconds of the fastest column that is not ours."""
-        return min((one for name, one in self.columns.items() if name != OURS), default=None)
+        return min(
+            (one for name, one in self.columns.items() if not name.startswith(OURS)), default=None
+        )
 
     @property
     def over_peer(self) -> float | None:

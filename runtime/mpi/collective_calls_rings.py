@@ -34,8 +34,7 @@ class Neighbours:
         place, count = self._place(root), len(self._indexes)
         passed_on = children(place, count)
         if place == 0:
-            self._ring(passed_on if size < LARGE else range(1, count), root)
-            return self._step(request, what)
+            return self._sent(request, what, passed_on if size < LARGE else range(1, count), root)
         return self._step(request, what, lambda: self._ring(passed_on, root), rung=size < LARGE)
 
     def fold(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
@@ -45,23 +44,27 @@ class Neighbours:
             return self._step(request, what, rung=rung)
         up = (parent(place),)
         if not children(place, len(self._indexes)):
-            self._ring(up, root)
-            return self._step(request, what)
+            return self._sent(request, what, up, root)
         return self._step(request, what, lambda: self._ring(up, root), rung=rung)
 
     def collect(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which everybody sends something to the root; all of it is `size`."""
         if self._me == root:
             return self._step(request, what, rung=size < LARGE)
-        self._ring((0,), root)
-        return self._step(request, what)
+        return self._sent(request, what, (0,), root)
 
     def hand_out(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which the root sends something to each; here `size` arrives."""
         if self._me != root:
             return self._step(request, what, rung=size < LARGE)
-        self._ring(range(1, len(self._indexes)), root)
-        return self._step(request, what)
+        return self._sent(request, what, range(1, len(self._indexes)), root)
+
+    def _sent(self, request: MPI.Request, what: str, places: Iterable[int], root: int) -> Operation:
+        """Return the step of one who only sends: native MPI may do that when it is asked."""
+        step = self._step(request, what)
+        step.test()
+        self._ring(places, root)
+        return step
 
     def _step(
         self,
