@@ -94,6 +94,13 @@ class Collecting:
         steps = self.guard.steps(plan.algorithm(port))
         return self.engine.start(self.everybody, steps, plan.name)
 
+    def begin(self, plan: Plan[Any]) -> Task:
+        """Begin a collective that nobody waits for at once."""
+        task = self.start(plan)
+        if not task.done:
+            self.engine.attend()
+        return task
+
 
 class Call:
     """A collective call on a communicator of the grid."""
@@ -145,11 +152,11 @@ class Call:
 
     def begin(self, plan: Plan[Any]) -> MPI.Request:
         """Begin a collective."""
-        return new_request(self.members, self.state.start(plan))
+        return new_request(self.members, self.state.begin(plan))
 
     def prepare(self, plan: Plan[Any]) -> MPI.Prequest:
         """Return the request that begins a collective each time it is started."""
-        return persistent_request(self.members, lambda: self.state.start(plan))
+        return persistent_request(self.members, lambda: self.state.begin(plan))
 
 
 def call_among(comm: MPI.Comm, members: Membership) -> Call:

@@ -272,10 +272,10 @@ class Engine:
             or self._tasks.restless
         )
 
-    def step_aside(self) -> None:
-        """Let the thread that progresses meanwhile sleep elsewhere: who calls this waits itself."""
+    def attend(self) -> None:
+        """Look meanwhile after what was begun, which may need native MPI."""
         if self._meanwhile is not None:
-            self._meanwhile.step_aside()
+            self._meanwhile.attend()
 
     def waiting_for(self) -> list[str]:
         """Say what the threads of this process wait for that sleep in `wait` now."""

@@ -21,7 +21,11 @@ _log = logger(__name__)
 
 
 class Meanwhile:
-    """It steps aside as long as the program waits itself, and for a while after each wait."""
+    """It steps aside as long as the program waits itself, and for a while after each wait.
+
+    Where it sleeps when a wait begins it stays until something comes: to wake it then would cost
+    more than that both are woken.
+    """
 
     def __init__(self, engine: Engine, post: Post) -> None:
         self._engine = engine
@@ -35,10 +39,9 @@ class Meanwhile:
         """Begin."""
         self._thread.start()
 
-    def step_aside(self) -> None:
-        """Let who waits be woken alone; call it before sleeping."""
+    def attend(self) -> None:
+        """Ask native MPI from time to time, for what was begun and is not waited for."""
         if self.is_on_duty:
-            self.is_on_duty = False
             self._post.wake()
 
     def end(self) -> None:

@@ -37,6 +37,9 @@ _COARSE = 20e-3
 
 _MOST_SELECTABLE = 1024
 
+_LEAVE = 50e-6
+"""Seconds in which others get up for whom the bell rings, rather than to keep them from that."""
+
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
@@ -170,7 +173,11 @@ class Post:
             if self._was_woken:
                 self._was_woken = False
                 return True
-            self._sleepers += 1
+            is_rung = self._has_rung
+            self._sleepers += not is_rung
+        if is_rung:
+            time.sleep(_LEAVE)
+            return True
         try:
             events = self._sleep(timeout)
         finally:
