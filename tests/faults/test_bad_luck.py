@@ -39,7 +39,7 @@ def test_a_run_that_goes_well_ends_with_0_and_leaves_nothing(bench: Bench) -> No
     outcome = bench.deploy(bench.plan(HELLO, grid=TWO))
     assert (outcome.exit_code, outcome.errors) == (0, ())
     assert outcome.exits == dict.fromkeys(["0:0:0", "0:0:1", "1:0:0", "1:0:1"], 0)
-    assert bench.recorder.said_by("1:0:1") == ["rank 1"]
+    assert bench.recorder.said_by("1:0:1") == ["rank 3"]
 
 
 def test_a_missing_mpiexec_is_named_with_what_to_install(bench: Bench) -> None:

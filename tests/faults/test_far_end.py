@@ -226,7 +226,7 @@ def test_another_version_at_the_far_end_does_no_harm_since_ours_is_brought_along
     grid = far.grid(front_end=f'<front-end python="{python}"/>')
     outcome = bench.deploy(bench.plan(HELLO, grid=grid))
     assert (outcome.exit_code, outcome.errors) == (0, ())
-    assert bench.recorder.said_by("1:0:1") == ["rank 1"]
+    assert bench.recorder.said_by("1:0:1") == ["rank 3"]
 
 
 @pytest.mark.parametrize("where", ["far", "here"])
