@@ -14,7 +14,7 @@ from runtime.mpi.operations import Operation
 from runtime.wire import PeerLeft, PeerLost
 
 if TYPE_CHECKING:
-    from conftest import Pair
+    from tests.unit.mpi.conftest import Pair
 
 
 def test_a_message_lands_in_the_memory_given_for_it(pair: Pair) -> None:

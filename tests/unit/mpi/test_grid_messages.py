@@ -13,7 +13,7 @@ from runtime.mpi.messages import Message
 from runtime.mpi.requests import Request
 
 if TYPE_CHECKING:
-    from conftest import Pair
+    from tests.unit.mpi.conftest import Pair
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from runtime.mpi.requests import Prequest, Request
 from runtime.wire import PeerLost
 
 if TYPE_CHECKING:
-    from conftest import Pair
+    from tests.unit.mpi.conftest import Pair
 
 
 @pytest.fixture
