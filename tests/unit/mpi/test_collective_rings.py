@@ -1,0 +1,89 @@
+"""Who wakes whom in native calls inside a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpi4py import MPI
+
+from runtime.mpi.collective_calls_rings import LARGE, Neighbours, children, parent
+
+
+class Book:
+    """Bells that note who is rung."""
+
+    def __init__(self, *, is_heard: bool = True) -> None:
+        self.rung: list[int] = []
+        self.is_heard = is_heard
+
+    def reach(self, _indexes: object) -> bool:
+        return self.is_heard
+
+    def ring(self, index: int) -> None:
+        self.rung.append(index)
+
+
+def neighbours(position: int, book: Any) -> Neighbours:
+    return Neighbours([10, 11, 12, 13, 14], position, book)
+
+
+def over() -> MPI.Request:
+    return MPI.REQUEST_NULL
+
+
+@given(count=st.integers(1, 40))
+def test_every_place_of_the_tree_is_rung_by_its_parent_once(count: int) -> None:
+    found = {child: place for place in range(count) for child in children(place, count)}
+    assert found == {place: parent(place) for place in range(1, count)}
+    assert sum(len(children(place, count)) for place in range(count)) == count - 1
+
+
+# the places of the tree begin at the root: of five with root 13, place 1 is 14, 2 is 10, 4 is 12
+@pytest.mark.parametrize(("size", "rung"), [(8, [12, 10, 14]), (LARGE, [14, 10, 11, 12])])
+def test_who_spreads_data_rings_the_next_ones_of_the_tree_or_all(
+    size: int, rung: list[int]
+) -> None:
+    book = Book()
+    step = neighbours(3, book).spread(over(), "a bcast", 3, size)
+    assert book.rung == rung
+    assert step.done
+
+
+def test_who_passes_data_on_rings_when_it_is_there() -> None:
+    book = Book()
+    step = neighbours(2, book).spread(over(), "a bcast", 0, 8)
+    assert (book.rung, step.restless) == ([], False)
+    assert step.test()
+    assert book.rung == [13]
+
+
+def test_values_are_announced_to_the_parent_in_the_tree() -> None:
+    book = Book()
+    neighbours(4, book).fold(over(), "a reduce", 0, 8)
+    assert book.rung == [10]
+    inner = neighbours(2, book).fold(over(), "a reduce", 0, 8)
+    assert book.rung == [10]
+    inner.test()
+    assert book.rung == [10, 10]
+
+
+def test_who_collects_is_rung_by_everybody_and_who_hands_out_rings_all() -> None:
+    book = Book()
+    assert not neighbours(1, book).collect(over(), "a gather", 1, 8).restless
+    neighbours(0, book).collect(over(), "a gather", 1, 0)
+    assert book.rung == [11]
+    neighbours(1, book).hand_out(over(), "a scatter", 1, 0)
+    assert book.rung == [11, 12, 13, 14, 10]
+
+
+@pytest.mark.parametrize("book", [None, Book(is_heard=False)])
+def test_without_bells_native_mpi_is_asked_often(book: Book | None) -> None:
+    assert neighbours(1, book).spread(over(), "a bcast", 0, 8).restless
+
+
+def test_large_data_is_asked_for_often() -> None:
+    assert neighbours(1, Book()).spread(over(), "a bcast", 0, LARGE).restless
+    assert not neighbours(1, Book()).spread(over(), "a bcast", 0, LARGE - 1).restless
