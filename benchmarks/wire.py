@@ -17,12 +17,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import plots
+from benchmarks import plots, report
 from benchmarks.echoes.contract import WAYS, is_installed
 from benchmarks.grid import EmulatedGrid, Layout, missing
 from benchmarks.mpi_launch import RunFailed
 from benchmarks.mpi_rows import Found, Row
 from benchmarks.mpi_show import show
+from benchmarks.wire_goals import goals
 from benchmarks.wire_measure import keep_best, medians, one_way
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -124,6 +125,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             continue
         one = measured(place, options)
         show(one, console)
+        report.show("Bandwidth of large arrays and time of the smallest", goals(one), console)
         draw(one)
         found.append(one)
     if options.json:

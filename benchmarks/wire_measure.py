@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from statistics import median
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from benchmarks.echoes.members import CERTIFICATE_FILE, write_certificate
 from benchmarks.grid import EmulatedGrid
 from benchmarks.grid.networks import ROOT
 from benchmarks.mpi_launch import Figures, RunFailed, told
 
 PORT = 5700
 LOOPBACK = "127.0.0.1"
+ENCRYPTED = ("tls", "ssl")
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -36,12 +41,19 @@ def one_way(
     words = [way, host, str(PORT)]
     wanted = [",".join(str(size) for size in sorted(set(sizes))), str(seconds)]
     with ExitStack() as stack:
-        server = stack.enter_context(_start(grid, pair[1], ["serve", *words]))
+        environment = dict(os.environ)
+        if way in ENCRYPTED:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gcm-bench-"))
+            environment[CERTIFICATE_FILE] = f"{folder}/certificate.pem"
+            write_certificate(Path(environment[CERTIFICATE_FILE]))
+        server = stack.enter_context(_start(grid, pair[1], ["serve", *words], environment))
         stack.callback(server.kill)
         assert server.stdout is not None
         if not server.stdout.readline():
             raise RunFailed(f"'{way}' does not listen", [])
-        client = stack.enter_context(_start(grid, pair[0], ["measure", *words, *wanted]))
+        client = stack.enter_context(
+            _start(grid, pair[0], ["measure", *words, *wanted], environment)
+        )
         stack.callback(client.kill)
         try:
             output, said = client.communicate(timeout=timeout)
@@ -64,9 +76,12 @@ def keep_best(kept: dict[Key, float], found: Mapping[Key, float]) -> None:
         kept[key] = min(value, kept.get(key, value))
 
 
-def _start(grid: EmulatedGrid | None, cluster: str, words: Sequence[str]) -> subprocess.Popen[str]:
+def _start(
+    grid: EmulatedGrid | None, cluster: str, words: Sequence[str], environment: Mapping[str, str]
+) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "benchmarks.echoes", *words]
     stderr = subprocess.DEVNULL if words[0] == "serve" else subprocess.PIPE
+    told: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": stderr, "env": environment}
     if grid:
-        return grid.popen(cluster, command, stdout=subprocess.PIPE, stderr=stderr, cwd=str(ROOT))
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=ROOT)
+        return grid.popen(cluster, command, cwd=str(ROOT), **told)
+    return subprocess.Popen(command, text=True, cwd=ROOT, **told)

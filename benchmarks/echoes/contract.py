@@ -18,6 +18,9 @@ Rounds = Callable[[int, int], list[float]]
 WAYS = {
     "tcp": ("plain TCP", ""),
     "post": ("ours", ""),
+    "forwarded": ("ours, two front-ends", ""),
+    "tls": ("ours, TLS", "cryptography"),
+    "ssl": ("Python ssl", "cryptography"),
     "serpent": ("Pyro5 serpent", "Pyro5"),
     "msgpack": ("Pyro5 msgpack", "Pyro5"),
     "annotations": ("Pyro5 annotations", "Pyro5"),
@@ -28,7 +31,14 @@ WAYS = {
 }
 """For each way: its name in tables, and the package it needs."""
 
-_MODULES = {"serpent": "pyro", "msgpack": "pyro", "annotations": "pyro"}
+_MODULES = {
+    "forwarded": "post",
+    "tls": "post",
+    "ssl": "tcp",
+    "serpent": "pyro",
+    "msgpack": "pyro",
+    "annotations": "pyro",
+}
 
 
 class Way(Protocol):

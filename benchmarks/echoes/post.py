@@ -1,21 +1,29 @@
-"""Ours: the post that carries messages between ranks of different clusters."""
+"""Ours: the post that carries messages between ranks of different clusters.
+
+`post` is a direct connection, `tls` one that is encrypted, and `forwarded` one through the
+front-ends of both ends, each in a process of its own.
+"""
 
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchmarks.echoes.contract import Rounds, listening, timed
+from benchmarks.echoes.members import ENDS, FRONT_ENDS, member
 from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, PeerLeft
-from runtime.wire.connecting import DirectConnector
+from runtime.wire.connecting import Attempt, Connector, Dialling, DirectConnector
 from runtime.wire.directory import Directory, Party
+from runtime.wire.forwarded import Asked, Forwarded
 from runtime.wire.post import Post
 
-SECRET = b"not much of a secret: both ends are on this machine"
 CLIENT, SERVER = 0, 1
+LOOPBACK = "127.0.0.1"
 
 
 class Ear:
@@ -43,14 +51,50 @@ class Ear:
         self.why_alone = why
 
 
-def _post(me: int, ear: Ear, host: str, port: int) -> Post:
+class _ByFrontEnds:
+    """Asks the front-end at a port of this host for the way by both of them."""
+
+    def __init__(self, port: int, credentials: Credentials) -> None:
+        self._ways = (f"{LOOPBACK}:{port}",)
+        self._credentials = credentials
+
+    def connect(self, _peer: int, now: float) -> Attempt:
+        """Begin."""
+        mine, theirs = FRONT_ENDS
+        first = Dialling("the first front-end", mine, self._ways, self._credentials, now)
+        asked = Asked(first, (theirs, ENDS[SERVER]), "the server")
+        return Forwarded(asked, ENDS[SERVER], "the server", self._credentials)
+
+
+@contextmanager
+def _front_end(way: str, me: int, host: str, port: int) -> Iterator[int]:
+    """Run the front-end of this end if the way needs one; return its port."""
+    if way != "forwarded":
+        yield 0
+        return
+    mine = port + 1 + me
+    there = f"{FRONT_ENDS[SERVER]}={host}:{port + 1 + SERVER}"
+    stops = there if me == CLIENT else f"{ENDS[SERVER]}={host}:{port}"
+    words = [FRONT_ENDS[me], f"{LOOPBACK if me == CLIENT else host}:{mine}", stops]
+    command = [sys.executable, "-m", "benchmarks.echoes.front_end", *words]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield mine
+
+
+def _post(way: str, me: int, ear: Ear, where: tuple[str, int], front_end: int) -> Post:
+    host, port = where
     # only the server can be dialled
-    server = Party("1:0:0", "server", "here", (f"{host}:{port}",))
-    parties = Party("0:0:0", "client", "here"), server
+    server = Party(ENDS[SERVER], "server", "here", (f"{host}:{port}",))
+    parties = Party(ENDS[CLIENT], "client", "here"), server
     directory = Directory(parties)
-    credentials = Credentials(SECRET, directory.party(me).name)
+    credentials = member(ENDS[me], encrypts=way == "tls")
     doors = [socket.create_server((host, port))] if me == SERVER else []
-    connector = DirectConnector(me, directory, credentials)
+    connector: Connector = DirectConnector(me, directory, credentials)
+    if front_end:
+        connector = _ByFrontEnds(front_end, credentials)
     return Post(me, directory, ear, connector, doors=doors, credentials=credentials)
 
 
@@ -65,34 +109,36 @@ def _next(post: Post, ear: Ear) -> memoryview:
     return payload
 
 
-def serve(_way: str, host: str, port: int) -> None:
+def serve(way: str, host: str, port: int) -> None:
     """Send everything back, until the client has gone."""
     ear = Ear()
-    post = _post(SERVER, ear, host, port)
-    listening()
-    try:
-        while True:
-            post.send(CLIENT, b"", [_next(post, ear)])
-    except PeerLeft:
-        post.close()
+    with _front_end(way, SERVER, host, port) as front_end:
+        post = _post(way, SERVER, ear, (host, port), front_end)
+        listening()
+        try:
+            while True:
+                post.send(CLIENT, b"", [_next(post, ear)])
+        except PeerLeft:
+            post.close()
 
 
 @contextmanager
-def client(_way: str, host: str, port: int) -> Iterator[Rounds]:
+def client(way: str, host: str, port: int) -> Iterator[Rounds]:
     """Connect."""
     ear = Ear()
-    post = _post(CLIENT, ear, host, port)
+    with _front_end(way, CLIENT, host, port) as front_end:
+        post = _post(way, CLIENT, ear, (host, port), front_end)
 
-    def rounds(size: int, times: int) -> list[float]:
-        there = [memoryview(bytes(size))]
+        def rounds(size: int, times: int) -> list[float]:
+            there = [memoryview(bytes(size))]
 
-        def trip() -> None:
-            post.send(SERVER, b"", there)
-            _next(post, ear)
+            def trip() -> None:
+                post.send(SERVER, b"", there)
+                _next(post, ear)
 
-        return timed(trip, times)
+            return timed(trip, times)
 
-    try:
-        yield rounds
-    finally:
-        post.close()
+        try:
+            yield rounds
+        finally:
+            post.close()

@@ -1,4 +1,7 @@
-"""Plain TCP in Python: what the sockets of this machine can do, and the floor of all others."""
+"""Plain TCP in Python: what the sockets of this machine can do, and the floor of all others.
+
+`ssl` is the same through the TLS sockets of the library: the floor of what is encrypted.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchmarks.echoes.contract import PATIENCE, Rounds, listening, timed
+from benchmarks.echoes.members import context
 
 _HEADER = struct.Struct("!qq")
 
@@ -21,14 +25,16 @@ def _receive(connection: socket.socket, into: memoryview) -> None:
         done += count
 
 
-def serve(_way: str, host: str, port: int) -> None:
+def serve(way: str, host: str, port: int) -> None:
     """Send everything back, of one client, until it hangs up."""
     with socket.create_server((host, port)) as listener:
         listener.settimeout(PATIENCE)
         listening()
         connection, _ = listener.accept()
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if way == "ssl":
+        connection = context(serves=True).wrap_socket(connection, server_side=True)
     with connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         header = memoryview(bytearray(_HEADER.size))
         while True:
             try:
@@ -43,10 +49,13 @@ def serve(_way: str, host: str, port: int) -> None:
 
 
 @contextmanager
-def client(_way: str, host: str, port: int) -> Iterator[Rounds]:
+def client(way: str, host: str, port: int) -> Iterator[Rounds]:
     """Connect."""
-    with socket.create_connection((host, port)) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection = socket.create_connection((host, port))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if way == "ssl":
+        connection = context(serves=False).wrap_socket(connection)
+    with connection:
 
         def rounds(size: int, times: int) -> list[float]:
             there, back = bytes(size), memoryview(bytearray(size))

@@ -177,7 +177,11 @@ def await_end(process: int) -> None:
 
 def test_a_closed_grid_ends_what_still_runs_in_it() -> None:
     with EmulatedGrid(Layout((1,))) as grid:
-        process = grid.popen("c0", ["sh", "-c", "trap '' TERM; sleep 1000 & wait"])
+        program = "trap '' TERM; echo; sleep 1000 & wait"
+        process = grid.popen("c0", ["sh", "-c", program], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+    process.stdout.close()
     assert process.returncode == -signal.SIGKILL
 
 

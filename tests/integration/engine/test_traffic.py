@@ -45,9 +45,9 @@ def test_messages_and_bytes_are_counted_for_each_way(tmp_path: Path) -> None:
     assert list(few) == names
     assert list(many) == names
     for path in clusters:
-        # Each rank asks to be let in, is answered, and tells its end.
-        assert few[f"{path} - its ranks"][0] == 6
-        assert many[f"{path} - its ranks"][0] == 6
+        # Each of two ranks asks to be let in, is answered, tells whom it reached, and its end.
+        assert few[f"{path} - its ranks"][0] == 8
+        assert many[f"{path} - its ranks"][0] == 8
         output = 2 * 3000 * 999
         before, after = few[f"launcher - {path}"], many[f"launcher - {path}"]
         assert before[0] >= 10  # bind, handshake, go, stop and what the front-end says to them
