@@ -38,7 +38,11 @@ MOST_BYTES = 8192  # of a message before the proof: those of members have far le
 _CONNECT = b'{"handshake": "member", "object": "gcm.run"}'
 _CONNECTED = b'{"handshake": "member", "meta": {"methods": ["join"], "oneway": [], "attrs": []}}'
 _JOIN = b'{"object": "gcm.run", "method": "join", "params": [], "kwargs": {}}'
+AGREE = 'Both ends have to belong to the same run, and to agree on encryption="tls"'
+"""What to see to where two ends do not understand each other."""
+
 _CURE = "Both ends have to belong to the same run"
+_RECORDS = (b"\x15\x03", b"\x16\x03")  # how alerts and handshakes of TLS begin
 
 
 class Credentials:
@@ -107,6 +111,10 @@ class Greeting:
             try:
                 message = self._reader.take()
             except FrameError as error:
+                if self._reader.rest.startswith(_RECORDS):
+                    raise AuthenticationFailed(
+                        "the other end encrypts the connection, this one does not", cure=AGREE
+                    ) from error
                 raise AuthenticationFailed(
                     f"the other end does not speak this protocol: {error.what}", cure=_CURE
                 ) from error

@@ -23,6 +23,9 @@ MOST_PARTS = 4096
 MOST_BYTES = 1 << 36
 """How large a frame may be if nobody says otherwise: 64 GiB."""
 
+AT_ONCE = 16 << 20
+"""Memory for larger parts is only taken from the system as they come: an announcement is free."""
+
 STAGE = 1 << 16
 """Parts that lack at least this many bytes are received right where they stay."""
 
@@ -78,7 +81,7 @@ class FrameReader:
         self._staged = 0
         self._kind = self._number = 0
         self._missing: list[int] | None = None  # lengths of the parts still to come, the next last
-        self._parts: list[bytearray] = []
+        self._parts: list[Part] = []
         self._part: memoryview | None = None  # what the part that is coming in still lacks
         self._done: list[Frame] = []
 
@@ -177,10 +180,29 @@ class FrameReader:
         """Make room for the next part that has any bytes, or finish the frame."""
         assert self._missing is not None
         while self._missing:
-            part = bytearray(self._missing.pop())
+            part = _memory(self._missing.pop())
             self._parts.append(part)
-            if part:
+            if len(part):
                 self._part = memoryview(part)
                 return
         self._done.append(Frame(self._kind, self._number, self._parts))
         self._missing, self._part, self._parts = None, None, []
+
+
+def _memory(size: int) -> Part:
+    """Return writable memory, whose pages are not there before they are written if it is large.
+
+    Raises:
+        FrameError: there is no such memory.
+    """
+    try:
+        if size <= AT_ONCE:
+            return bytearray(size)
+        import mmap
+
+        return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    except (OSError, OverflowError, MemoryError) as error:
+        raise FrameError(
+            f"a frame says it has a part of {size} bytes, for which there is no memory: {error}",
+            cure="Send less in one call",
+        ) from error

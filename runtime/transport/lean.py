@@ -9,7 +9,7 @@ import _socket  # not `socket`: that also imports selectors, and a rank has no u
 import os
 import time
 
-from runtime.transport.credentials import NONCE, Credentials, Dialler
+from runtime.transport.credentials import AGREE, NONCE, Credentials, Dialler
 from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.errors import (
     AuthenticationFailed,
@@ -89,11 +89,15 @@ def dial(
         is_set_up(made)
         made.sendall(greeting.begin())
         while greeting.peer is None:
-            made.settimeout(max(0.001, deadline - time.monotonic()))
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("timed out")
+            made.settimeout(left)
             received = made.recv(_PIECE)
             if not received:
                 raise AuthenticationFailed(
-                    "the other end refused the proof", cure="Both ends have to know one secret"
+                    "the other end refused the proof",
+                    cure=AGREE,
                 )
             made.sendall(greeting.feed(received))
         made.settimeout(None)
@@ -104,7 +108,7 @@ def dial(
     except OSError as error:
         made.close()
         raise AuthenticationFailed(
-            f"the other end did not finish the handshake: {error}", place=address
+            f"the other end did not finish the handshake: {error}", place=address, cure=AGREE
         ) from error
     return made, greeting.peer, greeting.rest
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 CALL, NOTE, RESULT, FAILURE = 1, 2, 3, 4
 
+_PARTS_OF_FAILURE = 5  # nothing, the pickle, the class, its words and the traceback
+
 OUT_OF_BAND = 1 << 14
 """Arrays from this size on travel as parts of their own, not copied into the pickle."""
 
@@ -179,8 +181,10 @@ def outcome_of(frame: Frame, peer: str, codec: Codec = PLAIN) -> Any:
 
 
 def _exception_of(frame: Frame, peer: str) -> Exception:
+    if len(frame.parts) != _PARTS_OF_FAILURE:
+        return FrameError(f"a failure came in {len(frame.parts)} parts", place=peer)
     pickled, kind, text, trace = (bytes(part) for part in frame.parts[1:])
-    told = f"Remote traceback of {peer}:\n{trace.decode()}"
+    told = f"Remote traceback of {peer}:\n{_words(trace)}"
     if pickled:
         try:
             error = pickle.loads(pickled)
@@ -189,4 +193,8 @@ def _exception_of(frame: Frame, peer: str) -> Exception:
         if isinstance(error, Exception):
             error.__cause__ = RemoteTraceback(told)
             return error
-    return RemoteError(kind.decode(), text.decode(), told, place=peer)
+    return RemoteError(_words(kind), _words(text), told, place=peer)
+
+
+def _words(told: bytes) -> str:
+    return told.decode(errors="replace")

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from runtime.transport.credentials import AGREE
 from runtime.transport.encryption import LEFT
 from runtime.transport.errors import AuthenticationFailed, TransportError
 
@@ -30,7 +31,6 @@ RECORD = 16384
 """The most bytes that are encrypted as one."""
 
 _BEGIN = b"-----BEGIN CERTIFICATE-----"
-_CURE = 'Both ends have to belong to the same run, and to agree on encryption="tls"'
 
 
 def encrypted(connected: _socket.socket, certificate: bytes, *, dialled: bool) -> TlsSocket:
@@ -136,16 +136,16 @@ class TlsSocket(ssl.SSLSocket):
             return False
         except ssl.SSLCertVerificationError as error:
             why = f"the certificate of the other end is refused: {error.verify_message}"
-            raise AuthenticationFailed(why, cure=_CURE) from error
+            raise AuthenticationFailed(why, cure=AGREE) from error
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
             raise ConnectionError("it hung up in the TLS handshake") from error
         except ssl.SSLError as error:
             why = f"the other end does not encrypt as members of the run do: {error.reason}"
-            raise AuthenticationFailed(why, cure=_CURE) from error
+            raise AuthenticationFailed(why, cure=AGREE) from error
         except ValueError as error:  # the connection ended before it could begin
             raise ConnectionError("it hung up before the TLS handshake") from error
         if shown != _context(self.certificate, self.dialled)[1]:
-            raise AuthenticationFailed("the other end has a certificate of its own", cure=_CURE)
+            raise AuthenticationFailed("the other end has a certificate of its own", cure=AGREE)
         self.is_secure = True
         return True
 

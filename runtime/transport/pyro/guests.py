@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from gcm.interfaces.future import Future
+from runtime.transport.crowding import Refusals
 from runtime.transport.pyro.session import Session
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
@@ -51,6 +53,8 @@ class Guests:
         self._served: dict[str, Served] = {}
         self._sessions: set[Session] = set()
         self._lock = threading.Lock()
+        self.refusals = Refusals(_log, time.monotonic)
+        """Tells of clients that were sent away; for the reactor's thread."""
 
     def expose(self, name: str, served: Served) -> None:
         """Let clients call an object under a name, from now on."""
@@ -75,7 +79,7 @@ class Guests:
     def receive(self, came: socket.socket, where: str, received: bytes) -> None:
         """Serve a client; `received` is what it has said already. For the reactor's thread."""
         if len(self._sessions) >= MOST_GUESTS:
-            _log.warning("a Pyro5 client from %s was sent away: %d are here", where, MOST_GUESTS)
+            self.refusals.tell("crowd", where, f"{MOST_GUESTS} Pyro5 clients are here")
             came.close()
             return
         session = Session(self, SocketStream(came), where, self._most_bytes, self._sessions.discard)
@@ -89,3 +93,4 @@ class Guests:
     def _close(self) -> None:
         for session in list(self._sessions):
             session.close()
+        self.refusals.close()

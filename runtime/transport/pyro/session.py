@@ -14,7 +14,7 @@ from Pyro5.errors import DaemonError
 from gcm.interfaces.future import Future
 from gcm.suggestion import did_you_mean
 from runtime.transport.errors import FrameError, NotSendable
-from runtime.transport.pyro.values import Language, wrapped
+from runtime.transport.pyro.values import Calls, Language, wrapped
 from runtime.transport.pyro_messages import (
     BATCH,
     COMPRESSED,
@@ -41,7 +41,8 @@ _PIECE = 1 << 16
 _MOST_CALLS = 64
 """How many calls a client may have waiting before no more are read from it."""
 
-Calls = list[tuple[str, tuple[Any, ...], dict[str, Any]]]
+_MOST_UNSENT = 1 << 20
+"""How many bytes of answers a client may leave unread before nothing more is done for it: 1 MiB."""
 
 
 class Session:
@@ -63,6 +64,7 @@ class Session:
         self._reactor: Reactor | None = None
         self._space = memoryview(bytearray(_PIECE))
         self._to_send: deque[memoryview] = deque()
+        self._unsent = 0
         self._waiting: deque[Message] = deque()
         self._is_busy = False
         self._is_connected = False
@@ -71,9 +73,9 @@ class Session:
     def open(self, reactor: Reactor, received: bytes) -> None:
         """Begin to serve; `received` is what the client has said already."""
         self._reactor = reactor
-        self._stream.attach(reactor, self._readable, self._flush)
+        self._stream.attach(reactor, self._readable, self._writable)
         self._reader.feed(received)
-        self._take_all()
+        self._go_on()
 
     def close(self) -> None:
         """Hang up; twice is once."""
@@ -94,14 +96,25 @@ class Session:
             self.close()
         elif count:
             self._reader.feed(self._space[:count])
-            self._take_all()
+            self._go_on()
 
-    def _take_all(self) -> None:
+    def _writable(self) -> None:
+        self._flush()
+        self._go_on()
+
+    @property
+    def _listens(self) -> bool:
+        """Whether more is done for the client: it has to read its answers, and await its calls."""
+        return len(self._waiting) < _MOST_CALLS and self._unsent <= _MOST_UNSENT
+
+    def _go_on(self) -> None:
+        """Serve what waits, and hear what has come."""
         try:
-            while self._is_open and (message := self._reader.take()) is not None:
+            self._serve_next()
+            while self._is_open and self._listens and (message := self._reader.take()) is not None:
                 self._hear(message)
         except FrameError as error:
-            _log.warning("the Pyro5 client %s was sent away: %s", self._where, error)
+            self._guests.refusals.tell("nonsense", self._where, str(error))
             self.close()
             return
         self._want()
@@ -140,15 +153,15 @@ class Session:
     # -- calls -----------------------------------------------------------------------------------
 
     def _serve_next(self) -> None:
-        if self._is_busy or not self._waiting or not self._is_open:
+        if self._is_busy or not self._waiting or not self._is_open or self._unsent > _MOST_UNSENT:
             return
         self._is_busy = True
         message = self._waiting.popleft()
         language = Language(message.serializer)
         name, method, args, kwargs = language.call(message.payload)
         batch = bool(message.flags & BATCH)
-        calls = [(str(m), tuple(a), dict(k)) for m, a, k in args] if batch else []
-        _Work(self, message, language, name, calls or [(method, args, kwargs)], batch=batch).go_on()
+        calls = language.batch(args) if batch else [(method, args, kwargs)]
+        _Work(self, message, language, name, calls, batch=batch).go_on()
 
     def call(self, name: str, method: str, args: tuple[Any, ...], kwargs: Any) -> Future[Any]:
         """Return the future of one call."""
@@ -187,14 +200,7 @@ class Session:
             return
         if not message.flags & ONEWAY:
             self._answer(RESULT, message, payload, flags)
-        try:
-            self._serve_next()
-        except FrameError as error:
-            _log.warning("the Pyro5 client %s was sent away: %s", self._where, error)
-            self.close()
-            return
-        if self._is_open:
-            self._want()
+        self._go_on()
 
     # -- out -------------------------------------------------------------------------------------
 
@@ -206,7 +212,9 @@ class Session:
         )
 
     def _send(self, message: Message) -> None:
-        self._to_send.extend(memoryview(part) for part in message.parts() if len(part))
+        parts = [memoryview(part) for part in message.parts() if len(part)]
+        self._to_send.extend(parts)
+        self._unsent += sum(map(len, parts))
         self._flush()
 
     def _flush(self) -> None:
@@ -215,6 +223,7 @@ class Session:
                 count = self._stream.send(list(self._to_send)[:64])
                 if not count:
                     break
+                self._unsent -= count
                 while count:
                     first = self._to_send[0]
                     if count < len(first):
@@ -224,12 +233,10 @@ class Session:
         except OSError as error:
             _log.info("the connection to the Pyro5 client %s broke: %s", self._where, error)
             self.close()
-            return
-        self._want()
 
     def _want(self) -> None:
         if self._is_open:
-            self._stream.want(read=len(self._waiting) < _MOST_CALLS, write=bool(self._to_send))
+            self._stream.want(read=self._listens, write=bool(self._to_send))
 
 
 class _Work:

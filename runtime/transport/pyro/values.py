@@ -20,6 +20,9 @@ _KNOWN_EVERYWHERE = ("builtins", "Pyro5.errors")
 Call = tuple[str, str, tuple[Any, ...], dict[str, Any]]
 """The name of an object, that of a method, and the arguments."""
 
+Calls = list[tuple[str, tuple[Any, ...], dict[str, Any]]]
+"""Several calls of one object: methods and arguments."""
+
 
 class Language:
     """One serializer.
@@ -51,6 +54,16 @@ class Language:
             return str(name), str(method), tuple(args or ()), dict(kwargs or {})
         except Exception as error:  # anything at all may come
             raise FrameError(f"a call that cannot be understood: {error}") from error
+
+    def batch(self, args: tuple[Any, ...]) -> Calls:
+        """Return the calls that are the arguments of one; raises FrameError."""
+        try:
+            calls = [(str(method), tuple(args), dict(kwargs)) for method, args, kwargs in args]
+        except (TypeError, ValueError) as error:
+            raise FrameError(f"a batch of calls that cannot be understood: {error}") from error
+        if not calls:
+            raise FrameError("a batch without any call")
+        return calls
 
     def value(self, value: Any) -> bytes:
         """Return a value as it travels; raises NotSendable."""

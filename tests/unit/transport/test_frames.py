@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import mmap
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runtime.transport.errors import FrameError
-from runtime.transport.frames import HEAD, MARK, MOST_PARTS, STAGE, Frame, FrameReader
+from runtime.transport.frames import AT_ONCE, HEAD, MARK, MOST_PARTS, STAGE, Frame, FrameReader
 
 PARTS = st.lists(st.binary(max_size=40), max_size=5)
 FRAMES = st.lists(
@@ -96,6 +99,34 @@ def test_a_frame_beyond_the_limit_is_refused_before_its_parts_come() -> None:
     assert len(reader.feed(written(Frame(1, 1, [bytes(4), bytes(6)])))) == 1
     with pytest.raises(FrameError, match="says it has 11 bytes; at most 10 are allowed"):
         reader.feed(Frame(1, 1, [bytes(5), bytes(6)]).head())
+
+
+def resident() -> int:
+    """Return how many bytes of memory this process really has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+def test_what_is_announced_takes_no_memory_before_it_comes() -> None:
+    before = resident()
+    readers = [FrameReader() for _ in range(8)]
+    for reader in readers:
+        reader.feed(HEAD.pack(MARK, 1, 1, 1) + (1 << 30).to_bytes(8, "big") + bytes(1000))
+    assert resident() - before < 32 << 20
+    assert len(readers[0].space()) == (1 << 30) - 1000
+
+
+def test_a_part_that_fits_into_no_memory_is_refused() -> None:
+    with pytest.raises(FrameError, match="a part of 4611686018427387904 bytes, for which there is"):
+        FrameReader(1 << 63).feed(HEAD.pack(MARK, 1, 1, 1) + (1 << 62).to_bytes(8, "big"))
+
+
+def test_a_very_large_part_arrives_whole_and_can_be_written_to() -> None:
+    sent = bytes(range(256)) * ((AT_ONCE >> 8) + 1)
+    (frame,) = FrameReader().feed(written(Frame(1, 1, [b"head", sent])))
+    part = memoryview(frame.parts[1])
+    assert part == sent
+    part[0] = 17
+    assert bytes(part[:3]) == b"\x11\x01\x02"
 
 
 def test_a_frame_with_too_many_parts_is_refused_at_both_ends() -> None:

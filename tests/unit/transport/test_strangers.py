@@ -18,7 +18,6 @@ from Pyro5.client import Proxy
 from Pyro5.errors import CommunicationError
 
 from gcm.invocation import Invocation
-from runtime.transport import listening
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import (
     NONCE,
@@ -30,7 +29,7 @@ from runtime.transport.credentials import (
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
 from runtime.transport.frames import HEAD, MARK
 from runtime.transport.lean import LeanChannel, dial
-from runtime.transport.listening import Door
+from runtime.transport.listening import MOST_STRANGERS, Door
 from runtime.transport.messages import CALL, NOTE, Target
 from runtime.transport.messages import RESULT as RESULT_FRAME
 from runtime.transport.pyro_messages import (
@@ -54,12 +53,23 @@ NUMBER = Message(CONNECT, b"{}", {NUMBER_OF_MEMBER: os.urandom(NONCE)}).joined()
 class House:
     """A door that lets those in who prove themselves, and answers their calls with None."""
 
-    def __init__(self, reactor: Reactor, address: str, patience: float = LONG) -> None:
+    def __init__(
+        self,
+        reactor: Reactor,
+        address: str,
+        patience: float = LONG,
+        most: int = MOST_STRANGERS,
+    ) -> None:
         self.reactor = reactor
         self.guests: queue.Queue[Channel] = queue.Queue()
         self.calls: list[str] = []
         self.door = Door(
-            reactor, address, Credentials(SECRET, "house"), self._admit, patience=patience
+            reactor,
+            address,
+            Credentials(SECRET, "house"),
+            self._admit,
+            patience=patience,
+            most=most,
         )
 
     def _admit(self, came: socket.socket, peer: str, received: bytes) -> None:
@@ -233,9 +243,9 @@ def test_many_guests_can_be_in_the_handshake_at_one_time(house: House) -> None:
 
 
 def test_visitors_that_hang_up_at_once_do_not_use_up_the_room(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    reactor: Reactor,
 ) -> None:
-    monkeypatch.setattr(listening, "MOST_STRANGERS", 5)
+    house = House(reactor, "127.0.0.1:0", most=5)
     for _ in range(20):
         stranger = house.connect()
         # Closing with unread data waiting for no time at all resets the connection.
@@ -247,9 +257,9 @@ def test_visitors_that_hang_up_at_once_do_not_use_up_the_room(
 
 
 def test_when_the_room_is_full_others_wait_until_somebody_leaves(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    reactor: Reactor,
 ) -> None:
-    monkeypatch.setattr(listening, "MOST_STRANGERS", 2)
+    house = House(reactor, "127.0.0.1:0", most=2)
     first, second = house.connect(), house.connect()
     for stranger in (first, second):
         stranger.sendall(NUMBER)

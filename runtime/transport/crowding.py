@@ -1,0 +1,93 @@
+"""Who has to go when too many stand in a door: a pure rule, and who is told of them, how often."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from logging import Logger
+    from typing import Protocol, TypeVar
+
+    class Stranger(Protocol):
+        """Who stands in a door: since when, and whether it has said anything yet."""
+
+        @property
+        def since(self) -> float: ...  # noqa: D102
+        @property
+        def has_spoken(self) -> bool: ...  # noqa: D102
+
+    S = TypeVar("S", bound=Stranger)
+
+SILENT = 0.1
+"""Seconds that nobody has to make room who says nothing; members speak at once."""
+
+SPEAKING = 2.0
+"""Seconds that nobody has to make room who has begun to speak."""
+
+EVERY = 60.0
+"""Seconds between two lines of the log about refusals of one kind."""
+
+
+def who_goes(strangers: Iterable[S], now: float) -> S | None:
+    """Return who makes room for another one: the oldest of those who had their time.
+
+    Who says nothing goes before who has begun to speak, so that silence, which costs nothing, keeps
+    no member out.
+    """
+    had_time = [one for one in strangers if now >= _stays_until(one)]
+    return min(had_time, key=lambda one: (one.has_spoken, one.since), default=None)
+
+
+def next_goes(strangers: Iterable[Stranger]) -> float:
+    """Return when somebody will have had the time in which nobody has to make room."""
+    return min(map(_stays_until, strangers))
+
+
+def _stays_until(stranger: Stranger) -> float:
+    return stranger.since + (SPEAKING if stranger.has_spoken else SILENT)
+
+
+class Refusals:
+    """Writes refused connections into a log: the first of each kind, then how many more there were.
+
+    A stranger costs one line a minute however often it comes.
+    """
+
+    __slots__ = ("_clock", "_log", "_told")
+
+    def __init__(self, log: Logger, clock: Callable[[], float]) -> None:
+        self._log = log
+        self._clock = clock
+        self._told: dict[str, _Told] = {}
+
+    def tell(self, kind: str, where: object, why: str) -> None:
+        """Take note of a connection; `kind` is the same for all that are alike."""
+        now = self._clock()
+        told = self._told.get(kind)
+        if told is not None and now < told.again:
+            told.more += 1
+            told.last = where, why
+            return
+        more = f" ({told.more} more like it before)" if told is not None and told.more else ""
+        self._told[kind] = _Told(now + EVERY)
+        self._log.warning("a connection from %s was refused: %s%s", where, why, more)
+
+    def close(self) -> None:
+        """Tell of those who were counted only."""
+        for told in self._told.values():
+            if told.more:
+                where, why = told.last
+                self._log.warning(
+                    "connections that were refused too: %d, the last one from %s: %s",
+                    told.more, where, why,
+                )  # fmt: skip
+        self._told.clear()
+
+
+class _Told:
+    __slots__ = ("again", "last", "more")
+
+    def __init__(self, again: float) -> None:
+        self.again = again
+        self.more = 0
+        self.last: tuple[object, str] = ("", "")
