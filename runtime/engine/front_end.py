@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
@@ -17,6 +18,7 @@ from runtime.engine.doorstep import NOT_FOUND
 from runtime.engine.front_end_components import Components
 from runtime.engine.hierarchy import part_path
 from runtime.engine.ranks_life import RanksLife
+from runtime.engine.shared_routes import SharedRoutes
 from runtime.errors import GridError
 from runtime.hosting.references import ReferenceCodec
 from runtime.launchers.family import rename
@@ -49,6 +51,7 @@ class FrontEnd:
         self._guard = guard  # for the first life of the ranks
         self._reactor = reactor
         self._stopping = False
+        self._routes = SharedRoutes(time.monotonic)
         self._over = threading.Event()
         self._host = ControlHost(part_path(configuration.cluster), reactor, self._obey)
         self._launcher = Channel(
@@ -221,6 +224,7 @@ class FrontEnd:
             self._tell,
             self._outward,
             self._end_if_all_ended,
+            routes=self._routes,
             guard=guard,
         )
 

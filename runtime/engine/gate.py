@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
-from runtime.engine.rank_link import CONTROL
+from runtime.engine.rank_link import CONTROL, ROUTES
 from runtime.engine.room import address_in, as_others_see, remove_key
 from runtime.transport.channel import Channel, Relay, Request
 from runtime.transport.credentials import Credentials
@@ -40,6 +40,10 @@ class Watcher(Protocol):
 
     def rank_exchanged(self, rank: str, rows: list[Any]) -> None:
         """Know what a rank has sent to those of other clusters."""
+        ...
+
+    def rank_learned(self, rank: str, told: list[Any]) -> None:
+        """Know what a rank has learned of routes."""
         ...
 
     def rank_left(self, rank: str) -> None:
@@ -89,6 +93,16 @@ class Gate:
         """Ask every rank to end."""
         for guest in self._guests.values():
             guest.stop()
+
+    def tell(self, rank: str, operation: str, *args: Any) -> None:
+        """Tell a rank something about routes; nothing happens once it has gone."""
+        if rank in self._guests:
+            self._guests[rank].tell(ROUTES, operation, *args)
+
+    def tell_others(self, rank: str, operation: str, *args: Any) -> None:
+        """Tell all other ranks something about routes."""
+        for name in self._guests.keys() - {rank}:
+            self.tell(name, operation, *args)
 
     def close(self) -> None:
         """Let nobody in any more, and remove the key; twice is once."""
@@ -153,8 +167,11 @@ class _Guest:
             self._waits.set_result(answer)
 
     def stop(self) -> None:
+        self.tell(CONTROL, "stop")
+
+    def tell(self, interface: str, operation: str, *args: Any) -> None:
         try:
-            self.channel.note(Invocation(self.name, CONTROL, "stop"))
+            self.channel.note(Invocation(self.name, interface, operation, args))
         except ChannelClosed:
             return  # it has ended by itself meanwhile
 
@@ -169,6 +186,8 @@ class _Guest:
             case "unable":
                 self._ended = True
                 self._watcher.rank_unable(self.name, *args)
+            case "learned":
+                self._watcher.rank_learned(self.name, *args)
             case "exchanged":
                 self._watcher.rank_exchanged(self.name, *args)
             case "ended":

@@ -33,6 +33,12 @@ COUPLING = "coupling"
 ROUTES = "routes"
 """The interface over which ranks ask each other to connect; see `runtime.wire`."""
 
+LEARNED = "learned"
+"""On both of these: what was learned of routes, told to a front-end and by it to other ranks."""
+
+AGAIN = "again"
+"""Over `ROUTES`, from the front-end: routes that were found closed may be tried again."""
+
 
 class _Shared(LeanChannel):
     """A channel on which several threads send."""

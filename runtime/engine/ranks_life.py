@@ -6,13 +6,16 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from runtime.engine.configuration import Configuration
 from runtime.engine.gate import Facts, Gate
+from runtime.engine.rank_link import AGAIN, LEARNED
 from runtime.engine.ranks_job import RanksJob, Said
 from runtime.engine.room import write_key
 from runtime.engine.segments import remove_segments
+from runtime.engine.shared_routes import SharedRoutes
 from runtime.errors import GridError
 from runtime.launchers.errors import WrongMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
@@ -30,8 +33,8 @@ class RanksLife:
     """Starts the ranks, gathers them, and tells the launcher what becomes of them.
 
     `relay` says where messages of ranks for other codes go. `over` is called once the native MPI
-    has ended and everything that its ranks had said has been passed on. All methods but `close`
-    are for the reactor's thread.
+    has ended and everything that its ranks had said has been passed on. `routes` is what earlier
+    lives have learned of routes. All methods but `close` are for the reactor's thread.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class RanksLife:
         relay: Relay,
         over: Callable[[], None],
         *,
+        routes: SharedRoutes,
         guard: ForkedGuard | None = None,
     ) -> None:
         assert told.job is not None
@@ -51,6 +55,7 @@ class RanksLife:
         self._tell = tell
         self._relay = relay
         self._over = over
+        self._routes = routes
         self._ready: dict[str, Facts] = {}
         self._facts: list[Facts] = []
         self._here: set[str] = set()
@@ -107,7 +112,9 @@ class RanksLife:
     def go(self, answers: dict[str, Any]) -> None:
         """Let the program run."""
         if self._gate is not None:
-            self._gate.release(answers)
+            known = self._routes.known()
+            more = {"routes": known} if known else {}
+            self._gate.release({rank: {**answer, **more} for rank, answer in answers.items()})
 
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not there."""
@@ -286,6 +293,15 @@ class RanksLife:
     def rank_exchanged(self, rank: str, rows: list[Any]) -> None:
         """Pass on what a rank has sent to others."""
         self._tell("rank_exchanged", rank, rows)
+
+    def rank_learned(self, rank: str, told: list[Any]) -> None:
+        """Pass on what a rank has learned of routes, and let it try again what is closed now."""
+        news = self._routes.heard(told)
+        assert self._gate is not None  # it is what calls
+        if news:
+            self._gate.tell_others(rank, LEARNED, news)
+        for pause in {one.pause for one in news if not one.worked}:
+            self._reactor.later(pause, partial(self._gate.tell, rank, AGAIN))
 
     def rank_left(self, rank: str) -> None:
         """Wait for the end of the job to say why, but not for long."""

@@ -1,4 +1,4 @@
-"""Tensioning: try the shortest route, remember what came of it, try again later."""
+"""Tensioning: try the shortest route, remember what came of it, tell others, try again later."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtime.routing.stops import FrontEnd, Stop
 from runtime.routing.ways import Route
 
 RETRY_AFTER = 30.0
-"""How many seconds a route that failed is left alone, at first."""
+"""How many seconds a route that failed is left alone, at first; twice as long each time after."""
 
 LONGEST_PAUSE = 600.0
 
@@ -21,16 +21,33 @@ Way = tuple[Place, ...]
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """What came of trying a route between two clusters, to be told to others of the cluster."""
+    """What came of trying a route between two clusters, `age` seconds ago.
+
+    An age, because processes on different hosts have no clock in common.
+    """
 
     way: Way
+    worked: bool
+    age: float
+    failures: int = 0
+
+    @property
+    def pause(self) -> float:
+        """For how many seconds more the route is left alone; 0 if it can be tried."""
+        return 0.0 if self.worked else max(0.0, _pause(self.failures) - self.age)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
     worked: bool
     at: float
     failures: int = 0
 
 
 class Tension:
-    """What one process knows of routes. Time is handed in, in seconds of a clock that all share.
+    """What a process knows of routes: a rank, or a front-end for all its ranks.
+
+    Time is handed in, in seconds of any clock of this process.
 
     >>> tension = Tension()
     >>> tension.failed(direct, now=0.0)                  # doctest: +SKIP
@@ -39,10 +56,8 @@ class Tension:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Way, Experience] = {}
-        self._news: dict[Way, Experience] = {}
-        self.tries = 0
-        self.failures = 0
+        self._known: dict[Way, _Known] = {}
+        self._untold: set[Way] = set()
 
     def order(self, routes: Sequence[Route], now: float) -> list[Route]:
         """Return the routes in the order in which to try them.
@@ -59,43 +74,56 @@ class Tension:
         return [route for route in before if not self._is_left_alone(route, now)]
 
     def worked(self, route: Route, now: float) -> None:
-        """Remember that a route could be opened."""
-        self.tries += 1
-        self._learn(Experience(_way(route), worked=True, at=now))
-
-    def failed(self, route: Route, now: float) -> None:
-        """Remember that a route could not be opened, or that it broke."""
-        self.tries += 1
-        self.failures += 1
+        """Remember that a route could be opened; news only where others believe that it cannot."""
         way = _way(route)
         known = self._known.get(way)
-        failures = known.failures + 1 if known is not None and not known.worked else 1
-        self._learn(Experience(way, worked=False, at=now, failures=failures))
+        self._known[way] = _Known(worked=True, at=now)
+        if known is not None and not known.worked:
+            self._untold.add(way)
 
-    def news(self) -> list[Experience]:
+    def failed(self, route: Route, now: float) -> None:
+        """Remember that a route could not be opened."""
+        way = _way(route)
+        known = self._known.get(way)
+        self._known[way] = _Known(
+            worked=False, at=now, failures=1 if known is None else known.failures + 1
+        )
+        self._untold.add(way)
+
+    def news(self, now: float) -> list[Experience]:
         """Return what was learned here since this was last asked, to be told to others."""
-        news, self._news = list(self._news.values()), {}
+        untold, self._untold = sorted(self._untold), set()
+        return [self._told(way, now) for way in untold]
+
+    def known(self, now: float) -> list[Experience]:
+        """Return what somebody who knows nothing yet has to be told."""
+        return [self._told(way, now) for way, one in self._known.items() if not one.worked]
+
+    def hear(self, told: Iterable[Experience], now: float) -> list[Experience]:
+        """Learn from others, where what they tell is newer; return what was new."""
+        news = []
+        for one in told:
+            known = self._known.get(one.way)
+            at = now - one.age
+            if known is None or known.at < at:
+                self._known[one.way] = _Known(one.worked, at, one.failures)
+                self._untold.discard(one.way)
+                news.append(one)
         return news
 
-    def hear(self, told: Iterable[Experience]) -> None:
-        """Learn from others; what is newer counts."""
-        for experience in told:
-            known = self._known.get(experience.way)
-            if known is None or known.at < experience.at:
-                self._known[experience.way] = experience
-
-    def _learn(self, experience: Experience) -> None:
-        known = self._known.get(experience.way)
-        self._known[experience.way] = experience
-        if known is None or known.worked != experience.worked or not experience.worked:
-            self._news[experience.way] = experience
+    def _told(self, way: Way, now: float) -> Experience:
+        known = self._known[way]
+        return Experience(way, known.worked, max(0.0, now - known.at), known.failures)
 
     def _is_left_alone(self, route: Route, now: float) -> bool:
         known = self._known.get(_way(route))
         if known is None or known.worked:
             return False
-        pause = min(LONGEST_PAUSE, RETRY_AFTER * 2.0 ** (known.failures - 1))
-        return now < known.at + pause
+        return now < known.at + _pause(known.failures)
+
+
+def _pause(failures: int) -> float:
+    return min(LONGEST_PAUSE, RETRY_AFTER * 2.0 ** (failures - 1))
 
 
 def _way(route: Route) -> Way:

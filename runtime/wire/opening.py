@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 
 from runtime.engine.everybody import Everybody, everybody
-from runtime.engine.rank_link import RankLink
+from runtime.engine.rank_link import LEARNED, RankLink
 from runtime.later import logger
 from runtime.wire.connecting import Connector, DirectConnector
 from runtime.wire.directory import Directory, Party
@@ -17,6 +17,7 @@ from runtime.wire.words import COME, MEET
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from runtime.routing import Experience
     from runtime.wire.routed import RoutedConnector
 
 _log = logger(__name__)
@@ -44,6 +45,7 @@ def open_post(link: RankLink, receiver: Receiver, connector: Connector | None = 
         credentials=link.credentials,
     )
     if routed is not None:
+        routed.hear(link.answer.get("routes", ()), post.now())
         _answer_beckons(link, post, routed, directory)
     post.at_end = lambda: link.note("exchanged", _rows(post, directory, routed))
     return post
@@ -83,6 +85,7 @@ def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedCon
         known.grid,
         front_ends=front_ends,
         beckon=beckon,
+        share=lambda news: link.note(LEARNED, news),
     )
 
 
@@ -102,7 +105,10 @@ def _answer_beckons(
         except PeerLost as fault:  # who waits there notices
             _log.info("a meeting did not come about: %s", fault)
 
-    known: dict[str, Callable[..., None]] = {COME: come, MEET: meet}
+    def learn(told: list[Experience]) -> None:
+        routed.hear(told, post.now())
+
+    known: dict[str, Callable[..., None]] = {COME: come, MEET: meet, LEARNED: learn}
 
     def hear(operation: str, words: tuple[str, ...]) -> None:
         if operation in known:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from runtime.forwarding.words import meeting
-from runtime.routing import FrontEnd, Kind, Route, Tension, routes
+from runtime.routing import Experience, FrontEnd, Kind, Route, Tension, routes
 from runtime.topology import Grid, Identifier
 from runtime.transport.credentials import Credentials
 from runtime.wire.connecting import PATIENCE, Attempt, Dialling
@@ -26,12 +26,15 @@ CALL_PATIENCE = 15.0
 Beckon = Callable[[int, str, tuple[str, ...]], None]
 """Tells a peer, over front-ends and launcher, to `come` or to `meet`; with what it has to know."""
 
+Share = Callable[[list[Experience]], None]
+"""Tells the other ranks of this cluster, over its front-end, what was learned here."""
+
 
 class RoutedConnector:
     """Chooses among the routes that the reachability of the clusters allows.
 
-    `front_ends` says where the forwarders of clusters listen. Everything that is known of routes is
-    in `tension`. `used` is the route by which each peer was reached last.
+    `front_ends` says where the forwarders of clusters listen. `used` is the route by which each
+    peer was reached last.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class RoutedConnector:
         *,
         front_ends: Mapping[tuple[int, int], Party],
         beckon: Beckon,
+        share: Share,
     ) -> None:
         self._me = me
         self._directory = directory
@@ -50,22 +54,40 @@ class RoutedConnector:
         self._grid = grid
         self._front_ends = front_ends
         self._beckon = beckon
-        self.tension = Tension()
+        self._share = share
+        self._tension = Tension()
         self.used: dict[int, Route] = {}
+        self.tries = 0
+        self.failures = 0
 
     def connect(self, peer: int, now: float) -> Attempt:
         """Begin to open a connection; raises PeerLost if there is no route at all."""
-        party = self._directory.party(peer)
-        source = Identifier.parse(self._directory.party(self._me).name)
-        found = routes(self._grid, source, Identifier.parse(party.name))
-        usable = [route for route in found if self._is_usable(route)]
+        usable = self._usable(peer)
         if not usable:
             raise PeerLost(
-                f"{party} cannot be reached",
+                f"{self._directory.party(peer)} cannot be reached",
                 cure="No front-end lies between that both clusters can connect to. Let one be "
                 "reached, or add a cluster that relays",
             )
-        return _Trying(self, peer, self.tension.order(usable, now), now)
+        return _Trying(self, peer, self._tension.order(usable, now), now)
+
+    def hear(self, told: Iterable[Experience], now: float) -> None:
+        """Know what other ranks of this cluster have learned of routes."""
+        self._tension.hear(told, now)
+
+    def reached(
+        self, peer: int, route: Route, now: float, *, after: Iterable[tuple[Route, float]]
+    ) -> None:
+        """Know that a peer was reached by one route, `after` others had failed, each at a time.
+
+        Only then is it the routes that were at fault and not the peer; so only then is it learned.
+        """
+        self.used[peer] = route
+        for failed, at in after:
+            self._tension.failed(failed, at)
+        self._tension.worked(route, now)
+        if news := self._tension.news(now):
+            self._share(news)
 
     def meet(self, front_end: str, token: str, now: float) -> Attempt:
         """Begin to go where a peer waits, because it cannot connect to this process.
@@ -82,6 +104,7 @@ class RoutedConnector:
 
     def begin(self, peer: int, route: Route, now: float, *, is_last: bool) -> Attempt:
         """Begin to open a connection by one route; raises PeerLost."""
+        self.tries += 1
         first, last = route.legs[0], route.legs[-1]
         party = self._directory.party(peer)
         if first.dialler != route.stops[0]:
@@ -115,6 +138,11 @@ class RoutedConnector:
         near = bool(party.machine) and party.machine == self._directory.party(self._me).machine
         return tuple(one for one in party.addresses if near or not one.startswith(UNIX))
 
+    def _usable(self, peer: int) -> list[Route]:
+        source = Identifier.parse(self._directory.party(self._me).name)
+        target = Identifier.parse(self._directory.party(peer).name)
+        return [one for one in routes(self._grid, source, target) if self._is_usable(one)]
+
     def _is_usable(self, route: Route) -> bool:
         """Tell whether every front-end on the way has been heard of, and who dials can do so."""
         if any(stop.cluster not in self._front_ends for stop in route.forwarders):
@@ -131,12 +159,12 @@ class Called:
 
     def __init__(self, words: str, deadline: float) -> None:
         self._words = words
-        self._idle, self._other = socket.socketpair()
+        self._idle = os.eventfd(0, os.EFD_CLOEXEC)
         self.deadline = deadline
 
     def fileno(self) -> int:
         """Return something on which nothing ever happens."""
-        return self._idle.fileno()
+        return self._idle
 
     @property
     def events(self) -> int:
@@ -154,8 +182,9 @@ class Called:
 
     def close(self) -> None:
         """Wait no longer."""
-        self._idle.close()
-        self._other.close()
+        if self._idle >= 0:
+            os.close(self._idle)
+            self._idle = -1
 
 
 class _Trying:
@@ -168,6 +197,7 @@ class _Trying:
         self._peer = peer
         self._ways = list(ways)
         self._faults: list[PeerLost] = []
+        self._failures: list[tuple[Route, float]] = []
         self._route = self._ways[0]
         self._attempt = self._next(now)
 
@@ -196,8 +226,7 @@ class _Trying:
             self._attempt = self._next(now)
             return None
         if opened is not None:
-            self._connector.tension.worked(self._route, now)
-            self._connector.used[self._peer] = self._route
+            self._connector.reached(self._peer, self._route, now, after=self._failures)
         return opened
 
     def close(self) -> None:
@@ -217,6 +246,7 @@ class _Trying:
         raise last
 
     def _failed(self, fault: PeerLost, now: float) -> None:
-        self._connector.tension.failed(self._route, now)
+        self._connector.failures += 1
+        self._failures.append((self._route, now))
         fault.what = f"{fault.what} by {self._route}"
         self._faults.append(fault)

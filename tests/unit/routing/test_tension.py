@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import pickle
 
-from runtime.routing import Route, Tension, routes
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.routing import Experience, Route, Tension, routes
 from runtime.routing.tension import LONGEST_PAUSE, RETRY_AFTER
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 
@@ -61,7 +65,6 @@ def test_success_ends_the_pause(tension: Tension) -> None:
     assert tension.order(ways(), 1.0)[0] == direct
     tension.failed(direct, 2.0)
     assert tension.order(ways(), 2.0 + RETRY_AFTER)[0] == direct
-    assert (tension.tries, tension.failures) == (5, 4)
 
 
 def test_a_shorter_route_is_tried_again_only_after_its_pause(tension: Tension) -> None:
@@ -73,19 +76,48 @@ def test_a_shorter_route_is_tried_again_only_after_its_pause(tension: Tension) -
     assert tension.shorter(ways(), forwarded, RETRY_AFTER) == [direct]
 
 
-def test_news_is_told_once_and_saves_others_the_try(tension: Tension) -> None:
+def test_a_failure_is_told_once_and_saves_others_the_try(tension: Tension) -> None:
     direct, forwarded, *_ = ways()
     tension.failed(direct, 5.0)
     tension.worked(forwarded, 6.0)
-    news = tension.news()
-    assert [(one.worked, one.at, one.failures) for one in news] == [(False, 5.0, 1), (True, 6.0, 0)]
-    assert tension.news() == []
-    tension.worked(forwarded, 7.0)
-    assert tension.news() == []
+    news = tension.news(7.0)
+    assert [(one.worked, one.age, one.failures) for one in news] == [(False, 2.0, 1)]
+    assert tension.news(7.0) == []
     other = Tension()
-    other.hear(news)
-    assert other.order(ways(1, 1), 6.0)[-1] == ways(1, 1)[0]
-    assert other.news() == []
+    assert other.hear(news, 1000.0) == news
+    assert other.order(ways(1, 1), 1000.0)[-1] == ways(1, 1)[0]
+    assert other.news(1000.0) == []
+
+
+def test_what_works_is_news_only_where_it_was_believed_not_to(tension: Tension) -> None:
+    direct = ways()[0]
+    tension.worked(direct, 1.0)
+    assert tension.news(1.0) == []
+    tension.failed(direct, 2.0)
+    tension.worked(direct, 3.0)
+    assert [one.worked for one in tension.news(3.0)] == [True]
+
+
+def test_the_pause_that_is_left_does_not_depend_on_whose_clock_it_is(tension: Tension) -> None:
+    direct = ways()[0]
+    tension.failed(direct, 5.0)
+    (told,) = tension.news(15.0)
+    assert told.pause == RETRY_AFTER - 10.0
+    other = Tension()
+    other.hear([told], 7000.0)
+    assert other.order(ways(), 7000.0 + told.pause - 0.1)[-1] == direct
+    assert other.order(ways(), 7000.0 + told.pause)[0] == direct
+    assert Experience(told.way, True, 0.0).pause == 0.0
+    assert Experience(told.way, False, 31.0, 1).pause == 0.0
+
+
+def test_failures_of_several_ranks_add_up(tension: Tension) -> None:
+    direct = ways()[0]
+    other = Tension()
+    other.failed(direct, 0.0)
+    tension.hear(other.news(0.0), 100.0)
+    tension.failed(direct, 100.0 + RETRY_AFTER)
+    assert [one.failures for one in tension.news(200.0)] == [2]
 
 
 def test_older_news_does_not_undo_what_is_known(tension: Tension) -> None:
@@ -93,5 +125,35 @@ def test_older_news_does_not_undo_what_is_known(tension: Tension) -> None:
     late = Tension()
     late.failed(direct, 1.0)
     tension.worked(direct, 2.0)
-    tension.hear(late.news())
+    assert tension.hear(late.news(2.0), 2.0) == []
     assert tension.order(ways(), 2.0)[0] == direct
+
+
+def test_who_comes_later_is_told_what_does_not_work_now(tension: Tension) -> None:
+    direct, forwarded, *_ = ways()
+    tension.failed(direct, 1.0)
+    tension.failed(forwarded, 1.0)
+    tension.worked(forwarded, 2.0)
+    late = Tension()
+    late.hear(pickle.loads(pickle.dumps(tension.known(3.0))), 50.0)
+    assert late.order(ways(), 50.0)[0] == forwarded
+    assert late.order(ways(), 50.0)[-1] == direct
+
+
+tried = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 4), st.booleans()), max_size=30)
+
+
+@given(tried)
+def test_ranks_that_tell_each_other_everything_try_in_the_same_order(
+    happened: list[tuple[int, int, bool]],
+) -> None:
+    ranks = Tension(), Tension()
+    shift = (0.0, 5000.0)  # their clocks have nothing in common
+    for now, (who, way, does_work) in enumerate(happened):
+        route = ways()[way]
+        (ranks[who].worked if does_work else ranks[who].failed)(route, now + shift[who])
+        news = ranks[who].news(now + shift[who])
+        ranks[1 - who].hear(news, now + shift[1 - who])
+    end = len(happened)
+    assert ranks[0].order(ways(), end) == ranks[1].order(ways(), end + shift[1])
+    assert set(ranks[0].order(ways(), end)) == set(ways())

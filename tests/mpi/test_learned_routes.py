@@ -1,0 +1,86 @@
+"""What one rank learns of routes spares the others of its cluster: over networks with firewalls."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import pytest
+
+from benchmarks.grid import SSH, EmulatedGrid, Layout, Line, missing
+from tools.on_grids import COMMAND, ROOT
+
+pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]
+
+PORT = 7100
+"""Where the front-end of the second cluster forwards; nothing else of it can be reached."""
+
+ONE_AFTER_THE_OTHER = """
+import time
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+there = comm.size - 1
+if comm.rank == there:
+    for rank in range(there):
+        for _ in range(20):
+            comm.send(comm.recv(source=rank), rank)
+else:
+    if comm.rank:
+        comm.recv(source=comm.rank - 1)
+    begun = time.monotonic()
+    for _ in range(20):
+        comm.send("ping", there)
+        comm.recv(source=there)
+    print(comm.rank, time.monotonic() - begun)
+    if comm.rank + 1 < there:
+        comm.send("your turn", comm.rank + 1)
+"""
+
+
+@pytest.fixture
+def grid() -> Iterator[EmulatedGrid]:
+    if lacking := missing():
+        pytest.skip(lacking)
+    with EmulatedGrid(Layout((1, 1), wan=Line(delay=0.001, rate=1e9))) as made:
+        yield made
+
+
+def deploy(grid: EmulatedGrid, folder: Path, program: str, ranks: tuple[int, ...]) -> Any:
+    """Run a program with so many ranks in each cluster; return its lines and the summary."""
+    (folder / "program.py").write_text(program)
+    mpiexec = quoteattr(str(Path(sys.executable).with_name("mpiexec")))
+    sites = "".join(
+        f'<site><cluster reachability="direct"><ssh host="{one.address}" command-path="{SSH}"/>'
+        f'<front-end python={quoteattr(sys.executable)} address="{one.address}" port="{PORT}"/>'
+        f'<mpi ranks="{count}" command-path={mpiexec}/></cluster></site>'
+        for one, count in zip(grid.clusters.values(), ranks, strict=True)
+    )
+    (folder / "grid.xml").write_text(
+        '<deployment name="t"><application script="program.py" comm-world="grid"/>'
+        f"<grid>{sites}</grid></deployment>"
+    )
+    done = grid.run(
+        "c0",
+        [*COMMAND, "--format", "json", str(folder / "grid.xml")],
+        timeout=100,
+        cwd=str(folder),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    *lines, summary = done.stdout.splitlines()
+    return lines, json.loads(summary)
+
+
+def test_only_the_first_rank_waits_for_a_firewall(grid: EmulatedGrid, tmp_path: Path) -> None:
+    grid.firewall("c1", [PORT])
+    lines, _ = deploy(grid, tmp_path, ONE_AFTER_THE_OTHER, (3, 1))
+    taken = {int(rank): float(seconds) for rank, seconds in map(str.split, lines)}
+    assert 3.0 < taken[0] < 8.0
+    assert taken[1] < 2.0
+    assert taken[2] < 2.0
