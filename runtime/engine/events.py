@@ -51,6 +51,13 @@ class RankEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class Aborted:
+    """A rank has called `MPI.Abort`: everything ends at once. How it ended was told before."""
+
+    rank: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobEnded:
     """The native MPI of a cluster has ended, and with it all its ranks."""
 
@@ -112,6 +119,7 @@ Event = (
     | RankHere
     | RankReady
     | RankEnded
+    | Aborted
     | JobEnded
     | AssemblyEnded
     | NodeLost

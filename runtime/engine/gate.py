@@ -38,6 +38,10 @@ class Watcher(Protocol):
         """Know how the program of a rank ended."""
         ...
 
+    def rank_aborted(self, rank: str, code: int) -> None:
+        """Know that the program of a rank ends the run."""
+        ...
+
     def rank_exchanged(self, rank: str, rows: list[Any]) -> None:
         """Know what a rank has sent to those of other clusters."""
         ...
@@ -190,6 +194,9 @@ class _Guest:
                 self._watcher.rank_learned(self.name, *args)
             case "exchanged":
                 self._watcher.rank_exchanged(self.name, *args)
+            case "aborted":
+                self._ended = True
+                self._watcher.rank_aborted(self.name, *args)
             case "ended":
                 self._ended = True
                 self._watcher.rank_ended(self.name, *args)

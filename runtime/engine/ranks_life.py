@@ -290,6 +290,11 @@ class RanksLife:
         words = f"{self._told.path}: rank {rank} ended with {why}" if why else ""
         self._tell("rank_ended", rank, code, words)
 
+    def rank_aborted(self, rank: str, code: int) -> None:
+        """Pass on that a rank wants everything to end."""
+        self.rank_ended(rank, code, f"MPI.Abort({code})")
+        self._tell("aborted", rank)
+
     def rank_exchanged(self, rank: str, rows: list[Any]) -> None:
         """Pass on what a rank has sent to others."""
         self._tell("rank_exchanged", rank, rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.engine.events import (
+    Aborted,
     Event,
     JobEnded,
     RankEnded,
@@ -34,6 +35,8 @@ def event_of(cluster: str, operation: str, args: tuple[Any, ...]) -> Event | Non
             return StepUp(f"ranks:{cluster}")
         case "rank_ended":
             return RankEnded(*args)
+        case "aborted":
+            return Aborted(*args)
         case "job_ended":
             return JobEnded(cluster, *args)
         case "failed":

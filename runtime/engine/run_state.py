@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from gcm.records import dataclass
 from runtime.engine.events import (
+    Aborted,
     AssemblyEnded,
     Begin,
     Effect,
@@ -197,6 +198,11 @@ class RunState:
         word = "done" if event.code == 0 else "failed"
         yield Show(self.outline.rank_paths[event.rank], word, f"exit code {event.code}")
 
+    def _aborted(self, _: Aborted) -> Iterable[Effect]:
+        if not self.steered:
+            self._outcome = self._first_code
+            yield from self._stop()
+
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
         self._jobs.discard(event.cluster)
         if event.code and event.why and not self.steered:
@@ -356,6 +362,7 @@ _TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
     ((_S.RUNNING,), RankHere, _R._nothing),
     ((_S.RUNNING,), RankReady, _R._rank_again),
     ((_S.RUNNING,), RankEnded, _R._rank_ended),
+    ((_S.RUNNING,), Aborted, _R._aborted),
     ((_S.RUNNING,), JobEnded, _R._job_ended),
     ((_S.RUNNING,), AssemblyEnded, _R._assembly_ended),
     ((_S.RUNNING,), Tick, _R._settled),
@@ -368,6 +375,7 @@ _TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
     ((_S.ENDING,), RankHere, _R._nothing),
     ((_S.ENDING,), RankReady, _R._nothing),
     ((_S.ENDING,), RankEnded, _R._late_rank),
+    ((_S.ENDING,), Aborted, _R._nothing),
     ((_S.ENDING,), JobEnded, _R._nothing),
     ((_S.ENDING,), AssemblyEnded, _R._late_assembly),
     ((_S.ENDING,), NodeLost, _R._nothing),

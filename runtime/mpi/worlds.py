@@ -102,4 +102,4 @@ def abort(code: int) -> None:
     """Tell the front-end that this process ends the run."""
     link = current()
     if link is not None:
-        link.note("ended", code & 0xFF, f"MPI.Abort({code})")
+        link.note("aborted", code & 0xFF or 1)

@@ -208,6 +208,25 @@ def test_the_first_bad_code_counts_and_the_others_get_a_while_to_end(started: Ru
     ]
 
 
+def test_a_rank_that_aborts_ends_everything_at_once(started: RunState) -> None:
+    play(
+        started,
+        """
+        > at 50 RankEnded 1:0:1 7 why
+        /1:0:1 is failed exit code 7
+        > at 50 Aborted 1:0:1
+        stop
+        > at 50 Aborted 1:0:0
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 7
+        """,
+    )
+    assert started.errors == ["why"]
+
+
 def test_a_step_that_fails_stops_everything_with_code_3() -> None:
     machine = RunState(outline("0:0", "1:0"), PATIENCE)
     machine.handle(Begin(), 0.0)
