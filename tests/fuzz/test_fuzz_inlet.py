@@ -1,0 +1,197 @@
+"""Whatever a peer sends to a rank: the inlet takes it or refuses it, and takes no memory for words.
+
+Only members of the run get that far; a broken one must still not do more than end its connection.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import random
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime.wire.errors import BadFrame
+from runtime.wire.frames import (
+    ASKS,
+    BYE,
+    BYE_TOO,
+    HEAD_SIZE,
+    INLINE,
+    MATCHED,
+    MESSAGE,
+    MOST_BYTES,
+    SEGMENT,
+    TAKEN,
+    pack,
+)
+from runtime.wire.inlet import Inlet
+from runtime.wire.memory import room
+from runtime.wire.messages import Incoming
+from runtime.wire.outlet import Outlet
+
+ROUNDS = settings(max_examples=300, deadline=None)
+
+
+def nothing() -> None:
+    """Be kicked."""
+
+
+class Ear:
+    """Takes every second message at once, and the others when it is asked to."""
+
+    def __init__(self) -> None:
+        self.kept: list[Incoming] = []
+        self.heads: list[bytes] = []
+        self.payloads: list[bytes] = []
+
+    def arrived(self, incoming: Incoming) -> None:
+        self.heads.append(incoming.head)
+        if len(self.heads) % 2:
+            incoming.take()
+            self.completed(incoming)
+        else:
+            self.kept.append(incoming)
+
+    def completed(self, incoming: Incoming) -> None:
+        if incoming.done:
+            self.payloads.append(bytes(incoming.payload or b""))
+
+    def lost(self, peer: int, why: Exception) -> None:
+        raise AssertionError("machines lose nobody")
+
+
+def fed(pieces: list[bytes]) -> tuple[list[bytes], str]:
+    """Return the heads that an inlet made of pieces, and why it refused the rest."""
+    ear, outlet = Ear(), Outlet()
+    outlet.put(b"asked", [memoryview(b"payload")], True)
+    inlet = Inlet(7, ear, outlet, kick=nothing, goodbye=nothing, room=room)
+    try:
+        for piece in pieces:
+            inlet.feed(piece)
+        for incoming in ear.kept:
+            incoming.take()
+    except BadFrame as refused:
+        return ear.heads, str(refused)
+    except OSError as full:  # the system has no room for what was announced
+        if full.errno != errno.ENOMEM:
+            raise
+        return ear.heads, str(full)
+    return ear.heads, ""
+
+
+def cut(data: bytes, seed: int) -> list[bytes]:
+    chance = random.Random(seed)
+    places = sorted(chance.randint(0, len(data)) for _ in range(chance.randint(0, 6)))
+    return [data[begin:end] for begin, end in zip([0, *places], [*places, len(data)], strict=True)]
+
+
+VALID = b"".join(
+    [
+        pack(MESSAGE, INLINE, 4, 0, 5) + b"headhello",
+        pack(MESSAGE, 0, 4, 1, 300) + b"head",
+        pack(SEGMENT, 0, 0, 1, 100) + bytes(100),
+        pack(MESSAGE, INLINE | ASKS, 0, 2, 1) + b"x",
+        pack(TAKEN, 0, 0, 0, 0),
+        pack(MATCHED, 0, 0, 0, 0),
+        pack(SEGMENT, 0, 0, 1, 200) + bytes(200),
+        pack(MESSAGE, INLINE, 2, 3, 0) + b"no",
+        pack(BYE, 0, 0, 0, 0),
+        pack(BYE_TOO, 0, 0, 0, 0),
+    ]
+)
+LARGE = (0xFF, 0xFFFF, 0xFFFFFFFF, 1 << 34, MOST_BYTES, MOST_BYTES + 1, (1 << 64) - 1)
+
+
+def broken(seed: int) -> bytes:
+    """Return a conversation after one to three accidents."""
+    chance = random.Random(seed)
+    data = bytearray(VALID)
+    for _ in range(chance.randint(1, 3)):
+        at = chance.randrange(len(data) + 1)
+        to = min(len(data), at + chance.randint(1, 2 * HEAD_SIZE))
+        match chance.randrange(5):
+            case 0:
+                data[at:to] = chance.randbytes(to - at)
+            case 1:
+                del data[at:to]
+            case 2:
+                data[at:at] = data[at:to]
+            case 3:
+                data[at : at + 8] = chance.choice(LARGE).to_bytes(8, "little")
+            case _:
+                del data[at:]
+    return bytes(data)
+
+
+def test_the_conversation_that_is_broken_was_right_before() -> None:
+    assert fed([VALID]) == ([b"head", b"head", b"", b"no"], "")
+
+
+@ROUNDS
+@given(data=st.binary(max_size=400), seed=st.integers(0))
+def test_random_bytes_are_refused_or_awaited(data: bytes, seed: int) -> None:
+    whole, in_pieces = fed([data]), fed(cut(data, seed))
+    assert bool(whole[1]) == bool(in_pieces[1])
+
+
+@ROUNDS
+@given(seed=st.integers(0), cuts=st.integers(0))
+def test_broken_conversations_are_taken_or_refused_however_they_are_cut(
+    seed: int, cuts: int
+) -> None:
+    data = broken(seed)
+    whole, in_pieces = fed([data]), fed(cut(data, cuts))
+    assert bool(whole[1]) == bool(in_pieces[1])
+    assert whole[0] == in_pieces[0]
+
+
+def test_a_conversation_that_is_cut_off_anywhere_is_awaited() -> None:
+    for length in range(len(VALID)):
+        assert fed([VALID[:length]])[1] == ""
+
+
+def test_any_byte_that_is_turned_is_taken_or_refused() -> None:
+    for place in range(len(VALID)):
+        for flip in (0x01, 0x80, 0xFF):
+            data = bytearray(VALID)
+            data[place] ^= flip
+            fed([bytes(data)])
+
+
+def accidents() -> Iterator[bytes]:
+    """Yield conversations in which something is announced to be enormous."""
+    for place in range(200):
+        for large in LARGE:
+            yield VALID[:place] + large.to_bytes(8, "little") + VALID[place + 8 :]
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+def test_no_memory_is_taken_for_what_is_announced() -> None:
+    tracemalloc.start()
+    before = resident()
+    try:
+        for data in accidents():
+            tracemalloc.reset_peak()
+            begin = tracemalloc.get_traced_memory()[0]
+            fed([data])
+            assert tracemalloc.get_traced_memory()[1] - begin < 4 << 20
+    finally:
+        tracemalloc.stop()
+    assert resident() - before < 64 << 20
+
+
+def test_a_payload_that_is_announced_takes_no_memory_until_it_comes() -> None:
+    before = resident()
+    ear = Ear()
+    inlet = Inlet(7, ear, Outlet(), kick=nothing, goodbye=nothing, room=room)
+    inlet.feed(pack(MESSAGE, 0, 0, 0, 1 << 30) + pack(SEGMENT, 0, 0, 0, 1000) + bytes(1000))
+    assert ear.heads == [b""]
+    assert resident() - before < 16 << 20
