@@ -33,7 +33,38 @@ def refuse(comm: MPI.Comm, error_class: int) -> NoReturn:
 
 
 def report(comm: MPI.Comm, error: BaseException) -> NoReturn:
-    """Raise an error, to the error handler of a communicator first if it is one of MPI."""
+    """Raise an error, to the error handler of a communicator first if MPI or the grid raises it.
+
+    Where errors are fatal the whole run ends, not the cluster alone. What MPI has no code for is
+    `MPI.ERR_OTHER` to a handler.
+    """
     if isinstance(error, MPI.Exception):
-        comm.Call_errhandler(error.error_code)
+        code = error.error_code
+    elif isinstance(error, GridMPIError):
+        code = MPI.ERR_OTHER
+    else:
+        raise error
+    if _is_fatal(comm):
+        _end_the_run(error, code)
+    comm.Call_errhandler(code)
     raise error
+
+
+def _is_fatal(comm: MPI.Comm) -> bool:
+    handler = comm.Get_errhandler()
+    is_fatal = handler in (MPI.ERRORS_ARE_FATAL, MPI.ERRORS_ABORT)
+    handler.Free()
+    return is_fatal
+
+
+def _end_the_run(error: BaseException, code: int) -> None:
+    import sys
+    import traceback
+
+    from runtime.mpi.worlds import abort
+
+    calls = traceback.format_stack()[:-2]  # it was not raised, so it does not know them
+    words = ["Traceback (most recent call last):\n", *calls, *traceback.format_exception_only(error)]
+    sys.stderr.write("".join(words))
+    sys.stderr.flush()
+    abort(MPI.Get_error_class(code))

@@ -100,6 +100,41 @@ def test_abort_ends_the_whole_run_with_its_code(grid: Grid) -> None:
     assert said == {0: [], 1: []}
 
 
+def test_where_errors_are_fatal_they_end_the_whole_run(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        world.Set_errhandler(MPI.ERRORS_ARE_FATAL)
+        if world.rank == 1:
+            world.send("?", dest=99)
+        world.recv(source=1)
+        """,
+        code=6,  # MPI.ERR_RANK
+    )
+    assert said == {0: [], 1: []}
+
+
+def test_an_error_handler_hears_of_a_process_that_is_gone(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        def handle(comm, code):
+            print(comm == world, MPI.Get_error_class(code) == MPI.ERR_OTHER)
+        if world.rank == 0:
+            world.Set_errhandler(MPI.Comm.Create_errhandler(handle))
+            try:
+                world.recv(source=1)
+            except MPI.ProcessGone:
+                print("gone")
+        """,
+    )
+    assert said[0] == ["True True", "gone"]
+
+
 def test_a_rank_that_ends_early_is_no_error_for_those_who_do_not_need_it(grid: Grid) -> None:
     said = grid(
         "1+1",
