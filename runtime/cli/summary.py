@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, field
 
 from gcm.cli.output import counted
 from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan
-from runtime.engine.outcome import ComponentReport, Outcome, RankReport, Traffic
+from runtime.engine.outcome import ComponentReport, Connections, Outcome, RankReport, Traffic
 
 MOST_CLUSTERS = 24
 """How many clusters are listed one by one; those that failed always are."""
@@ -56,6 +56,7 @@ class Summary:
     traffic: tuple[Traffic, ...]
     errors: tuple[str, ...]
     components: tuple[ComponentReport, ...] = ()
+    connections: Connections = field(default_factory=Connections)
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, ready for JSON."""
@@ -94,6 +95,7 @@ def summary_of(
         traffic=outcome.traffic,
         errors=outcome.errors,
         components=outcome.components,
+        connections=outcome.connections,
     )
 
 
@@ -129,6 +131,15 @@ def tables(summary: Summary) -> Iterator[Table]:
         sent = map(_traffic_row, _bounded(summary.traffic))
         heading = ("route", "messages", "bytes sent", "bytes received")
         yield Table(heading, tuple(sent), frozenset({1, 2, 3}))
+    if summary.connections.tries:
+        one = summary.connections
+        counts = (one.tries, one.failures, one.hits, one.misses, one.evictions)
+        row = ("between clusters", *(f"{count:,}" for count in counts))
+        yield Table(
+            ("connections", "tries", "failures", "hits", "misses", "evictions"),
+            (row,),
+            frozenset(range(1, 6)),
+        )
 
 
 def as_text(summary: Summary) -> str:

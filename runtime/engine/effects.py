@@ -34,7 +34,7 @@ from runtime.engine.helpers import Helper, kill_all
 from runtime.engine.hierarchy import host_of
 from runtime.engine.listener import Listener
 from runtime.engine.openings import Openings, Post
-from runtime.engine.outcome import RankReport, Traffic
+from runtime.engine.outcome import Connections, RankReport, Traffic
 from runtime.engine.output import Output
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_link import COUPLING
@@ -63,6 +63,7 @@ class Report:
 
     ranks: tuple[RankReport, ...]
     traffic: tuple[Traffic, ...]
+    connections: Connections
     started: float | None
 
 
@@ -166,7 +167,11 @@ class Executor:
             )
             for rank, facts in sorted(self._facts.items(), key=lambda one: _numbers(one[0]))
         )
-        return Report(ranks, tuple(self._traffic()), self._started)
+        connections = self._exchanged.connections(self._paths())
+        return Report(ranks, tuple(self._traffic()), connections, self._started)
+
+    def _paths(self) -> dict[str, str]:
+        return {identifier: place.cluster.path for identifier, place in self._places.items()}
 
     def _traffic(self) -> Iterator[Traffic]:
         for place in self._places.values():
@@ -180,9 +185,7 @@ class Executor:
                 )
             if any(place.carried):
                 yield Traffic(f"{name} - its ranks", *place.carried)
-        yield from self._exchanged.traffic(
-            {identifier: place.cluster.path for identifier, place in self._places.items()}
-        )
+        yield from self._exchanged.traffic(self._paths())
 
     # --- effects ----------------------------------------------------------------------------------
 

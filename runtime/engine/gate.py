@@ -42,8 +42,8 @@ class Watcher(Protocol):
         """Know that the program of a rank ends the run."""
         ...
 
-    def rank_exchanged(self, rank: str, rows: list[Any]) -> None:
-        """Know what a rank has sent to those of other clusters."""
+    def rank_exchanged(self, rank: str, rows: list[Any], figures: dict[str, int]) -> None:
+        """Know what a rank has sent to those of other clusters, and how it found them."""
         ...
 
     def rank_learned(self, rank: str, told: list[Any]) -> None:

@@ -212,6 +212,7 @@ class Machine:
             errors=tuple(self._state.errors),
             ranks=report.ranks,
             traffic=report.traffic,
+            connections=report.connections,
             exits=dict(self._state.codes),
             started_after=report.started and report.started - begun,
             seconds=time.monotonic() - begun,

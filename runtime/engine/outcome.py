@@ -41,6 +41,31 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
+class Ways:
+    """By which routes ranks of two clusters reached each other: how many of them by each."""
+
+    between: tuple[str, str]
+    routes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """How ranks of different clusters found each other, counted over all of them.
+
+    `tries` are routes that were tried, `failures` those that led nowhere. Messages that found a
+    connection are `hits`, occasions on which one had to be opened `misses`; `evictions` are
+    connections that were closed for others because they were not used for longest.
+    """
+
+    tries: int = 0
+    failures: int = 0
+    hits: int = 0
+    misses: int = 0
+    evictions: int = 0
+    ways: tuple[Ways, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The end of a run.
 
@@ -58,3 +83,4 @@ class Outcome:
     started_after: float | None = None
     seconds: float = 0.0
     components: tuple[ComponentReport, ...] = ()
+    connections: Connections = field(default_factory=Connections)

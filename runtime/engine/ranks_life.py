@@ -295,9 +295,9 @@ class RanksLife:
         self.rank_ended(rank, code, f"MPI.Abort({code})")
         self._tell("aborted", rank)
 
-    def rank_exchanged(self, rank: str, rows: list[Any]) -> None:
-        """Pass on what a rank has sent to others."""
-        self._tell("rank_exchanged", rank, rows)
+    def rank_exchanged(self, rank: str, rows: list[Any], figures: dict[str, int]) -> None:
+        """Pass on what a rank has sent to others, and how it found them."""
+        self._tell("rank_exchanged", rank, rows, figures)
 
     def rank_learned(self, rank: str, told: list[Any]) -> None:
         """Pass on what a rank has learned of routes, and let it try again what is closed now."""

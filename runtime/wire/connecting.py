@@ -68,6 +68,14 @@ class Connector(Protocol):
         ...
 
 
+class CountingConnector(Connector, Protocol):
+    """A connector that counts; `between` are the front-ends between this rank and each peer."""
+
+    between: dict[int, tuple[str, ...]]
+    tries: int
+    failures: int
+
+
 class DirectConnector:
     """Dials the addresses in the directory: on the same machine the Unix socket, else TCP."""
 
@@ -75,9 +83,20 @@ class DirectConnector:
         self._me = me
         self._directory = directory
         self._credentials = credentials
+        self.between: dict[int, tuple[str, ...]] = {}
+        self.tries = 0
+        self.failures = 0
 
     def connect(self, peer: int, now: float) -> Attempt:
         """Begin to dial; raises PeerLost if all addresses refuse at once, or there is none."""
+        self.tries += 1
+        try:
+            return _Direct(self, peer, self._dial(peer, now))
+        except PeerLost:
+            self.failures += 1
+            raise
+
+    def _dial(self, peer: int, now: float) -> Dialling:
         party = self._directory.party(peer)
         ways = self._directory.ways(self._me, peer)
         if not ways:
@@ -86,6 +105,37 @@ class DirectConnector:
                 cure="It has no address here; was it started after this rank?",
             )
         return Dialling(str(party), party.name, ways, self._credentials, now)
+
+
+class _Direct:
+    """Tells its connector what became of dialling."""
+
+    is_passive = False
+
+    def __init__(self, connector: DirectConnector, peer: int, dialling: Dialling) -> None:
+        self._connector = connector
+        self._peer = peer
+        self._dialling = dialling
+        self.fileno = dialling.fileno
+        self.close = dialling.close
+
+    @property
+    def deadline(self) -> float:
+        return self._dialling.deadline
+
+    @property
+    def events(self) -> int:
+        return self._dialling.events
+
+    def step(self, now: float) -> tuple[socket.socket, bytes] | None:
+        try:
+            opened = self._dialling.step(now)
+        except PeerLost:
+            self._connector.failures += 1
+            raise
+        if opened is not None:
+            self._connector.between[self._peer] = ()
+        return opened
 
 
 class Dialling:

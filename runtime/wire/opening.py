@@ -8,11 +8,12 @@ from collections.abc import Callable
 from runtime.engine.everybody import Everybody, everybody
 from runtime.engine.rank_link import LEARNED, RankLink
 from runtime.later import logger
-from runtime.wire.connecting import Connector, DirectConnector
+from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
 from runtime.wire.errors import PeerLost
 from runtime.wire.messages import Receiver
 from runtime.wire.post import Post
+from runtime.wire.references import References
 from runtime.wire.words import COME, MEET
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -23,46 +24,30 @@ if TYPE_CHECKING:
 _log = logger(__name__)
 
 
-def open_post(link: RankLink, receiver: Receiver, connector: Connector | None = None) -> Post:
+def open_post(link: RankLink, receiver: Receiver) -> Post:
     """Return the post of a rank; from now on it answers ranks that dial this one.
 
-    `connector` opens connections to others; if nothing else is said, by the routes that there are.
     The first call takes the listening sockets of the rank, so there is one post per process.
     """
     known = everybody(link)
     directory = directory_of(link)
     doors = [socket.socket(fileno=door.detach()) for door in link.doors]
     link.doors.clear()
-    routed = None
-    if connector is None and known.front_ends:
-        connector = routed = _routed(link, known, directory)
+    routed = _routed(link, known, directory) if known.front_ends else None
+    references = References(routed or DirectConnector(known.index, directory, link.credentials))
     post = Post(
-        known.index,
-        directory,
-        receiver,
-        connector or DirectConnector(known.index, directory, link.credentials),
-        doors=doors,
-        credentials=link.credentials,
+        known.index, directory, receiver, references, doors=doors, credentials=link.credentials
     )
     if routed is not None:
         routed.hear(link.answer.get("routes", ()), post.now())
         _answer_beckons(link, post, routed, directory)
-    post.at_end = lambda: link.note("exchanged", _rows(post, directory, routed))
+
+    def tell() -> None:
+        traffic = post.traffic()
+        link.note("exchanged", references.rows(traffic, directory), references.figures(traffic))
+
+    post.at_end = tell
     return post
-
-
-def _rows(
-    post: Post, directory: Directory, routed: RoutedConnector | None
-) -> list[tuple[str, str, int, int]]:
-    """Return what went to which cluster, by which kind of route if this end has chosen it."""
-    sums: dict[tuple[str, str], tuple[int, int]] = {}
-    for peer, one in post.traffic().items():
-        route = routed.used.get(peer) if routed is not None else None
-        kind = str(route.kind) if route is not None else ""
-        cluster = directory.party(peer).name.rpartition(":")[0]
-        messages, size = sums.get((cluster, kind), (0, 0))
-        sums[cluster, kind] = messages + one.sent_messages, size + one.sent_bytes
-    return [(*key, *value) for key, value in sums.items()]
 
 
 def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedConnector:

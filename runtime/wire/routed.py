@@ -33,8 +33,8 @@ Share = Callable[[list[Experience]], None]
 class RoutedConnector:
     """Chooses among the routes that the reachability of the clusters allows.
 
-    `front_ends` says where the forwarders of clusters listen. `used` is the route by which each
-    peer was reached last.
+    `front_ends` says where the forwarders of clusters listen. `between` are those that a connection
+    to each peer passes, as far as this end has chosen them.
     """
 
     def __init__(
@@ -56,7 +56,8 @@ class RoutedConnector:
         self._beckon = beckon
         self._share = share
         self._tension = Tension()
-        self.used: dict[int, Route] = {}
+        self._used: dict[int, Route] = {}
+        self.between: dict[int, tuple[str, ...]] = {}
         self.tries = 0
         self.failures = 0
 
@@ -82,7 +83,8 @@ class RoutedConnector:
 
         Only then is it the routes that were at fault and not the peer; so only then is it learned.
         """
-        self.used[peer] = route
+        self._used[peer] = route
+        self.between[peer] = tuple(map(str, route.forwarders))
         for failed, at in after:
             self._tension.failed(failed, at)
         self._tension.worked(route, now)

@@ -79,8 +79,16 @@ def deploy(grid: EmulatedGrid, folder: Path, program: str, ranks: tuple[int, ...
 
 def test_only_the_first_rank_waits_for_a_firewall(grid: EmulatedGrid, tmp_path: Path) -> None:
     grid.firewall("c1", [PORT])
-    lines, _ = deploy(grid, tmp_path, ONE_AFTER_THE_OTHER, (3, 1))
+    lines, summary = deploy(grid, tmp_path, ONE_AFTER_THE_OTHER, (3, 1))
     taken = {int(rank): float(seconds) for rank, seconds in map(str.split, lines)}
     assert 3.0 < taken[0] < 8.0
     assert taken[1] < 2.0
     assert taken[2] < 2.0
+    found = summary["connections"]
+    assert found["failures"] == 1
+    assert found["tries"] > 3
+    assert found["misses"] >= 3
+    assert found["hits"] + found["misses"] == 120
+    (pair,) = found["ways"]
+    assert pair["between"] == ["site0/cluster0", "site1/cluster0"]
+    assert pair["routes"]["through site1/cluster0"] >= 2

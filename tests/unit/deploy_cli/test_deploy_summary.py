@@ -12,7 +12,14 @@ from runtime.cli.history import History
 from runtime.cli.summary import Summary, as_text, headline, summary_of, tables
 from runtime.cli.summary_table import print_summary
 from runtime.deployment import DeploymentPlan
-from runtime.engine.outcome import ComponentReport, Outcome, RankReport, Traffic
+from runtime.engine.outcome import (
+    ComponentReport,
+    Connections,
+    Outcome,
+    RankReport,
+    Traffic,
+    Ways,
+)
 
 Plan = Callable[..., DeploymentPlan]
 MIXED = """<grid><site name="lyon"><cluster name="rhone"><ssh host="front"/>
@@ -27,11 +34,14 @@ def ended(
     code: int = 0,
     startup: float | None = 0.52049,
     traffic: tuple[Traffic, ...] = (),
+    connections: Connections = Connections(),  # noqa: B008 - it cannot be changed
 ) -> Summary:
     # only one rank has told where it is
     host = "localhost" if plan.grid.size == 8 else "n2.lyon"
     report = RankReport("0:0:1", "/grid/site0/cluster0/wrapper1", host, 77, "MPICH", 9)
-    outcome = Outcome(code, ("bad luck",), (report,), traffic, codes, startup, 3.14049)
+    outcome = Outcome(
+        code, ("bad luck",), (report,), traffic, codes, startup, 3.14049, connections=connections
+    )
     return summary_of(plan, outcome, {"0:0:0": 1.23, "0:0:1": 2.06049}.get)
 
 
@@ -124,6 +134,27 @@ def test_many_routes_are_summed_up(plan: Plan) -> None:
     lines = as_text(ended(plan(), {}, traffic=traffic)).splitlines()
     assert lines[-2].split() == ["route", "23", "1", "10", "100"]
     assert lines[-1].split() == ["6", "more", "6", "60", "600"]
+
+
+def test_how_ranks_found_each_other_is_one_line(plan: Plan) -> None:
+    ways = (Ways(("lyon/rhone", "lyon/saone"), {"direct": 2, "through lyon/rhone": 1}),)
+    found = Connections(tries=12, failures=2, hits=1234, misses=10, evictions=1, ways=ways)
+    summary = ended(plan(), {}, connections=found)
+    assert as_text(summary).splitlines()[-2:] == [
+        "connections       tries  failures   hits  misses  evictions",
+        "between clusters     12         2  1,234      10          1",
+    ]
+    assert json.loads(json.dumps(summary.as_dict()))["connections"] == {
+        "tries": 12, "failures": 2, "hits": 1234, "misses": 10, "evictions": 1,
+        "ways": [{
+            "between": ["lyon/rhone", "lyon/saone"],
+            "routes": {"direct": 2, "through lyon/rhone": 1},
+        }],
+    }  # fmt: skip
+
+
+def test_where_nothing_was_tried_no_connections_are_told(plan: Plan) -> None:
+    assert "connections" not in as_text(ended(plan(), {}))
 
 
 def test_a_history_measures_from_the_common_start_to_each_end(plan: Plan) -> None:
