@@ -8,17 +8,71 @@ from typing import Any
 
 from mpi4py import MPI
 
+from gcm.records import dataclass
 from runtime.mpi.collective_calls_memory import elements, is_in_place, put_elements, read
+from runtime.mpi.operations import NativeOperation, Operation
 from runtime.mpi.reductions import Averaging
+from runtime.mpi.requests import persistent_request, request_for
 from runtime.mpi.specs import Spec
 
 
-def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, root: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Summing:
+    """What native MPI has to do, and what to do with the sums."""
+
+    comm: MPI.Comm
+    name: str
+    """Of the blocking call."""
+    arguments: tuple[Any, ...]
+    finish: Callable[[], None] = lambda: None
+
+    def run(self) -> None:
+        """Do it now."""
+        self._call(self.name)(*self.arguments)
+        self.finish()
+
+    def begin(self) -> MPI.Request:
+        """Return the request for it."""
+        return request_for(getattr(self.comm, "_members", None), self.operation())
+
+    def operation(self) -> Operation:
+        """Begin it."""
+        request: MPI.Request = self._call(f"I{self.name.lower()}")(*self.arguments)
+        return _Taking(request, self.finish, f"{self.name} with MPI.AVG")
+
+    def _call(self, name: str) -> Callable[..., Any]:
+        native = getattr(MPI.Intracomm, name)
+        return lambda *arguments: native(self.comm, *arguments)
+
+
+class _Taking(NativeOperation):
+    """A request of native MPI for sums; the means are taken once it is done."""
+
+    __slots__ = ("_take",)
+
+    def __init__(self, request: MPI.Request, take: Callable[[], None], what: str) -> None:
+        super().__init__(request, None, what)
+        self._take = take
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Take the means."""
+        if error is None:
+            self._take()
+        super().finish(error)
+
+
+def prepared(comm: MPI.Comm, prepare: Callable[[], Summing]) -> MPI.Prequest:
+    """Return a request that begins anew whenever it is started; faults are raised now."""
+    prepare()
+    members = getattr(comm, "_members", None)
+    return persistent_request(members, lambda: prepare().operation())
+
+
+def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, root: int) -> Summing:
     """Give the root the mean of everybody's values."""
     inter = comm.Is_inter()
     if root == MPI.PROC_NULL:
-        MPI.Comm.Reduce(comm, None, None, MPI.SUM, root)
-        return
+        return Summing(comm, "Reduce", (None, None, MPI.SUM, root))
     at_root = root == (MPI.ROOT if inter else comm.Get_rank())
     received = read(recvbuf, readonly=False, blocks=0) if at_root else None
     sent = received
@@ -28,31 +82,36 @@ def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, root: int) -> None:
     averaging, count = _averaging(comm, sent)
     kind = averaging.reduction.datatype
     mine = None if inter and at_root else [averaging.encoded(elements(sent)), kind]
-    room = None if received is None else memoryview(bytearray(sent.count * averaging.width))
-    MPI.Comm.Reduce(comm, mine, None if room is None else [room, kind], MPI.SUM, root)
-    if received is not None and room is not None:
-        put_elements(received, averaging.decoded(room, count))
+    if received is None:
+        return Summing(comm, "Reduce", (mine, None, MPI.SUM, root))
+    target, room = received, memoryview(bytearray(sent.count * averaging.width))
+    return Summing(
+        comm,
+        "Reduce",
+        (mine, [room, kind], MPI.SUM, root),
+        lambda: put_elements(target, averaging.decoded(room, count)),
+    )
 
 
-def allreduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> None:
+def allreduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> Summing:
     """Give everybody the mean of everybody's values."""
     received = read(recvbuf, readonly=False, blocks=0)
-    put_elements(received, _means(comm, _sent(comm, sendbuf, received)))
+    return _means(comm, _sent(comm, sendbuf, received), lambda means: put_elements(received, means))
 
 
-def reduce_scatter_block(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> None:
+def reduce_scatter_block(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> Summing:
     """Give everybody an equal block of the means of everybody's values."""
     size, rank = comm.Get_size(), comm.Get_rank()
     in_place = not comm.Is_inter() and is_in_place(sendbuf)
     received = read(recvbuf, readonly=False, blocks=size if in_place else 0)
     block = received if in_place else read(sendbuf, readonly=True, blocks=size)
     whole = Spec(block.buffer, block.memory, block.count * size, block.datatype, block.offset)
-    _put_block(received, _means(comm, whole), rank * received.count)
+    return _means(comm, whole, lambda means: _put_block(received, means, rank * received.count))
 
 
 def reduce_scatter(
     comm: MPI.Comm, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int] | None
-) -> None:
+) -> Summing:
     """Give everybody a block of the means of everybody's values."""
     received = read(recvbuf, readonly=False, blocks=0)
     sent = _sent(comm, sendbuf, received)
@@ -64,34 +123,32 @@ def reduce_scatter(
     target = Spec(
         received.buffer, received.memory, counts[rank], received.datatype, received.offset
     )
-    _put_block(target, _means(comm, sent), sum(counts[:rank]))
+    return _means(comm, sent, lambda means: _put_block(target, means, sum(counts[:rank])))
 
 
-def scan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> None:
+def scan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Summing:
     """Give everybody the mean of the values of the ranks up to its own."""
-    _scanned(comm, sendbuf, recvbuf, MPI.Intracomm.Scan, comm.Get_rank() + 1)
+    return _scanned(comm, sendbuf, recvbuf, "Scan", comm.Get_rank() + 1)
 
 
-def exscan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> None:
+def exscan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Summing:
     """Give everybody the mean of the values of the ranks before its own."""
-    _scanned(comm, sendbuf, recvbuf, MPI.Intracomm.Exscan, comm.Get_rank())
+    return _scanned(comm, sendbuf, recvbuf, "Exscan", comm.Get_rank())
 
 
-def _scanned(
-    comm: MPI.Intracomm,
-    sendbuf: Any,
-    recvbuf: Any,
-    add: Callable[[MPI.Intracomm, Any, Any, MPI.Op], None],
-    covered: int,
-) -> None:
+def _scanned(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, name: str, covered: int) -> Summing:
     received = read(recvbuf, readonly=False, blocks=0)
     sent = _sent(comm, sendbuf, received)
     averaging, _ = _averaging(comm, sent)
     kind = averaging.reduction.datatype
     room = memoryview(bytearray(sent.count * averaging.width))
-    add(comm, [averaging.encoded(elements(sent)), kind], [room, kind], MPI.SUM)
-    if covered:
-        put_elements(received, averaging.decoded(room, covered))
+
+    def finish() -> None:
+        if covered:
+            put_elements(received, averaging.decoded(room, covered))
+
+    mine = [averaging.encoded(elements(sent)), kind]
+    return Summing(comm, name, (mine, [room, kind], MPI.SUM), finish)
 
 
 def _sent(comm: MPI.Comm, sendbuf: Any, received: Spec) -> Spec:
@@ -109,12 +166,16 @@ def _averaging(comm: MPI.Comm, sent: Spec) -> tuple[Averaging, int]:
     return Averaging(sent.datatype, size), size
 
 
-def _means(comm: MPI.Comm, sent: Spec) -> memoryview:
+def _means(comm: MPI.Comm, sent: Spec, put: Callable[[memoryview], None]) -> Summing:
     averaging, count = _averaging(comm, sent)
     kind = averaging.reduction.datatype
     room = memoryview(bytearray(sent.count * averaging.width))
-    MPI.Comm.Allreduce(comm, [averaging.encoded(elements(sent)), kind], [room, kind], MPI.SUM)
-    return averaging.decoded(room, count)
+    return Summing(
+        comm,
+        "Allreduce",
+        ([averaging.encoded(elements(sent)), kind], [room, kind], MPI.SUM),
+        lambda: put(averaging.decoded(room, count)),
+    )
 
 
 def _put_block(received: Spec, means: memoryview, first: int) -> None:

@@ -122,7 +122,7 @@ class BlockingCollectives(MPI.Comm):
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                averaged.reduce(self, sendbuf, recvbuf, root)
+                averaged.reduce(self, sendbuf, recvbuf, root).run()
                 return
             MPI.Comm.Reduce(self, sendbuf, recvbuf, op, root)
             return
@@ -133,7 +133,7 @@ class BlockingCollectives(MPI.Comm):
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                averaged.allreduce(self, sendbuf, recvbuf)
+                averaged.allreduce(self, sendbuf, recvbuf).run()
                 return
             MPI.Comm.Allreduce(self, sendbuf, recvbuf, op)
             return
@@ -144,7 +144,7 @@ class BlockingCollectives(MPI.Comm):
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                averaged.reduce_scatter_block(self, sendbuf, recvbuf)
+                averaged.reduce_scatter_block(self, sendbuf, recvbuf).run()
                 return
             MPI.Comm.Reduce_scatter_block(self, sendbuf, recvbuf, op)
             return
@@ -161,7 +161,7 @@ class BlockingCollectives(MPI.Comm):
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                averaged.reduce_scatter(self, sendbuf, recvbuf, recvcounts)
+                averaged.reduce_scatter(self, sendbuf, recvbuf, recvcounts).run()
                 return
             MPI.Comm.Reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
             return
@@ -179,7 +179,7 @@ class BlockingScans(MPI.Intracomm):
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                averaged.scan(self, sendbuf, recvbuf)
+                averaged.scan(self, sendbuf, recvbuf).run()
                 return
             MPI.Intracomm.Scan(self, sendbuf, recvbuf, op)
             return
@@ -190,7 +190,7 @@ class BlockingScans(MPI.Intracomm):
         call = call_on(self)
         if call is None:
             if isinstance(op, Average):
-                averaged.exscan(self, sendbuf, recvbuf)
+                averaged.exscan(self, sendbuf, recvbuf).run()
                 return
             MPI.Intracomm.Exscan(self, sendbuf, recvbuf, op)
             return

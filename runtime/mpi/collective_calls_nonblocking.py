@@ -6,16 +6,19 @@ from mpi4py import MPI
 
 from runtime.later import Later
 from runtime.mpi.collective_calls_entry import call_on
+from runtime.mpi.reductions import Average
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from runtime.mpi import collective_calls_averaged as averaged
     from runtime.mpi import collective_calls_plans as plans
     from runtime.mpi import collective_calls_reductions as reductions
     from runtime.mpi.membership import Membership
 else:
+    averaged = Later("runtime.mpi.collective_calls_averaged")
     plans = Later("runtime.mpi.collective_calls_plans")
     reductions = Later("runtime.mpi.collective_calls_reductions")
 
@@ -109,6 +112,8 @@ class NonblockingCollectives(MPI.Comm):
         """Begin to combine everybody's values at the root."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.reduce(self, sendbuf, recvbuf, root).begin()
             return MPI.Comm.Ireduce(self, sendbuf, recvbuf, op, root)
         return call.begin(reductions.reduce(call, sendbuf, recvbuf, op, root))
 
@@ -116,6 +121,8 @@ class NonblockingCollectives(MPI.Comm):
         """Begin to combine everybody's values; everybody gets the result."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.allreduce(self, sendbuf, recvbuf).begin()
             return MPI.Comm.Iallreduce(self, sendbuf, recvbuf, op)
         return call.begin(reductions.allreduce(call, sendbuf, recvbuf, op))
 
@@ -125,6 +132,8 @@ class NonblockingCollectives(MPI.Comm):
         """Begin to combine everybody's values; everybody gets an equal block of the result."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.reduce_scatter_block(self, sendbuf, recvbuf).begin()
             return MPI.Comm.Ireduce_scatter_block(self, sendbuf, recvbuf, op)
         return call.begin(reductions.reduce_scatter_block(call, sendbuf, recvbuf, op))
 
@@ -138,6 +147,8 @@ class NonblockingCollectives(MPI.Comm):
         """Begin to combine everybody's values; everybody gets a block of the result."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.reduce_scatter(self, sendbuf, recvbuf, recvcounts).begin()
             return MPI.Comm.Ireduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
         return call.begin(reductions.reduce_scatter(call, sendbuf, recvbuf, recvcounts, op))
 
@@ -152,6 +163,8 @@ class NonblockingScans(MPI.Intracomm):
         """Begin to combine the values of the ranks up to this one."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.scan(self, sendbuf, recvbuf).begin()
             return MPI.Intracomm.Iscan(self, sendbuf, recvbuf, op)
         return call.begin(reductions.scan(call, sendbuf, recvbuf, op, exclusive=False))
 
@@ -159,5 +172,7 @@ class NonblockingScans(MPI.Intracomm):
         """Begin to combine the values of the ranks before this one."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.exscan(self, sendbuf, recvbuf).begin()
             return MPI.Intracomm.Iexscan(self, sendbuf, recvbuf, op)
         return call.begin(reductions.scan(call, sendbuf, recvbuf, op, exclusive=True))

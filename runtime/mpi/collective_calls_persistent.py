@@ -6,16 +6,19 @@ from mpi4py import MPI
 
 from runtime.later import Later
 from runtime.mpi.collective_calls_entry import call_on
+from runtime.mpi.reductions import Average
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from runtime.mpi import collective_calls_averaged as averaged
     from runtime.mpi import collective_calls_plans as plans
     from runtime.mpi import collective_calls_reductions as reductions
     from runtime.mpi.membership import Membership
 else:
+    averaged = Later("runtime.mpi.collective_calls_averaged")
     plans = Later("runtime.mpi.collective_calls_plans")
     reductions = Later("runtime.mpi.collective_calls_reductions")
 
@@ -132,6 +135,10 @@ class PersistentCollectives(MPI.Comm):
         """Prepare to combine everybody's values at the root."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.prepared(
+                    self, lambda: averaged.reduce(self, sendbuf, recvbuf, root)
+                )
             return MPI.Comm.Reduce_init(self, sendbuf, recvbuf, op, root, info)
         return call.prepare(reductions.reduce(call, sendbuf, recvbuf, op, root))
 
@@ -141,6 +148,8 @@ class PersistentCollectives(MPI.Comm):
         """Prepare to combine everybody's values; everybody gets the result."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.prepared(self, lambda: averaged.allreduce(self, sendbuf, recvbuf))
             return MPI.Comm.Allreduce_init(self, sendbuf, recvbuf, op, info)
         return call.prepare(reductions.allreduce(call, sendbuf, recvbuf, op))
 
@@ -150,6 +159,10 @@ class PersistentCollectives(MPI.Comm):
         """Prepare to combine everybody's values; everybody gets an equal block of the result."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.prepared(
+                    self, lambda: averaged.reduce_scatter_block(self, sendbuf, recvbuf)
+                )
             return MPI.Comm.Reduce_scatter_block_init(self, sendbuf, recvbuf, op, info)
         return call.prepare(reductions.reduce_scatter_block(call, sendbuf, recvbuf, op))
 
@@ -164,6 +177,10 @@ class PersistentCollectives(MPI.Comm):
         """Prepare to combine everybody's values; everybody gets a block of the result."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.prepared(
+                    self, lambda: averaged.reduce_scatter(self, sendbuf, recvbuf, recvcounts)
+                )
             return MPI.Comm.Reduce_scatter_init(self, sendbuf, recvbuf, recvcounts, op, info)
         return call.prepare(reductions.reduce_scatter(call, sendbuf, recvbuf, recvcounts, op))
 
@@ -180,6 +197,8 @@ class PersistentScans(MPI.Intracomm):
         """Prepare to combine the values of the ranks up to this one."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.prepared(self, lambda: averaged.scan(self, sendbuf, recvbuf))
             return MPI.Intracomm.Scan_init(self, sendbuf, recvbuf, op, info)
         return call.prepare(reductions.scan(call, sendbuf, recvbuf, op, exclusive=False))
 
@@ -189,5 +208,7 @@ class PersistentScans(MPI.Intracomm):
         """Prepare to combine the values of the ranks before this one."""
         call = call_on(self)
         if call is None:
+            if isinstance(op, Average):
+                return averaged.prepared(self, lambda: averaged.exscan(self, sendbuf, recvbuf))
             return MPI.Intracomm.Exscan_init(self, sendbuf, recvbuf, op, info)
         return call.prepare(reductions.scan(call, sendbuf, recvbuf, op, exclusive=True))

@@ -96,8 +96,10 @@ def engine_of(request: MPI.Request) -> Engine | None:
 def is_done(request: MPI.Request) -> bool:
     """Tell whether a request is done that is not native MPI's; lets things move."""
     operation, engine = operation_of(request), engine_of(request)
-    if operation is None or engine is None:
+    if operation is None:
         return True
+    if engine is None:
+        return operation.test()
     with engine.lock:
         if not operation.test():
             engine.poll()
@@ -107,5 +109,10 @@ def is_done(request: MPI.Request) -> bool:
 def wait_for(request: MPI.Request) -> None:
     """Wait for a request that is not native MPI's."""
     operation, engine = operation_of(request), engine_of(request)
-    if operation is not None and engine is not None:
+    if operation is None:
+        return
+    if engine is not None:
         engine.wait_until(operation.test, lambda: (operation,))
+        return
+    while not operation.test():  # as native MPI waits
+        pass

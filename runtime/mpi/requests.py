@@ -231,8 +231,15 @@ def new_request(
     m: Membership, operation: Operation, load: Callable[[Operation], Any] | None = None
 ) -> Request:
     """Return the request for an operation of the grid."""
+    request = request_for(m, operation)
+    request._load = load
+    return request
+
+
+def request_for(m: Membership | None, operation: Operation) -> Request:
+    """Return the request for an operation, on a communicator of the grid or of native MPI."""
     request = Request()
-    request._members, request._operation, request._load = m, operation, load
+    request._members, request._operation = m, operation
     return request
 
 
@@ -245,7 +252,7 @@ def native_request(m: Membership, native: MPI.Request, source: int | None = None
     return request
 
 
-def persistent_request(m: Membership, begin: Callable[[], Operation]) -> Prequest:
+def persistent_request(m: Membership | None, begin: Callable[[], Operation]) -> Prequest:
     """Return the request that begins an operation whenever it is started."""
     request = Prequest()
     request._members, request._begin = m, begin
