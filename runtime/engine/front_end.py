@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
@@ -51,7 +50,7 @@ class FrontEnd:
         self._guard = guard  # for the first life of the ranks
         self._reactor = reactor
         self._stopping = False
-        self._routes = SharedRoutes(time.monotonic)
+        self._routes = SharedRoutes(reactor)
         self._over = threading.Event()
         self._host = ControlHost(part_path(configuration.cluster), reactor, self._obey)
         self._launcher = Channel(
@@ -157,6 +156,7 @@ class FrontEnd:
             self._configuration,
             gathered=lambda identifier: self._tell("gathered", identifier),
             failed=self._cannot_shake_hands,
+            routes=self._routes,
         )
         self._components.bind(lambda: self._tell("bound"))
 

@@ -26,6 +26,9 @@ from runtime.engine.hierarchy import (
     part_path,
     wrapper_type,
 )
+from runtime.engine.outcome import Connections
+from runtime.engine.route_monitor import PART
+from runtime.engine.shared_routes import SharedRoutes
 from runtime.errors import GridError
 from runtime.transport.errors import NotSendable
 
@@ -33,9 +36,12 @@ from runtime.transport.errors import NotSendable
 class RankBehind:
     """What the wrapper of a rank wraps: the process behind the gate."""
 
-    def __init__(self, rank: str, stop: Callable[[], None]) -> None:
+    def __init__(
+        self, rank: str, stop: Callable[[], None], connections: Callable[[], Connections]
+    ) -> None:
         self._rank = rank
         self._stop = stop
+        self.connections = connections
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Refuse: a rank serves nothing yet."""
@@ -66,9 +72,12 @@ class Components:
         told: Configuration,
         gathered: Callable[[str], None],
         failed: Callable[[GridError], None],
+        *,
+        routes: SharedRoutes,
     ) -> None:
         self._host = host
         self._told = told
+        self._routes = routes
         self._failed = failed
         self._here = {
             identifier: self._clustering(identifier, gathered)
@@ -85,8 +94,9 @@ class Components:
     @staticmethod
     def rehearse() -> None:
         """Make components as a front-end does, and forget them: others are made faster then."""
-        part = wrapper("part", wrapper_type(), RankBehind("", lambda: None))
-        part.bind(UP, _new_clustering(lambda: None).server(SRV))
+        behind = RankBehind("", lambda: None, Connections)
+        part = wrapper("part", wrapper_type(), behind, controllers=PART)
+        part.bind(UP, _new_clustering(Clustering(lambda: None, Connections)).server(SRV))
 
     def bind(self, bound: Callable[[], None]) -> None:
         """Bind what is here to what is above it, wherever that is; returns before that is done."""
@@ -152,20 +162,27 @@ class Components:
         threading.Thread(target=guarded, name=name, daemon=True).start()
 
     def _clustering(self, identifier: str, gathered: Callable[[str], None]) -> Component:
-        made = _new_clustering(lambda: gathered(identifier))
+        def connections() -> Connections:
+            own = identifier == self._told.cluster
+            return self._routes.connections(self.wrappers if own else ())
+
+        made = _new_clustering(Clustering(lambda: gathered(identifier), connections))
         self._host.publish(clustering_path(identifier), made)
         return made
 
     def _wrapper(self, rank: str) -> Wrapper:
         path = part_path(rank)
         name = path.rpartition("/")[2]
-        made = wrapper(name, wrapper_type(), RankBehind(rank, lambda: None))
+        behind = RankBehind(rank, lambda: None, lambda: self._routes.connections([rank]))
+        made = wrapper(name, wrapper_type(), behind, controllers=PART)
         self._host.publish(path, made)
         return made
 
 
-def _new_clustering(gathered: Callable[[], None]) -> Component:
-    return primitive(lambda: Clustering(gathered), CLUSTERING, type=clustering_component_type())
+def _new_clustering(content: Clustering) -> Component:
+    return primitive(
+        lambda: content, CLUSTERING, type=clustering_component_type(), controllers=PART
+    )
 
 
 def _report(rank: str, facts: Mapping[str, Any] | None, forwarder: Found) -> dict[str, Any]:

@@ -42,7 +42,9 @@ class Watcher(Protocol):
         """Know that the program of a rank ends the run."""
         ...
 
-    def rank_exchanged(self, rank: str, rows: list[Any], figures: dict[str, int]) -> None:
+    def rank_counted(
+        self, rank: str, rows: list[Any], figures: dict[str, int], *, at_end: bool
+    ) -> None:
         """Know what a rank has sent to those of other clusters, and how it found them."""
         ...
 
@@ -192,8 +194,10 @@ class _Guest:
                 self._watcher.rank_unable(self.name, *args)
             case "learned":
                 self._watcher.rank_learned(self.name, *args)
+            case "counted":
+                self._watcher.rank_counted(self.name, *args, at_end=False)
             case "exchanged":
-                self._watcher.rank_exchanged(self.name, *args)
+                self._watcher.rank_counted(self.name, *args, at_end=True)
             case "aborted":
                 self._ended = True
                 self._watcher.rank_aborted(self.name, *args)

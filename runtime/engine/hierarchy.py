@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from gcm.components.clustering import SRV, UP, ClusteringContent, clustering_type
 from gcm.interfaces.types import ComponentType, Contingency, InterfaceType, Role
+from runtime.engine.outcome import Connections
 
 CLUSTERING = "clustering"
 """The name of the clustering component among the parts of a cluster, a site or the grid."""
@@ -97,8 +98,11 @@ def wrapper_type() -> ComponentType:
 class Clustering(ClusteringContent):
     """Gathers the reports from below, passes them on as one, and shares out the answer."""
 
-    def __init__(self, gathered: Callable[[], None]) -> None:
+    def __init__(
+        self, gathered: Callable[[], None], connections: Callable[[], Connections]
+    ) -> None:
         self._gathered = gathered
+        self.connections = connections
 
     def ready(self, report: list[Any]) -> list[Any]:
         """Return the same answer for everybody below, once there is one from above."""

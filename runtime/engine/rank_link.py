@@ -39,6 +39,11 @@ LEARNED = "learned"
 AGAIN = "again"
 """Over `ROUTES`, from the front-end: routes that were found closed may be tried again."""
 
+FIGURES = "figures"
+"""Over `ROUTES`, from the front-end: how has this rank found others? `COUNTED` is the answer."""
+
+COUNTED = "counted"
+
 
 class _Shared(LeanChannel):
     """A channel on which several threads send."""

@@ -6,12 +6,10 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from runtime.engine.configuration import Configuration
 from runtime.engine.gate import Facts, Gate
-from runtime.engine.rank_link import AGAIN, LEARNED
 from runtime.engine.ranks_job import RanksJob, Said
 from runtime.engine.room import write_key
 from runtime.engine.segments import remove_segments
@@ -33,8 +31,8 @@ class RanksLife:
     """Starts the ranks, gathers them, and tells the launcher what becomes of them.
 
     `relay` says where messages of ranks for other codes go. `over` is called once the native MPI
-    has ended and everything that its ranks had said has been passed on. `routes` is what earlier
-    lives have learned of routes. All methods but `close` are for the reactor's thread.
+    has ended and everything that its ranks had said has been passed on. `routes` keeps what they
+    know of routes, for later lives too. All methods but `close` are for the reactor's thread.
     """
 
     def __init__(
@@ -93,6 +91,7 @@ class RanksLife:
             self._gate = Gate(
                 self._reactor, told.room, told.port, credentials, self, relay=self._relay
             )
+            self._routes.gate = self._gate
             write_key(told.room, self._gate.address, told.secret, told.reach, told.certificate)
         except GridError as fault:
             self._fail("front-end", fault)
@@ -295,18 +294,17 @@ class RanksLife:
         self.rank_ended(rank, code, f"MPI.Abort({code})")
         self._tell("aborted", rank)
 
-    def rank_exchanged(self, rank: str, rows: list[Any], figures: dict[str, int]) -> None:
-        """Pass on what a rank has sent to others, and how it found them."""
-        self._tell("rank_exchanged", rank, rows, figures)
+    def rank_counted(
+        self, rank: str, rows: list[Any], figures: dict[str, int], *, at_end: bool
+    ) -> None:
+        """Take note of what a rank has sent to others, and how it found them; pass on the last."""
+        self._routes.counted(rank, rows, figures)
+        if at_end:
+            self._tell("rank_exchanged", rank, rows, figures)
 
     def rank_learned(self, rank: str, told: list[Any]) -> None:
-        """Pass on what a rank has learned of routes, and let it try again what is closed now."""
-        news = self._routes.heard(told)
-        assert self._gate is not None  # it is what calls
-        if news:
-            self._gate.tell_others(rank, LEARNED, news)
-        for pause in {one.pause for one in news if not one.worked}:
-            self._reactor.later(pause, partial(self._gate.tell, rank, AGAIN))
+        """Let others know what a rank has learned of routes."""
+        self._routes.learned(rank, told)
 
     def rank_left(self, rank: str) -> None:
         """Wait for the end of the job to say why, but not for long."""

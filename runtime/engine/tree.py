@@ -28,6 +28,8 @@ from runtime.engine.hierarchy import (
     clustering_path,
     wrapper_type,
 )
+from runtime.engine.outcome import Connections
+from runtime.engine.route_monitor import PART, RouteMonitor
 from runtime.errors import GridError
 
 Send = Callable[[Invocation], Future[Any]]
@@ -47,6 +49,13 @@ class Elsewhere:
     def call(self, invocation: Invocation) -> Future[Any]:
         """Send a call to where the component lives."""
         return self._send(replace(invocation, component=self._path))
+
+    def connections(self) -> Connections:
+        """Ask the component for how ranks found those of other clusters."""
+        asked = self.call(Invocation("", f"{RouteMonitor.name}-controller", "connections"))
+        found = asked.result()
+        assert isinstance(found, Connections)
+        return found
 
     def on_start(self) -> None:
         """Do nothing."""
@@ -100,11 +109,14 @@ def _nowhere(invocation: Invocation) -> Future[Any]:
 
 def _made(part: Part, send: Send) -> Component:
     if part.level is Level.WRAPPER:
-        return wrapper(part.name, wrapper_type(), RankElsewhere(part.path, send))
+        behind = RankElsewhere(part.path, send)
+        return wrapper(part.name, wrapper_type(), behind, controllers=PART)
     whole = composite(part.name, _open_type() if part.level is not Level.GRID else None)
     content = whole.controller(ContentController)
     path = clustering_path(part.identifier)
-    clustering = wrapper(CLUSTERING, clustering_component_type(), ClusteringElsewhere(path, send))
+    clustering = wrapper(
+        CLUSTERING, clustering_component_type(), ClusteringElsewhere(path, send), controllers=PART
+    )
     content.add(clustering)
     for child in part.children:
         below = _made(child, send)

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 
 from runtime.engine.everybody import Everybody, everybody
-from runtime.engine.rank_link import LEARNED, RankLink
+from runtime.engine.rank_link import COUNTED, FIGURES, LEARNED, RankLink
 from runtime.later import logger
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
@@ -18,10 +18,15 @@ from runtime.wire.words import COME, MEET
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from runtime.routing import Experience
     from runtime.wire.routed import RoutedConnector
 
 _log = logger(__name__)
+
+Words = dict[str, Callable[..., None]]
+"""What to do when others say something about routes."""
 
 
 def open_post(link: RankLink, receiver: Receiver) -> Post:
@@ -38,15 +43,22 @@ def open_post(link: RankLink, receiver: Receiver) -> Post:
     post = Post(
         known.index, directory, receiver, references, doors=doors, credentials=link.credentials
     )
+
+    def tell(operation: str) -> None:
+        traffic = post.traffic()
+        link.note(operation, references.rows(traffic, directory), references.figures(traffic))
+
+    known_words: Words = {FIGURES: lambda: tell(COUNTED)}
     if routed is not None:
         routed.hear(link.answer.get("routes", ()), post.now())
-        _answer_beckons(link, post, routed, directory)
+        known_words |= _about_routes(post, routed, directory)
 
-    def tell() -> None:
-        traffic = post.traffic()
-        link.note("exchanged", references.rows(traffic, directory), references.figures(traffic))
+    def hear(operation: str, words: tuple[Any, ...]) -> None:
+        if operation in known_words:
+            post.soon(lambda: known_words[operation](*words))
 
-    post.at_end = tell
+    link.when_beckoned(hear)
+    post.at_end = lambda: tell("exchanged")
     return post
 
 
@@ -74,10 +86,8 @@ def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedCon
     )
 
 
-def _answer_beckons(
-    link: RankLink, post: Post, routed: RoutedConnector, directory: Directory
-) -> None:
-    """Connect to peers that ask for it because they cannot connect to this rank."""
+def _about_routes(post: Post, routed: RoutedConnector, directory: Directory) -> Words:
+    """Return what to do when peers ask to be connected to, and when something was learned."""
 
     def come(name: str) -> None:
         peer = directory.index(name)
@@ -93,13 +103,7 @@ def _answer_beckons(
     def learn(told: list[Experience]) -> None:
         routed.hear(told, post.now())
 
-    known: dict[str, Callable[..., None]] = {COME: come, MEET: meet, LEARNED: learn}
-
-    def hear(operation: str, words: tuple[str, ...]) -> None:
-        if operation in known:
-            post.soon(lambda: known[operation](*words))
-
-    link.when_beckoned(hear)
+    return {COME: come, MEET: meet, LEARNED: learn}
 
 
 def directory_of(link: RankLink) -> Directory:

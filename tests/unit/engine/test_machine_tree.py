@@ -14,6 +14,8 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
 from runtime.engine.hierarchy import Clustering, clustering_path, host_of, part_path
+from runtime.engine.outcome import Connections
+from runtime.engine.route_monitor import RouteMonitor
 from runtime.engine.tree import machine_document, machine_tree
 
 EMULATED = (
@@ -58,6 +60,24 @@ def test_a_call_goes_to_where_the_component_lives() -> None:
     assert (sent[0].component, sent[0].args) == ("/grid/site0/cluster1/wrapper0", ("report",))
 
 
+@pytest.mark.parametrize("part", ["site1/cluster0/wrapper1", "site1/cluster0/clustering"])
+def test_the_monitor_of_a_part_asks_where_it_lives(part: str) -> None:
+    sent: list[Invocation] = []
+
+    def send(invocation: Invocation) -> Future[Any]:
+        sent.append(invocation)
+        future: Future[Any] = Future()
+        future.set_result(Connections(tries=3))
+        return future
+
+    found: Any = machine_tree(plan().components(), send).find(part)
+    assert found.controller(RouteMonitor).connections() == Connections(tries=3)
+    (asked,) = sent
+    assert (asked.component, asked.interface, asked.operation) == (
+        f"/grid/{part}", "monitor-controller", "connections",
+    )  # fmt: skip
+
+
 def test_the_document_of_a_machine_passes_the_check_and_draws(tmp_path: Path) -> None:
     file = tmp_path / "machine.fractal"
     file.write_text(machine_document(plan(), "machine"))
@@ -100,6 +120,6 @@ def test_paths_say_what_identifiers_mean() -> None:
 
 def test_a_clustering_component_without_a_parent_answers_everybody_with_everything() -> None:
     gathered: list[str] = []
-    top = Clustering(lambda: gathered.append("grid"))
+    top = Clustering(lambda: gathered.append("grid"), Connections)
     assert top.ready([["a", "b"], ["c"]]) == [["a", "b", "c"], ["a", "b", "c"]]
     assert gathered == ["grid"]
