@@ -10,12 +10,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import actors, assemblies, calls, mpi, plot, wire
+from benchmarks import actors, assemblies, calls, front_ends, mpi, plot, wire
 from benchmarks.grid import missing
 from benchmarks.report import Goal, Line, show
 
 PICTURES = Path("build/benchmarks")
-PARTS = ("components", "wire", "mpi")
+PARTS = ("components", "wire", "front-ends", "mpi")
 
 
 def main() -> None:
@@ -30,6 +30,8 @@ def main() -> None:
         components(console)
     if "wire" in wanted:
         wire.main([])
+    if "front-ends" in wanted:
+        front_ends.main([])
     if "mpi" in wanted:
         if lacking := missing():
             console.print(f"MPI over several clusters: {lacking}", style="yellow")

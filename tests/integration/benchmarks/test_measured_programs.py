@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.echoes.contract import WAYS, is_installed
+from benchmarks.front_ends import memory, shares
 from benchmarks.grid import EmulatedGrid, Layout
 from benchmarks.mpi_launch import Mpich, Ours, RunFailed, run
 from benchmarks.wire_measure import one_way
@@ -17,6 +18,19 @@ def test_each_way_to_talk_brings_everything_back(way: str) -> None:
     taken = one_way(None, ("", ""), [1, 100_000], seconds=0.01, timeout=60, way=way)
     assert list(taken) == [1, 100_000]
     assert min(taken.values()) > 0
+
+
+def test_pairs_share_a_front_end() -> None:
+    counts = shares(3, 0.2)
+    assert len(counts) == 3
+    assert min(counts) > 0
+
+
+@pytest.mark.mpi
+def test_the_memory_of_each_process_is_told() -> None:
+    found = memory(16)
+    assert [one[0] for one in found] == ["rank 0", "rank 1", "rank 2", "the largest front-end"]
+    assert all(peak > 16 * holds + 10 for _, peak, holds in found)
 
 
 @pytest.fixture
