@@ -8,11 +8,16 @@ Every frame begins with its kind, flags, the length of a message's head, a numbe
 - SEGMENT: `size` more bytes of the payload of message `number`.
 - TAKEN: the receiver has matched messages that weigh `size`; as much more may be sent.
 - MATCHED: the receiver has matched message `number`, which asked to be told (`ASKS`).
-- GO: whoever accepted this connection is going to use it; `number` is the message it awaits next.
+- CAME: all up to byte `number` of what this end receives has come.
+- GO: this end is going to use the connection. It has come to byte `number`, and has written up to
+  byte `size`. Whoever accepted says it first; with `AGAIN` it waits for the other one's.
+- REST: this end would close the connection, with which nothing is wrong; REST_TOO: so would the
+  other one, or STAY: it would not.
 - BYE: nothing will follow; BYE_TOO: it has been read.
 
-What resumption after a broken connection needs is here: messages and the places of segments are
-numbered per pair, and both ends know which message they await.
+Each direction of a pair is one stream of frames, over all its connections one after another. Its
+bytes are counted from 0 as soon as there is a connection that can be resumed (`RESUMES`); what says
+GO is not part of it.
 """
 
 from __future__ import annotations
@@ -24,8 +29,9 @@ from runtime.wire.errors import BadFrame
 HEAD = Struct("<BBHQQ")  # kind, flags, length of the message's head, number, size
 HEAD_SIZE = HEAD.size
 
-MESSAGE, SEGMENT, TAKEN, MATCHED, GO, BYE, BYE_TOO = range(1, 8)
+MESSAGE, SEGMENT, TAKEN, MATCHED, GO, BYE, BYE_TOO, CAME, REST, REST_TOO, STAY = range(1, 12)
 INLINE, ASKS = 1, 2
+RESUMES, AGAIN = 1, 2
 
 MOST_HEAD = 4096
 """How long the head of a message may be."""
@@ -38,6 +44,12 @@ MOST_SEGMENT = 256 << 10
 
 MOST_BYTES = 1 << 40
 """How large a payload may be: 1 TiB."""
+
+MOST_COPIED = MOST_SEGMENT
+"""Where a connection can be resumed, payloads of up to this many bytes are copied to be sent.
+
+Larger ones stay where they are until all of them has come, which the receiver tells at once.
+"""
 
 pack = HEAD.pack
 unpack_from = HEAD.unpack_from
@@ -55,8 +67,8 @@ def check(kind: int, flags: int, head: int, size: int) -> None:
         if not size:
             raise BadFrame("a segment has no bytes")
         most = MOST_SEGMENT
-    elif kind <= BYE_TOO and kind:
-        most = MOST_BYTES
+    elif 0 < kind <= STAY:
+        return
     else:
         raise BadFrame(
             f"what came is no frame: there is no kind {kind}",

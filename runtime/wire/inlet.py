@@ -14,13 +14,17 @@ from runtime.wire.frames import (
     ASKS,
     BYE,
     BYE_TOO,
+    CAME,
     HEAD_SIZE,
     INLINE,
     MATCHED,
     MESSAGE,
+    MOST_COPIED,
     MOST_HEAD,
     MOST_INLINE,
+    REST,
     SEGMENT,
+    STAY,
     TAKEN,
     check,
     unpack_from,
@@ -31,7 +35,11 @@ from runtime.wire.outlet import WINDOW, Outlet
 STAGE = 16 << 10
 """How much is received at once of heads and small payloads, which one of each has room in."""
 
+UNTOLD = 1 << 20
+"""After how many bytes the peer is told that they have come."""
+
 _OVERHEAD = weight(0)
+_NEVER = 1 << 62
 _AHEAD = 512  # how much is received behind a segment, most often the head of the next one
 
 
@@ -39,14 +47,18 @@ class Inlet:
     """What comes from one peer.
 
     `outlet` is the other half of the pair; `kick` is called when it has something to say because a
-    message was matched here or there, `goodbye` when the peer said goodbye, so that it `has_left`.
-    `may_go` says that it answered ours. `room` returns memory for a payload that nobody gave a
-    buffer for. `stage` can be shared by all that are not filled at the same time.
+    message was matched here or there, `goodbye` when the peer said goodbye, so that it `has_left`,
+    or that it would rest. `may_go` says that it answered ours. `room` returns memory for a payload
+    that nobody gave a buffer for. `stage` can be shared by all that are not filled at the same
+    time.
+
+    What is half received waits for the rest of it, whatever connection that comes over.
     """
 
-    __slots__ = ("_ahead", "_debt", "_goodbye", "_incomplete", "_kick", "_left",
-                 "_outlet", "_receiver", "_rest", "_room", "_source", "_stage", "bytes", "current",
-                 "expected", "has_left", "may_go")  # fmt: skip
+    __slots__ = ("_ahead", "_debt", "_goodbye", "_incomplete", "_kick", "_left", "_outlet",
+                 "_receiver", "_rest", "_room", "_source", "_stage", "_told", "_untold", "_wait",
+                 "bytes", "current", "expected", "has_left", "may_go", "replayed",
+                 "said")  # fmt: skip
 
     def __init__(
         self,
@@ -79,6 +91,13 @@ class Inlet:
         self.bytes = 0
         self.has_left = False
         self.may_go = False
+        self.said = 0
+        """What the peer said last about resting: REST, REST_TOO or STAY."""
+        self.replayed = 0
+        """Up to where it repeats what it said over another connection, which rests already."""
+        self._told = 0  # the position that the peer knows of
+        self._untold = 0  # how many bytes have come since
+        self._wait = _NEVER  # until the peer is told
 
     # --- for the one who receives -----------------------------------------------------------------
 
@@ -103,10 +122,13 @@ class Inlet:
         Raises:
             BadFrame: they are not what a peer can say; the connection is of no use any more.
         """
+        self._untold += count
         if self.current is not None:
             if count < self._left:
                 self._left -= count
                 self.current.came += count
+                if self._untold >= self._wait:
+                    self._tell()
                 return
             count -= self._left
             self._advance(self._left)
@@ -114,6 +136,34 @@ class Inlet:
         else:
             end = len(self._rest) + count
         self._read(end)
+        if self._untold >= self._wait:
+            self._tell()
+
+    # --- resumption -------------------------------------------------------------------------------
+
+    @property
+    def position(self) -> int:
+        """How many bytes have come since they are counted."""
+        return self._told + self._untold
+
+    @property
+    def is_between(self) -> bool:
+        """Whether nothing is half received."""
+        return not (self._rest or self._incomplete)
+
+    def count(self) -> None:
+        """Count what comes from now on, and tell the peer from time to time."""
+        if self._wait == _NEVER:
+            self._told = self._untold = 0
+            self._wait = UNTOLD
+
+    def _tell(self) -> None:
+        """Tell the peer how far it has come."""
+        self._told += self._untold
+        self._untold = 0
+        self._wait = UNTOLD
+        self._outlet.tell(self._told)
+        self._kick()
 
     def feed(self, data: bytes) -> None:
         """Take bytes that were received elsewhere; raises as `filled`."""
@@ -195,6 +245,8 @@ class Inlet:
         if incoming.came == incoming.size:
             del self._incomplete[incoming.number]
             self.bytes += incoming.size
+            if self._wait != _NEVER and (incoming.size > MOST_COPIED or incoming.asks):
+                self._wait = 0  # its sender waits to hear of that
             if incoming.is_matched:
                 incoming.done = True
                 self._receiver.completed(incoming)
@@ -210,6 +262,12 @@ class Inlet:
             self._goodbye()
         elif kind == BYE_TOO:
             self.may_go = True
+        elif kind == CAME:
+            self._outlet.came(number)
+        elif REST <= kind <= STAY:
+            if number >= self.replayed:
+                self.said = kind
+                self._goodbye()
         else:
             raise BadFrame(f"a frame of kind {kind} came where none can be")
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from runtime.wire.errors import BadFrame
 from runtime.wire.inlet import Inlet
 from runtime.wire.messages import SENT, Outgoing
-from runtime.wire.outlet import Outlet, Piece
+from runtime.wire.outlet import Outlet
+from runtime.wire.replay import Piece, total
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
@@ -18,15 +19,20 @@ _READS_AT_ONCE = 16
 _WRITES_AT_ONCE = 16
 _MOST_VIEWS = 512  # within what one system call takes
 _UNSENT = 256 << 10  # bytes in the system that have not left, beyond which it takes no more
-_SILENCE = 30  # seconds after which a peer whose host does not answer is given up
+SILENCE = 30.0
+"""Seconds after which a connection is of no use if the host at its other end does not answer."""
+
 _BUFFER = 1 << 20  # bytes that a local connection keeps on their way, if the system lets it
 
 
 class Line:
-    """One connection. `watch` says what it waits for, `broken` is told when it is of no use."""
+    """One connection. `watch` says what it waits for, `broken` is told when it is of no use.
+
+    If it `resumes` what goes over it can go on over another one when this one breaks.
+    """
 
     __slots__ = ("_broken", "_inlet", "_outlet", "_recv_into", "_recvmsg_into", "_send",
-                 "_sendmsg", "_socket", "_watch", "is_blocked", "is_closed")  # fmt: skip
+                 "_sendmsg", "_socket", "_watch", "is_blocked", "is_closed", "resumes")  # fmt: skip
 
     def __init__(
         self,
@@ -35,8 +41,12 @@ class Line:
         outlet: Outlet,
         watch: Callable[[int], None],
         broken: Callable[[Exception], None],
+        *,
+        resumes: bool = False,
+        silence: float = SILENCE,
     ) -> None:
-        _tune(connected)
+        _tune(connected, silence)
+        self.resumes = resumes
         self._socket = connected
         self._inlet = inlet
         self._outlet = outlet
@@ -100,7 +110,10 @@ class Line:
         except OSError as error:
             self._broken(error)
             sent = 0
-        if sent == (len(pieces[0]) if is_copy else sum(map(len, pieces))):
+        size = len(pieces[0]) if is_copy else total(pieces)
+        if sent == size:
+            if self.resumes:
+                self._outlet.passed(pieces, size)
             return SENT
         outgoing = self._outlet.put_back(pieces, sent)
         self.flush()
@@ -136,7 +149,7 @@ class Line:
         self._socket.close()
 
 
-def _tune(connected: socket.socket) -> None:
+def _tune(connected: socket.socket, silence: float) -> None:
     """Let small messages leave at once and overtake, and silence of the peer be noticed."""
     connected.setblocking(False)
     if connected.family == socket.AF_UNIX:
@@ -145,9 +158,9 @@ def _tune(connected: socket.socket) -> None:
     options = (
         (socket.TCP_NODELAY, 1),
         (socket.TCP_NOTSENT_LOWAT, _UNSENT),
-        (socket.TCP_USER_TIMEOUT, _SILENCE * 1000),
-        (socket.TCP_KEEPIDLE, _SILENCE // 3),
-        (socket.TCP_KEEPINTVL, _SILENCE // 6),
+        (socket.TCP_USER_TIMEOUT, int(silence * 1000)),
+        (socket.TCP_KEEPIDLE, max(1, int(silence / 3))),
+        (socket.TCP_KEEPINTVL, max(1, int(silence / 6))),
         (socket.TCP_KEEPCNT, 4),
     )
     for option, value in options:

@@ -13,24 +13,29 @@ from runtime.matching import Window, weight
 from runtime.wire.errors import BadFrame, WireError
 from runtime.wire.frames import (
     ASKS,
+    CAME,
+    HEAD_SIZE,
     INLINE,
     MESSAGE,
     MOST_BYTES,
+    MOST_COPIED,
     MOST_HEAD,
     MOST_INLINE,
     MOST_SEGMENT,
-    SEGMENT,
     pack,
 )
 from runtime.wire.messages import SENT, Outgoing
-
-Piece = bytes | memoryview
+from runtime.wire.replay import Piece, Replay, total
+from runtime.wire.stream import Stream
 
 WINDOW = 8 << 20
 """How many bytes one peer may send to another unasked: 8 MiB."""
 
 COPIED = 2048
-"""Payloads of up to this many bytes are copied, so that their memory is free at once."""
+"""Payloads of up to this many bytes are copied, so that their memory is free at once.
+
+Where the connection can be resumed `MOST_COPIED` are.
+"""
 
 _OVERHEAD = weight(0)
 _MOST_VIEWS = 16  # of one small payload; more of them are joined
@@ -38,47 +43,12 @@ _HEADS_AT_ONCE = 128 << 10  # bytes of heads and small payloads before large one
 _SEGMENTS_AT_ONCE = 2
 
 
-class _Stream:
-    """The payload of one message on its way, or of one that waits to be matched.
-
-    Of the `left` bytes `allowed` may go now. `weight` is what it holds of the window. It
-    `has_begun` once its head is on its way.
-    """
-
-    __slots__ = ("allowed", "asks", "has_begun", "left", "number", "outgoing", "views", "weight")
-
-    def __init__(self, number: int, views: Sequence[memoryview], left: int, allowed: int) -> None:
-        self.number = number
-        self.views = deque(views)
-        self.left = left
-        self.allowed = allowed
-        self.asks = False
-        self.has_begun = False
-        self.weight = 0
-        self.outgoing = Outgoing()
-
-    def cut(self, pieces: list[Piece]) -> int:
-        """Append the next segment; return how many bytes it has with its frame's head."""
-        size = wanted = min(self.allowed, MOST_SEGMENT)
-        head = pack(SEGMENT, 0, 0, self.number, size)
-        pieces.append(head)
-        while wanted:
-            view = self.views.popleft()
-            if len(view) > wanted:
-                self.views.appendleft(view[wanted:])
-                view = view[:wanted]
-            wanted -= len(view)
-            if len(view):
-                pieces.append(view)
-        self.left -= size
-        self.allowed -= size
-        return len(head) + size
-
-
 class Outlet:
     """What goes to one peer.
 
     The owner writes what `batch` returns, or a part of it, and says how much that was to `wrote`.
+    Once it is told to `keep` what it wrote, that can be written again until the peer has told that
+    it came. While it `is_held` it has nothing new to write.
 
     >>> outlet = Outlet()
     >>> outlet.put(b"head", [memoryview(b"payload")]).done
@@ -87,19 +57,29 @@ class Outlet:
     (31, None, [])
     """
 
-    __slots__ = ("_asking", "_batch", "_end", "_finishing", "_heads", "_streams",
-                 "_window", "_window_size", "_written", "bytes", "messages")  # fmt: skip
+    __slots__ = ("_asking", "_batch", "_copied", "_finishing", "_heads", "_streams",
+                 "_telling", "_window", "_window_size", "_written", "bytes", "end", "is_held",
+                 "messages", "replay", "settled")  # fmt: skip
 
     def __init__(self, window: int = WINDOW) -> None:
         self._window = Window(window)
         self._window_size = window
         # A head, what goes right behind it, and what comes of its stream once it is on its way.
-        self._heads: deque[tuple[Piece, Sequence[Piece], _Stream | None]] = deque()
-        self._streams: deque[_Stream] = deque()
-        self._asking: dict[int, _Stream] = {}
+        self._heads: deque[tuple[Piece, Sequence[Piece], Stream | None]] = deque()
+        self._streams: deque[Stream] = deque()
+        self._asking: dict[int, Stream] = {}
         self._batch: list[Piece] = []
-        self._written = self._end = 0
+        self._written = 0
+        self.end = 0
+        """The position up to which everything is written, or in the batch."""
+        self.settled = 0
+        """Up to where messages are done: all is written, or has come if that is told."""
         self._finishing: deque[tuple[int, Outgoing]] = deque()
+        self._copied = COPIED
+        self._telling: int | None = None
+        self.replay: Replay | None = None
+        """What was written and may have to be written again, if that is kept."""
+        self.is_held = False
         self.messages = 0
         self.bytes = 0
 
@@ -129,18 +109,29 @@ class Outlet:
         self.messages = number + 1
         self.bytes += size
         frame = pack(MESSAGE, INLINE, len(head), number, size)
-        if size <= COPIED:
+        if size <= self._copied:
             return [b"".join((frame, head, *payload))]
         return [frame + head, *payload]
 
     def put_back(self, pieces: Sequence[Piece], sent: int) -> Outgoing:
         """Write later what could not be written of a message that was to pass by."""
         self._batch.extend(pieces)
-        self._end += sum(len(piece) for piece in pieces)
-        outgoing = Outgoing()
-        self._finishing.append((self._end, outgoing))
+        self.end += total(pieces)
+        outgoing = SENT
+        if self.replay is not None:
+            self.replay.add(pieces)
+        elif len(pieces) > 1:
+            outgoing = Outgoing()
+            self._finishing.append((self.end, outgoing))
         self.wrote(sent)
         return outgoing
+
+    def passed(self, pieces: Sequence[Piece], size: int) -> None:
+        """Keep a message that passed by."""
+        assert self.replay is not None
+        self.replay.add(pieces)
+        self.end += size
+        self._written += size
 
     def put(self, head: bytes, payload: Sequence[memoryview] = (), sync: bool = False) -> Outgoing:
         """Take a message; raises BadFrame if it is beyond what a message can be."""
@@ -164,7 +155,11 @@ class Outlet:
             frame = pack(MESSAGE, INLINE, len(head), number, size)
             self._heads.append((b"".join((frame, head, *payload)), (), None))
             return SENT
-        stream = _Stream(number, payload, size, size)
+        stream = Stream(number, payload, size, size)
+        if size <= self._copied:
+            payload = [memoryview(b"".join(payload))]
+            stream.views = deque(payload)
+            stream.outgoing.done = True
         if size <= MOST_INLINE:
             frame = pack(MESSAGE, INLINE, len(head), number, size) + head
             stream.left = stream.allowed = 0
@@ -177,7 +172,7 @@ class Outlet:
         self, number: int, head: bytes, payload: Sequence[memoryview], size: int, room: int
     ) -> Outgoing:
         """Send a message that is done only once it is matched, and as much of it as has room."""
-        stream = _Stream(number, payload, size, min(size, room))
+        stream = Stream(number, payload, size, min(size, room))
         stream.asks = True
         if room:
             stream.weight = weight(stream.allowed)
@@ -189,6 +184,7 @@ class Outlet:
             flags |= INLINE
             behind = _few(payload)
             stream.left = stream.allowed = 0
+            stream.is_whole = True
         self._heads.append((pack(MESSAGE, flags, len(head), number, size) + head, behind, stream))
         return stream.outgoing
 
@@ -215,32 +211,91 @@ class Outlet:
         stream.asks = False
         waiting = stream.allowed
         stream.allowed = stream.left
-        if not stream.left:
-            self._finish_at(self._end, stream)
+        if stream.is_whole:
+            stream.outgoing.done = True
+        elif not stream.left:
+            self._finish(stream)
         elif stream.has_begun and not waiting:
             self._streams.append(stream)
+
+    def came(self, position: int) -> None:
+        """Know that all up to a position has come.
+
+        Raises:
+            BadFrame: nobody counts, or that much was not written.
+        """
+        replay = self.replay
+        if replay is None or position > self.end:
+            raise BadFrame(f"byte {position} came of {self.end} that were written")
+        replay.let_go(position)
+        if position > self.settled:
+            self._settle(position)
+
+    # --- resumption -------------------------------------------------------------------------------
+
+    def keep(self) -> None:
+        """Keep what is written from now on, when nothing is half written; twice is once."""
+        if self.replay is None:
+            self.replay = Replay()
+            self._copied = MOST_COPIED
+            self._written = self.end = self.settled = 0
+            self._heads = deque(_copied(*one) for one in self._heads)
+
+    def resume(self, position: int) -> None:
+        """Write again from a position on, which the peer says that it has come to.
+
+        Raises:
+            BadFrame: what lies there is not kept, so the peer cannot be the same one.
+        """
+        if self.replay is None or position < self.replay.start:
+            raise BadFrame(f"it asks for what it has had, from byte {position} on")
+        self.came(position)
+        self._written = position
+        self._batch[:] = self.replay.since(position)
+
+    @property
+    def has_all_come(self) -> bool:
+        """Whether the peer has told that all has come that was ever said."""
+        return self.replay is not None and self.is_idle and self.settled >= self.end
+
+    def release(self) -> None:
+        """Hold nothing back any more, on another connection if this one is not kept."""
+        self.is_held = False
+        if self.replay is None:
+            self._batch.clear()  # at most a word about resting
+            self._written = self.end
+
+    def tell(self, position: int) -> None:
+        """Tell the peer how far it has come, before all that is not on its way yet."""
+        self._telling = position
 
     # --- for the one who writes -------------------------------------------------------------------
 
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to write now."""
-        return not (self._batch or self._heads or self._streams)
+        return not (self._batch or self._heads or self._streams or self._telling)
 
     @property
     def is_finished(self) -> bool:
         """Whether all messages are done."""
-        return self.is_idle and not self._asking
+        return self.is_idle and not self._asking and not self._finishing
 
     def batch(self) -> list[Piece]:
         """Return what to write next; the same list as long as not all of it is written."""
-        if not self._batch and (self._heads or self._streams):
+        if not self._batch and (self._heads or self._streams or self._telling):
             self._refill()
         return self._batch
 
     def _refill(self) -> None:
+        if self.is_held:
+            return
         pieces, heads, streams = self._batch, self._heads, self._streams
-        end = self._end
+        end = self.end
+        if self._telling:
+            pieces.append(pack(CAME, 0, 0, self._telling, 0))
+            end += HEAD_SIZE
+            self._telling = None
         most = end + _HEADS_AT_ONCE
         while heads and end < most:
             head, behind, stream = heads.popleft()
@@ -251,33 +306,48 @@ class Outlet:
                 end += len(piece)
             if stream is not None:
                 stream.has_begun = True
+                stream.end = end
                 if stream.allowed:
                     streams.append(stream)
                 elif not stream.left:
-                    self._finish_at(end, stream)
+                    self._finish(stream)
         for _ in range(min(_SEGMENTS_AT_ONCE, len(streams))):
             stream = streams.popleft()
             end += stream.cut(pieces)
+            stream.end = end
             if stream.allowed:
                 streams.append(stream)
             elif not stream.left:
-                self._finish_at(end, stream)
-        self._end = end
+                self._finish(stream)
+        self.end = end
+        if self.replay is not None:
+            self.replay.add(pieces)
 
-    def _finish_at(self, end: int, stream: _Stream) -> None:
-        """Let a message be done once everything up to `end` is written, if it has been matched."""
-        if stream.asks:
+    def _finish(self, stream: Stream) -> None:
+        """Let a message be done once its end is settled, if it has been matched."""
+        if stream.asks or stream.outgoing.done:
             return
-        if end <= self._written:
+        end, finishing = stream.end, self._finishing
+        if end <= self.settled:
             stream.outgoing.done = True
-        else:
-            self._finishing.append((end, stream.outgoing))
+            return
+        at = len(finishing)
+        while at and finishing[at - 1][0] > end:
+            at -= 1
+        finishing.insert(at, (end, stream.outgoing))
+
+    def _settle(self, position: int) -> None:
+        """Let messages be done that end before a position."""
+        self.settled = position
+        finishing = self._finishing
+        while finishing and finishing[0][0] <= position:
+            finishing.popleft()[1].done = True
 
     def wrote(self, count: int) -> None:
         """Take note that `count` bytes of the batch were written."""
         self._written += count
         batch = self._batch
-        if self._written == self._end:
+        if self._written == self.end:
             batch.clear()
         else:
             done = 0
@@ -289,9 +359,8 @@ class Outlet:
             del batch[:done]
             if count:
                 batch[0] = memoryview(batch[0])[count:]
-        finishing = self._finishing
-        while finishing and finishing[0][0] <= self._written:
-            finishing.popleft()[1].done = True
+        if self.replay is None:
+            self._settle(self._written)
 
     def fail(self, error: WireError) -> None:
         """Give every message that is not done an error, and let go of all."""
@@ -305,6 +374,19 @@ class Outlet:
         self._asking.clear()
         self._finishing.clear()
         self._batch.clear()
+        if self.replay is not None:
+            self.replay.clear()
+
+
+def _copied(
+    head: Piece, behind: Sequence[Piece], stream: Stream | None
+) -> tuple[Piece, Sequence[Piece], Stream | None]:
+    """Copy a payload that was not sent to where it is kept, so that its message is done."""
+    if stream is not None and not stream.asks and stream.left + total(behind) <= MOST_COPIED:
+        behind = [b"".join(behind)]
+        stream.views = deque([memoryview(b"".join(stream.views))])
+        stream.outgoing.done = True
+    return head, behind, stream
 
 
 def _few(payload: Sequence[memoryview]) -> Sequence[Piece]:

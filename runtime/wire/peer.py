@@ -1,9 +1,8 @@
 """A peer as a post sees it: the two halves of the pair, and the one connection they share.
 
-Either rank of a pair may dial. When both do at once, the connection that the lower index dialled
-stays. Whoever accepts says GO when it is going to use a connection; before that the other one
-sends nothing. The lower index keeps what it accepts while it dials itself, until it knows whether
-that works; the higher one gives up its own attempt.
+A connection between hosts that breaks is resumed: both halves stay as they are, and both ends dial
+until one of them gets through, or until there is no hope left. One between processes of one machine
+breaks only when the peer has ended.
 """
 
 from __future__ import annotations
@@ -11,15 +10,18 @@ from __future__ import annotations
 import socket
 
 from runtime.later import logger
-from runtime.wire.connecting import Attempt, Connector
-from runtime.wire.errors import PeerAbsent, PeerLeft, PeerLost
-from runtime.wire.frames import BYE, BYE_TOO, GO, HEAD_SIZE, pack, unpack_from
+from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost
+from runtime.wire.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
+from runtime.wire.halves import Halves
+from runtime.wire.hope import Go
 from runtime.wire.inlet import Inlet
-from runtime.wire.line import READ, Line
+from runtime.wire.joining import Joining, Place
+from runtime.wire.line import READ, WRITE, Line
 from runtime.wire.memory import room
 from runtime.wire.messages import Receiver
 from runtime.wire.outlet import Outlet
-from runtime.wire.visitors import Watch
+from runtime.wire.resting import Resting
+from runtime.wire.resuming import Resuming
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -29,33 +31,22 @@ else:
 
 _log = logger(__name__)
 
-GO_PATIENCE = 30.0
-"""Seconds for a peer to choose between two connections; longer than it tries to dial."""
+_BRIEF = 2.0  # seconds; a connection that breaks so soon and has moved nothing is as good as none
 
 
-class Surroundings(Protocol):
+class Surroundings(Place, Protocol):
     """What a peer needs of its post."""
 
-    me: int
     receiver: Receiver
-    connector: Connector
     stage: memoryview
-
-    @property
-    def watch_descriptor(self) -> Watch:
-        """Return what watches a descriptor."""
-        ...
-
-    def now(self) -> float:
-        """Return the time."""
-        ...
+    silence: float
 
     def describe(self, peer: int) -> str:
         """Return how errors name a peer."""
         ...
 
-    def look_again(self) -> None:
-        """See to it that `look` of each peer is called soon."""
+    def is_near(self, peer: int) -> bool:
+        """Tell whether a peer is on this machine."""
         ...
 
 
@@ -74,141 +65,107 @@ class Peer:
             room=room,
             stage=post.stage,
         )
+        self._halves = Halves(self.inlet, self.outlet)
         self.line: Line | None = None
+        """The connection that is used, if there is one and it is not about to be left."""
         self.why: PeerLost | None = None
         self.connections = 0
+        self.resumptions = 0
         self._post = post
-        self._attempt: Attempt | None = None
-        self._attempt_watched = -1
-        self._hope: _Hope | None = None
-        self._parked: tuple[socket.socket, bytes] | None = None
-        self._fault: Exception | None = None
+        self._joining = Joining(index, post, self)
+        self._resuming: Resuming | None = None
+        self._resumed: Resuming | None = None  # the last one that ended well
+        self._progress = (0, 0)
+        self._opened_at = 0.0
+        self._aside: Line | None = None  # while the peer says whether it uses another one instead
+        self._resting: Resting | None = None
+        self._fault: Exception | None = None  # of the line
+        self._end: PeerLost | None = None  # what cannot be mended
+        self._has_rested = False
         self._has_said_bye = False
 
     # --- opening ----------------------------------------------------------------------------------
 
     @property
-    def is_opening(self) -> bool:
-        """Whether this end dials."""
-        return self._attempt is not None or self._hope is not None
-
-    @property
-    def _is_dialling(self) -> bool:
-        """Whether a connection that this end opens may still be used."""
-        return self._hope is not None or (
-            self._attempt is not None and not self._attempt.is_passive
-        )
-
-    @property
     def deadline(self) -> float | None:
         """When `look` has to be called, if nothing happens before."""
-        opening = self._hope or self._attempt
-        return None if opening is None else opening.deadline
+        resuming, joining = self._resuming, self._joining
+        if resuming is None:
+            return joining.deadline
+        soon = joining.deadline if joining.is_busy else resuming.next_try
+        return resuming.deadline if soon is None else min(soon, resuming.deadline)
 
     def dial(self) -> None:
         """Begin to open a connection, unless there is one or it is on its way."""
-        if self.line is None and not self.is_opening and self.why is None:
-            try:
-                self._attempt = self._post.connector.connect(self.index, self._post.now())
-            except PeerLost as fault:
-                self._fault = self._absent(fault)
-                self._post.look_again()
-                return
-            self._go_on()
-
-    def _go_on(self) -> bool:
-        attempt = self._attempt
-        if attempt is None:
-            return False
-        try:
-            opened = attempt.step(self._post.now())
-        except PeerLost as fault:
-            self._drop_attempt()
-            self._cannot_dial(fault)
-            return True
-        if opened is not None:
-            self._unwatch_attempt(keeps=opened[0].fileno())
-            self._attempt = None
-            self._wait_for_go(*opened)
-            return True
-        watched, self._attempt_watched = self._attempt_watched, attempt.fileno()
-        if watched not in (-1, self._attempt_watched):
-            self._post.watch_descriptor(watched, 0, None)
-        self._post.watch_descriptor(self._attempt_watched, attempt.events, lambda _: self._go_on())
-        self._post.look_again()
-        return True
-
-    def _unwatch_attempt(self, keeps: int = -1) -> None:
-        for descriptor in {self._attempt_watched, keeps} - {-1}:
-            self._post.watch_descriptor(descriptor, 0, None)
-        self._attempt_watched = -1
-
-    def _drop_attempt(self) -> None:
-        attempt, self._attempt = self._attempt, None
-        if attempt is not None:
-            self._unwatch_attempt()
-            attempt.close()
-        hope, self._hope = self._hope, None
-        if hope is not None:
-            self._post.watch_descriptor(hope.socket.fileno(), 0, None)
-            hope.socket.close()
-
-    def _wait_for_go(self, connected: socket.socket, received: bytes) -> None:
-        connected.setblocking(False)
-        self._hope = _Hope(connected, received, self._post.now() + GO_PATIENCE)
-        self._post.watch_descriptor(connected.fileno(), READ, lambda _: self._hear_go())
-        self._post.look_again()
-        self._hear_go()
-
-    def _hear_go(self) -> bool:
-        hope = self._hope
-        if hope is None:
-            return False
-        try:
-            rest = hope.hear(self._post.now())
-        except (OSError, EOFError) as fault:
-            self._drop_attempt()
-            self._cannot_dial(self._gone(fault))
-            return True
-        if rest is not None:
-            self._hope = None
-            self._open(hope.socket, rest)
-        return rest is not None
-
-    def _cannot_dial(self, fault: PeerLost) -> None:
-        parked, self._parked = self._parked, None
-        if parked is not None:
-            self._accept(*parked)
-        elif self.line is None:
-            self._fault = self._absent(fault)
-            self._post.look_again()
+        is_on_its_way = self._joining.is_busy or self._resuming or self._resting
+        if self.line is None and self.why is None and not is_on_its_way:
+            self._joining.dial()
 
     def admit(self, connected: socket.socket, received: bytes) -> None:
         """Use a connection that the peer has opened, or keep it, or refuse it."""
-        if self.line is not None or self.why is not None or self._has_said_bye:
-            connected.close()
-        elif self._is_dialling and self._post.me < self.index:
-            if self._parked is not None:
-                self._parked[0].close()
-            self._parked = connected, received
+        if self._resting is not None:
+            self._drain(self._resting.line)
+            self._rested(has_next=True)
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            self._see_to(fault, self._post.now())
+        if self.why is not None or (self._has_said_bye and self.may_go):
+            self._refuse(connected)
+        elif self.line is not None and not self.line.resumes:
+            connected.close()  # one that both dialled, too late
         else:
-            self._drop_attempt()
-            self._accept(connected, received)
+            self._joining.admit(connected, received)
 
-    def _accept(self, connected: socket.socket, received: bytes) -> None:
+    def _refuse(self, connected: socket.socket) -> None:
+        """Tell who has dialled that nothing more will be said, but what has come."""
+        knows = self._halves.resume and (self.why is None or isinstance(self.why, PeerLeft))
         try:
-            connected.send(pack(GO, 0, 0, self.inlet.expected, 0))
+            connected.send(self._halves.go(again=True) if knows else pack(BYE, 0, 0, 0, 0))
         except OSError as fault:
+            _log.info("%s was not told of the end: %s", self._post.describe(self.index), fault)
+        connected.close()
+
+    def greet(self, connected: socket.socket) -> tuple[bytes, bool]:
+        """Return what to say on a connection that was accepted, and whether to wait for more."""
+        halves, line = self._halves, self.line
+        if connected.family != socket.AF_UNIX or not self._post.is_near(self.index):
+            halves.count()
+        waits = halves.resume and (line is not None or self._aside is not None)
+        waits = waits or halves.have_begun
+        if line is not None:  # from now on nothing is read of it, unless it goes on
+            self._post.watch_descriptor(line.fileno(), 0, None)
+            self._aside, self.line = line, None
+        return halves.go(again=waits), waits
+
+    def hear(self, go: Go) -> bytes:
+        """Know what the other end says on a connection that was dialled; return the answer."""
+        if go.flags & RESUMES:
+            self._halves.count()
+        return self._halves.go()
+
+    def joined(self, connected: socket.socket, received: bytes, go: Go | None) -> None:
+        """Use a connection."""
+        aside, self._aside = self._aside, None
+        is_resumed = aside is not None or self._resuming is not None
+        if aside is not None:
+            aside.close()
+        try:
+            self._halves.go_on(go)
+        except BadFrame as fault:
             connected.close()
-            self._fault = self._gone(fault)
-            self._post.look_again()
+            cause = f"{fault}. It is not the process any more that it was"
+            self._lose_later(self._gone("the connection cannot be resumed", cause))
             return
+        self._resumed, self._resuming = self._resuming, None
+        self._progress = self._halves.progress
+        self._opened_at = self._post.now()
+        self._fault = None
+        self._has_rested = False
+        self.connections += 1
+        self.resumptions += is_resumed
         self._open(connected, received)
 
     def _open(self, connected: socket.socket, received: bytes) -> None:
-        if self._parked is not None:
-            self._parked[0].close()
-            self._parked = None
         descriptor = connected.fileno()
         watch = self._post.watch_descriptor
         line = Line(
@@ -217,9 +174,10 @@ class Peer:
             self.outlet,
             lambda events: watch(descriptor, events, line.handle),
             self._broken,
+            resumes=self._halves.resume,
+            silence=self._post.silence,
         )
         self.line = line
-        self.connections += 1
         self._post.look_again()  # nothing is due here any more
         watch(descriptor, READ, line.handle)
         if received:
@@ -227,7 +185,32 @@ class Peer:
         if self.line is not None:
             line.flush()
 
-    # --- the end ----------------------------------------------------------------------------------
+    def not_joined(self, fault: Exception) -> None:
+        """Know that there will be no connection; a PeerLost if the peer was not reached at all."""
+        now = self._post.now()
+        aside, self._aside = self._aside, None
+        if aside is not None:
+            self._take_back(aside)
+        elif self._resuming is not None:
+            if isinstance(fault, ConnectionRefusedError):
+                self._resuming.deadline = now
+            self._resuming.failed(fault, now)
+        elif isinstance(fault, PeerLost | ConnectionRefusedError):
+            self._lose_later(self._absent(fault))
+        else:
+            self._resuming = Resuming(fault, now)
+            self._resuming.failed(fault, now)
+        self._post.look_again()
+
+    def _take_back(self, line: Line) -> None:
+        """Use a line again that was set aside."""
+        self.line = line
+        events = READ | WRITE if line.is_blocked else READ
+        self._post.watch_descriptor(line.fileno(), events, line.handle)
+        if not line.is_blocked:
+            line.flush()
+
+    # --- breaks -----------------------------------------------------------------------------------
 
     def _broken(self, fault: Exception) -> None:
         """Know that the connection is of no use; nobody is called back before `look`."""
@@ -237,39 +220,145 @@ class Peer:
 
     def look(self, now: float) -> None:
         """See to what is due, and tell the receiver if the peer is lost."""
-        if self._hope is not None and self._hope.deadline <= now:
-            self._hear_go()
-        elif self._attempt is not None and self._attempt.deadline <= now:
-            self._go_on()
+        self._joining.look(now)
+        if self._fault is None and self.inlet.said:
+            self._talk_of_rest()
         if self.inlet.has_left and self.why is None:
             self._answer_goodbye()
             self._lose(PeerLeft(f"{self._post.describe(self.index)} has ended"))
         fault, self._fault = self._fault, None
         if fault is not None:
+            self._see_to(fault, now)
+        if self._resuming is not None and self._end is None:
+            self._go_on_resuming(self._resuming, now)
+        if self._end is not None:
             self.hang_up()
-            self._lose(fault if isinstance(fault, PeerLost) else self._gone(fault))
+            self._lose(self._end)
 
-    def _absent(self, fault: PeerLost) -> PeerLost:
-        if self.connections:
+    def _see_to(self, fault: Exception, now: float) -> None:
+        is_bad = isinstance(fault, BadFrame)
+        if self._resting is not None and not is_bad:
+            self._rested()
+        elif self.line is not None and self.line.resumes and not is_bad and not self._is_over:
+            self._interrupted(fault, now)
+        elif self.line is not None or self._resting is not None:
+            self.hang_up()
+            self._lose(self._gone(_said(fault)))
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether nothing has to be said any more, by either end."""
+        return self.why is not None or (self._has_said_bye and self.may_go)
+
+    def _interrupted(self, fault: Exception, now: float) -> None:
+        """Begin to resume the connection."""
+        _log.info("the connection to %s broke: %s", self._post.describe(self.index), _said(fault))
+        self._close_line()
+        before, self._resumed = self._resumed, None
+        is_brief = now < self._opened_at + _BRIEF
+        if before and is_brief and self._progress == self._halves.progress:
+            before.failed(fault, now)
+            self._resuming = before
+        else:
+            self._resuming = Resuming(fault, now)
+
+    def _go_on_resuming(self, resuming: Resuming, now: float) -> None:
+        if resuming.is_over(now):
+            fault = self._gone(_said(resuming.why), resuming.reasons)
+            self._lose_later(self._absent(fault))
+        elif not self._joining.is_busy and now >= resuming.next_try:
+            self._joining.dial()
+
+    def _absent(self, fault: Exception) -> PeerLost:
+        """Return that a peer cannot be reached; absent is one that nothing connects with it."""
+        if not isinstance(fault, PeerLost):
+            fault = self._gone(_said(fault))
+        if self.connections and not self._has_rested:
             return fault
         return PeerAbsent(fault.what, place=fault.place, cause=fault.cause, cure=fault.cure)
 
-    def _gone(self, fault: Exception) -> PeerLost:
-        said = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+    def _gone(self, said: str, cause: str = "") -> PeerLost:
         return PeerLost(
             f"{self._post.describe(self.index)} is lost: {said}",
+            cause=cause,
             cure="Its own output, or that of its cluster, may say why",
         )
+
+    def _lose_later(self, why: PeerLost) -> None:
+        """Lose the peer in `look`, or now if that goes on."""
+        self._end = why
+        self._post.look_again()
 
     def _lose(self, why: PeerLost) -> None:
         if self.why is None:
             self.why = why
             if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_said_bye:
                 _log.warning("%s", why)  # whoever has said goodbye expects the end
+            self._resuming = self._end = None
             self.outlet.fail(why)
             self._post.receiver.lost(self.index, why)
 
+    # --- rest -------------------------------------------------------------------------------------
+
+    def rest(self) -> bool:
+        """Begin to close the connection in agreement; False if there is none, or it is in use."""
+        line = self.line
+        if line is None or self.inlet.said or not self._may_leave(line):
+            return False
+        self._leave(line, asks=True)
+        return True
+
+    def _may_leave(self, line: Line) -> bool:
+        is_sound = self._fault is None and not self._has_said_bye and not line.is_blocked
+        return is_sound and self._halves.may_rest
+
+    def _leave(self, line: Line, *, asks: bool) -> None:
+        self.line = None
+        self._resting = Resting(line, self.inlet, self.outlet, asks=asks)
+
+    def _talk_of_rest(self) -> None:
+        """Answer what the peer said about resting."""
+        resting, line = self._resting, self.line
+        if resting is not None:
+            if resting.is_agreed:
+                self._rested()
+            elif resting.is_unwanted:
+                self._resting = None
+                self._take_back(resting.end())
+            return
+        said, self.inlet.said = self.inlet.said, 0
+        if line is None:
+            return
+        if said == REST_TOO:  # it answers what was asked over another connection, and is leaving
+            self._resting = Resting(line, self.inlet, self.outlet, asks=False)
+            self._rested()
+        elif said == REST and self._may_leave(line):
+            self._leave(line, asks=False)
+        elif said == REST:
+            self.outlet.say(STAY, self.outlet.end)
+            line.flush()
+
+    def _drain(self, line: Line) -> None:
+        """Read what the peer has said before it left."""
+        while line.handle(READ) and self._fault is None:
+            pass
+
+    def _rested(self, *, has_next: bool = False) -> None:
+        """Know that the connection has been left; what came up meanwhile needs another one."""
+        assert self._resting is not None
+        line = self._resting.end()
+        self._resting = self._fault = None
+        self.line = line
+        self._close_line()
+        self._has_rested = True
+        if not has_next and not self.outlet.is_idle:
+            self.dial()
+
+    # --- the end ----------------------------------------------------------------------------------
+
     def _answer_goodbye(self) -> None:
+        if self._resting is not None:
+            self.line, self._resting = self._resting.end(), None
         self.outlet.say(BYE_TOO)
         if self.line is not None:
             self.line.flush()
@@ -277,9 +366,9 @@ class Peer:
     def say_goodbye(self) -> None:
         """Tell the peer that nothing more will come."""
         self._has_said_bye = True
-        if self.line is not None and self.why is None:
+        if self.why is None and (self.line is not None or self.is_interrupted):
             self.outlet.say(BYE)
-            self.line.flush()
+            self._kick()
 
     @property
     def is_finished(self) -> bool:
@@ -287,16 +376,30 @@ class Peer:
         return self.why is not None or self.outlet.is_finished
 
     @property
+    def is_interrupted(self) -> bool:
+        """Whether the connection broke and is being resumed, or the peer has dialled once more."""
+        return self.why is None and (self._resuming is not None or self._aside is not None)
+
+    @property
     def may_go(self) -> bool:
         """Whether the peer knows that nothing more will come, or does not care any more."""
-        return self.line is None or self.why is not None or self.inlet.may_go
+        if self.why is not None or self.inlet.may_go or self.outlet.has_all_come:
+            return True
+        return self.line is None and not self.is_interrupted
 
     def hang_up(self) -> None:
         """Close whatever is open."""
-        self._drop_attempt()
-        if self._parked is not None:
-            self._parked[0].close()
-            self._parked = None
+        self._joining.close()
+        resting, self._resting = self._resting, None
+        lines = self._aside, resting and resting.line
+        self._aside = None
+        for line in lines:
+            if line:
+                self._post.watch_descriptor(line.fileno(), 0, None)
+                line.close()
+        self._close_line()
+
+    def _close_line(self) -> None:
         line, self.line = self.line, None
         if line is not None:
             self._post.watch_descriptor(line.fileno(), 0, None)
@@ -307,30 +410,5 @@ class Peer:
             self.line.flush()
 
 
-class _Hope:
-    """A connection that was dialled and has proved itself; the peer says whether it is used."""
-
-    def __init__(self, connected: socket.socket, received: bytes, deadline: float) -> None:
-        self.socket = connected
-        self.deadline = deadline
-        self._received = received
-
-    def hear(self, now: float) -> bytes | None:
-        """Return what came behind GO, or None if GO has not come yet.
-
-        Raises:
-            OSError, EOFError: it does not come.
-        """
-        while len(self._received) < HEAD_SIZE:
-            try:
-                more = self.socket.recv(HEAD_SIZE - len(self._received))
-            except BlockingIOError:
-                if now >= self.deadline:
-                    raise TimeoutError(f"no answer within {GO_PATIENCE:g} s") from None
-                return None
-            if not more:
-                raise EOFError("the connection ended before it was used")
-            self._received += more
-        if unpack_from(self._received)[0] != GO:
-            raise ConnectionError("it does not speak the protocol of ranks")
-        return self._received[HEAD_SIZE:]
+def _said(fault: Exception) -> str:
+    return fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)

@@ -20,7 +20,7 @@ from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.directory import Directory
 from runtime.wire.errors import PeerLost, WireError
 from runtime.wire.inlet import STAGE
-from runtime.wire.line import READ
+from runtime.wire.line import READ, SILENCE
 from runtime.wire.messages import Outgoing, Receiver
 from runtime.wire.peer import Peer
 from runtime.wire.visitors import Doors
@@ -43,19 +43,24 @@ _LEAVE = 50e-6
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What went between this rank and one peer."""
+    """What went between this rank and one peer.
+
+    Of the `connections` so many are `resumptions`: they took the place of one that broke.
+    """
 
     sent_messages: int
     sent_bytes: int
     received_messages: int
     received_bytes: int
     connections: int
+    resumptions: int = 0
 
 
 class Post:
     """Sends messages to peers and hands over those that arrive; see the package.
 
-    `doors` are listening sockets, which belong to the post from now on.
+    `doors` are listening sockets, which belong to the post from now on. After so many seconds of
+    `silence` a connection is of no use whose other end does not answer.
     """
 
     def __init__(
@@ -67,8 +72,10 @@ class Post:
         *,
         doors: Sequence[socket.socket] = (),
         credentials: Credentials | None = None,
+        silence: float = SILENCE,
     ) -> None:
         self.me = me
+        self.silence = silence
         self.receiver = receiver
         self.connector = connector
         self.stage = memoryview(bytearray(STAGE))
@@ -235,6 +242,31 @@ class Post:
         """Return how errors name a peer: its rank, its host, its addresses."""
         return str(self._directory.party(peer))
 
+    def is_near(self, peer: int) -> bool:
+        """Tell whether a peer is on this machine."""
+        machine = self._directory.party(peer).machine
+        return bool(machine) and machine == self._directory.party(self.me).machine
+
+    def rest(self, peer: int) -> bool:
+        """Begin to close the connection to a peer, in agreement; return whether that began.
+
+        False means that there is none, or that something is queued, on its way or half received.
+        The peer may refuse. Nothing is forgotten, and whoever sends next opens another connection.
+        """
+        found = self._peers.get(peer)
+        return found is not None and found.rest()
+
+    def connected(self) -> Mapping[int, int]:
+        """Return all peers to which there is a connection, with the messages sent and received.
+
+        Where that number has not grown since the last call nothing was said meanwhile.
+        """
+        return {
+            index: peer.outlet.messages + peer.inlet.expected
+            for index, peer in self._peers.items()
+            if peer.line is not None
+        }
+
     def traffic(self) -> Mapping[int, Traffic]:
         """Return what went between this rank and each peer, as far as it began."""
         return {
@@ -244,6 +276,7 @@ class Post:
                 peer.inlet.expected,
                 peer.inlet.bytes,
                 peer.connections,
+                peer.resumptions,
             )
             for index, peer in self._peers.items()
         }
@@ -340,10 +373,15 @@ class Post:
         if self._is_closed:
             return
         peers = list(self._peers.values())
+        until = None if patience is None else self.now() + patience
         self._go_on_until(lambda: all(one.is_finished for one in peers), patience)
         for peer in peers:
             peer.say_goodbye()
         self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
+        if any(one.is_interrupted for one in peers):
+            left = None if until is None else until - self.now()
+            self._go_on_until(lambda: not any(one.is_interrupted for one in peers), left)
+            self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
         if self.at_end is not None:
             self.at_end()
         if self._doors is not None:

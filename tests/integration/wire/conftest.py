@@ -17,6 +17,7 @@ from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, Outgoing, Post
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
+from runtime.wire.line import SILENCE
 
 SECRET = b"a secret of a test of the wire"
 PATIENCE = 20.0
@@ -53,7 +54,7 @@ class Ear:
 class Rank:
     """One rank of a test."""
 
-    def __init__(self, index: int, folder: str, kind: str, count: int) -> None:
+    def __init__(self, index: int, folder: str, kind: str, count: int, silence: float) -> None:
         self.index = index
         self.ear = Ear()
         self._folder = folder
@@ -75,6 +76,7 @@ class Rank:
             DirectConnector(index, directory, credentials),
             doors=[door],
             credentials=credentials,
+            silence=silence,
         )
 
     def until(self, condition: Callable[[], Any], patience: float = PATIENCE) -> None:
@@ -113,7 +115,9 @@ def party(index: int, folder: str, kind: str) -> Party:
     return Party(f"0:{index}:0", "here", "machine", tuple(addresses))
 
 
-def _run(program: Callable[[Rank], Any], index: int, told: tuple[str, str, int], say: Any) -> None:
+def _run(
+    program: Callable[[Rank], Any], index: int, told: tuple[str, str, int, float], say: Any
+) -> None:
     rank = Rank(index, *told)
     try:
         say.send((True, program(rank)))
@@ -130,6 +134,9 @@ class Ranks:
     def __init__(self, folder: Path, kind: str) -> None:
         self._folder = str(folder)
         self.kind = kind
+        self.silence = SILENCE
+        self.public: Callable[[int], int] = lambda port: port
+        """Returns the port at which others find a rank that listens at a port."""
         self._mp = mp.get_context("fork")
 
     def listen(self, count: int) -> list[socket.socket]:
@@ -142,7 +149,7 @@ class Ranks:
             else:
                 door = socket.socket()
                 door.bind(("127.0.0.1", 0))
-                os.environ[f"WIRE_PORT_{index}"] = str(door.getsockname()[1])
+                os.environ[f"WIRE_PORT_{index}"] = str(self.public(door.getsockname()[1]))
             door.listen(64)
             os.environ[f"WIRE_DOOR_{index}"] = str(door.fileno())
             doors.append(door)
@@ -151,7 +158,7 @@ class Ranks:
     def run(self, *programs: Callable[[Rank], Any]) -> list[Any]:
         """Return what each program returned; a program that ends its process returns None."""
         doors = self.listen(len(programs))
-        told = (self._folder, self.kind, len(programs))
+        told = (self._folder, self.kind, len(programs), self.silence)
         started = []
         for index, program in enumerate(programs):
             hear, say = self._mp.Pipe(duplex=False)

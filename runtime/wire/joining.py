@@ -1,0 +1,235 @@
+"""How the two ranks of a pair come to a connection, whoever dials, the first time or once more.
+
+Either rank may dial. When both do at once, the connection that the lower index dialled stays.
+Whoever accepts says GO when it is going to use a connection; before that the other one sends
+nothing. The lower index keeps what it accepts while it dials itself, until it knows whether that
+works; the higher one gives up its own attempt.
+
+Where there was a connection before, whoever accepts waits until the other end says GO, too: it may
+have given up this attempt meanwhile. Both know from then on what the other one has got.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from runtime.wire.connecting import Attempt, Connector
+from runtime.wire.errors import PeerLost
+from runtime.wire.frames import AGAIN
+from runtime.wire.hope import Go, Hope
+from runtime.wire.line import READ
+from runtime.wire.visitors import Watch
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
+
+GO_PATIENCE = 30.0
+"""Seconds for a peer to choose between two connections; longer than it tries to dial."""
+
+ANSWER_PATIENCE = 5.0
+"""Seconds for a peer that has dialled to answer."""
+
+
+class Place(Protocol):
+    """What is needed of the post."""
+
+    me: int
+    connector: Connector
+
+    @property
+    def watch_descriptor(self) -> Watch:
+        """Return what watches a descriptor."""
+        ...
+
+    def now(self) -> float:
+        """Return the time."""
+        ...
+
+    def look_again(self) -> None:
+        """See to it that `look` is called soon."""
+        ...
+
+
+class Pair(Protocol):
+    """What is needed of the peer for which a connection is opened."""
+
+    def greet(self, connected: socket.socket) -> tuple[bytes, bool]:
+        """Return what to say on a connection that was accepted, and whether to wait for more."""
+        ...
+
+    def hear(self, go: Go) -> bytes:
+        """Know what the other end says on a connection that was dialled; return the answer."""
+        ...
+
+    def joined(self, connected: socket.socket, received: bytes, go: Go | None) -> None:
+        """Use a connection."""
+        ...
+
+    def not_joined(self, fault: Exception) -> None:
+        """Know that there will be no connection; a PeerLost if the peer was not reached at all."""
+        ...
+
+
+class Joining:
+    """Opens connections of one pair, one at a time."""
+
+    __slots__ = ("_attempt", "_hope", "_index", "_pair", "_parked", "_post", "_watched")
+
+    def __init__(self, index: int, post: Place, pair: Pair) -> None:
+        self._index = index
+        self._post = post
+        self._pair = pair
+        self._attempt: Attempt | None = None
+        self._watched = -1  # what of the attempt is watched
+        self._hope: Hope | None = None
+        self._parked: tuple[socket.socket, bytes] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a connection may come of what goes on now."""
+        return self._attempt is not None or self._hope is not None
+
+    @property
+    def deadline(self) -> float | None:
+        """When `look` has to be called, if nothing happens before."""
+        opening = self._hope or self._attempt
+        return None if opening is None else opening.deadline
+
+    def look(self, now: float) -> None:
+        """See to what takes too long."""
+        if self._hope is not None and self._hope.deadline <= now:
+            self._hear()
+        elif self._attempt is not None and self._attempt.deadline <= now:
+            self._go_on()
+
+    def close(self) -> None:
+        """Give up whatever goes on."""
+        self._drop()
+        if self._parked is not None:
+            self._parked[0].close()
+            self._parked = None
+
+    # --- this end dials ---------------------------------------------------------------------------
+
+    def dial(self) -> None:
+        """Begin to open a connection."""
+        try:
+            self._attempt = self._post.connector.connect(self._index, self._post.now())
+        except PeerLost as fault:
+            self._pair.not_joined(fault)
+            return
+        self._go_on()
+
+    def _go_on(self) -> bool:
+        attempt = self._attempt
+        if attempt is None:
+            return False
+        try:
+            opened = attempt.step(self._post.now())
+        except PeerLost as fault:
+            self._drop()
+            self._cannot_dial(fault)
+            return True
+        if opened is not None:
+            connected, received = opened
+            self._unwatch(keeps=connected.fileno())
+            self._attempt = None
+            self._wait(connected, received, GO_PATIENCE, is_dialled=True)
+            return True
+        watched, self._watched = self._watched, attempt.fileno()
+        if watched not in (-1, self._watched):
+            self._post.watch_descriptor(watched, 0, None)
+        self._post.watch_descriptor(self._watched, attempt.events, lambda _: self._go_on())
+        self._post.look_again()
+        return True
+
+    def _unwatch(self, keeps: int = -1) -> None:
+        for descriptor in {self._watched, keeps} - {-1}:
+            self._post.watch_descriptor(descriptor, 0, None)
+        self._watched = -1
+
+    def _drop(self) -> None:
+        attempt, self._attempt = self._attempt, None
+        if attempt is not None:
+            self._unwatch()
+            attempt.close()
+        hope, self._hope = self._hope, None
+        if hope is not None:
+            self._post.watch_descriptor(hope.socket.fileno(), 0, None)
+            hope.socket.close()
+
+    def _cannot_dial(self, fault: Exception) -> None:
+        parked, self._parked = self._parked, None
+        if parked is not None:
+            self._accept(*parked)
+        else:
+            self._pair.not_joined(fault)
+
+    # --- the other end dials ----------------------------------------------------------------------
+
+    def admit(self, connected: socket.socket, received: bytes) -> None:
+        """Use a connection that the peer has opened, or keep it until this end's own fails."""
+        is_dialling = (
+            self._hope.is_dialled
+            if self._hope is not None
+            else self._attempt is not None and not self._attempt.is_passive
+        )
+        if is_dialling and self._post.me < self._index:
+            if self._parked is not None:
+                self._parked[0].close()
+            self._parked = connected, received
+        else:
+            self._drop()
+            self._accept(connected, received)
+
+    def _accept(self, connected: socket.socket, received: bytes) -> None:
+        words, waits = self._pair.greet(connected)
+        try:
+            connected.send(words)
+        except OSError as fault:
+            connected.close()
+            self._pair.not_joined(fault)
+            return
+        if waits:
+            self._wait(connected, received, ANSWER_PATIENCE, is_dialled=False)
+        else:
+            self._pair.joined(connected, received, None)
+
+    # --- both wait --------------------------------------------------------------------------------
+
+    def _wait(
+        self, connected: socket.socket, received: bytes, patience: float, *, is_dialled: bool
+    ) -> None:
+        connected.setblocking(False)
+        until = self._post.now() + patience
+        self._hope = Hope(connected, received, until, is_dialled=is_dialled)
+        self._post.watch_descriptor(connected.fileno(), READ, lambda _: self._hear())
+        self._post.look_again()
+        self._hear()
+
+    def _hear(self) -> bool:
+        hope = self._hope
+        if hope is None:
+            return False
+        try:
+            go = hope.hear(self._post.now())
+            if go is None:
+                return False
+            if hope.is_dialled:
+                answer = self._pair.hear(go)
+                if go.flags & AGAIN:
+                    hope.socket.send(answer)
+        except (OSError, EOFError) as fault:
+            self._drop()
+            self._cannot_dial(fault)
+            return True
+        self._hope = None
+        if self._parked is not None:
+            self._parked[0].close()
+            self._parked = None
+        self._post.watch_descriptor(hope.socket.fileno(), 0, None)
+        self._pair.joined(hope.socket, go.rest, go)
+        return True

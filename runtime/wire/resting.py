@@ -1,0 +1,44 @@
+"""Closing a connection with which nothing is wrong, in agreement, until somebody sends again.
+
+Who asks says REST and then nothing. The other end says REST_TOO and then nothing, if it has
+nothing to say either, and STAY otherwise. When both have asked, that is agreed. Who was asked waits
+until the other end hangs up, so everything that was said is read.
+"""
+
+from __future__ import annotations
+
+from runtime.wire.frames import REST, REST_TOO, STAY
+from runtime.wire.inlet import Inlet
+from runtime.wire.line import Line
+from runtime.wire.outlet import Outlet
+
+
+class Resting:
+    """One line that both ends are about to leave. Nothing new is written meanwhile."""
+
+    __slots__ = ("_asks", "_inlet", "_outlet", "line")
+
+    def __init__(self, line: Line, inlet: Inlet, outlet: Outlet, *, asks: bool) -> None:
+        self.line = line
+        self._inlet = inlet
+        self._outlet = outlet
+        self._asks = asks
+        outlet.say(REST if asks else REST_TOO, outlet.end)
+        line.flush()
+        outlet.is_held = True
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether this end may hang up."""
+        return self._asks and self._inlet.said in (REST, REST_TOO)
+
+    @property
+    def is_unwanted(self) -> bool:
+        """Whether the other end goes on."""
+        return self._asks and self._inlet.said == STAY
+
+    def end(self) -> Line:
+        """Let new things be written again; return the line."""
+        self._inlet.said = 0
+        self._outlet.release()
+        return self.line

@@ -1,0 +1,61 @@
+"""When to try again after a connection broke, and when no more. A machine without clock."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from runtime.wire.errors import PeerLost
+
+PATIENCE = 20.0
+"""Seconds in which a connection has to be resumed."""
+
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 1.0
+_REFUSALS = 2  # after which nobody is there any more
+_NOBODY = (os.strerror(errno.ECONNREFUSED), os.strerror(errno.ENOENT))
+
+
+class Resuming:
+    """One interruption: `why` the connection broke, and `last`, why it is not resumed yet."""
+
+    __slots__ = ("_pause", "_refusals", "deadline", "last", "next_try", "why")
+
+    def __init__(self, why: Exception, now: float, patience: float = PATIENCE) -> None:
+        self.why = why
+        self.last: Exception | None = None
+        self.next_try = now
+        self.deadline = now + patience
+        self._pause = _FIRST_PAUSE
+        self._refusals = 0
+
+    def failed(self, why: Exception, now: float) -> None:
+        """Know that one more try was in vain, and wait longer for the next one."""
+        self.last = why
+        self.next_try = min(self.deadline, now + self._pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        if isinstance(why, PeerLost) and says_nobody(why):
+            self._refusals += 1
+
+    def is_over(self, now: float) -> bool:
+        """Tell whether there is no hope left: nobody is there any more, or the time is over."""
+        return self._refusals >= _REFUSALS or now >= self.deadline
+
+    @property
+    def reasons(self) -> str:
+        """Why it could not be resumed."""
+        return f"it could not be resumed{'' if self.last is None else f': {self.last}'}"
+
+
+def says_nobody(fault: PeerLost) -> bool:
+    """Tell whether the host of a peer says that nobody listens any more, at all its addresses.
+
+    Where several routes were tried the first one counts: it is the one that worked last.
+    """
+    reasons = fault.cause.splitlines()
+    inner = [number for number, line in enumerate(reasons) if line.startswith(" ")]
+    if inner:
+        first = inner[0]
+        outer = (n for n in range(first, len(reasons)) if not reasons[n].startswith(" "))
+        reasons = reasons[first : next(outer, len(reasons))]
+    return bool(reasons) and all(any(one in line for one in _NOBODY) for line in reasons)

@@ -1,0 +1,51 @@
+"""The payload of one message on its way, which is cut into segments."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from runtime.wire.frames import MOST_SEGMENT, SEGMENT, pack
+from runtime.wire.messages import Outgoing
+from runtime.wire.replay import Piece
+
+
+class Stream:
+    """The payload of one message on its way, or of one that waits to be matched.
+
+    Of the `left` bytes `allowed` may go now. `weight` is what it holds of the window. It
+    `has_begun` once its head is on its way, and what went of it so far ends at `end`. If it
+    `is_whole` the payload goes with the head.
+    """
+
+    __slots__ = ("allowed", "asks", "end", "has_begun", "is_whole", "left", "number", "outgoing",
+                 "views", "weight")  # fmt: skip
+
+    def __init__(self, number: int, views: Sequence[memoryview], left: int, allowed: int) -> None:
+        self.number = number
+        self.views = deque(views)
+        self.left = left
+        self.allowed = allowed
+        self.asks = False
+        self.end = 0
+        self.has_begun = False
+        self.is_whole = False
+        self.weight = 0
+        self.outgoing = Outgoing()
+
+    def cut(self, pieces: list[Piece]) -> int:
+        """Append the next segment; return how many bytes it has with its frame's head."""
+        size = wanted = min(self.allowed, MOST_SEGMENT)
+        head = pack(SEGMENT, 0, 0, self.number, size)
+        pieces.append(head)
+        while wanted:
+            view = self.views.popleft()
+            if len(view) > wanted:
+                self.views.appendleft(view[wanted:])
+                view = view[:wanted]
+            wanted -= len(view)
+            if len(view):
+                pieces.append(view)
+        self.left -= size
+        self.allowed -= size
+        return len(head) + size
