@@ -17,7 +17,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# What a busy machine takes long for is no fault of the code: no test has a time limit per example.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
 
 GRACE_SECONDS = 2.0
 """How long threads and processes that a test already told to end may take to do so."""

@@ -87,7 +87,7 @@ class Composite(Component):
     @property
     def bindables(self) -> list[ClientInterface]:
         """The client interfaces, and the inner faces of the server interfaces."""
-        inner = [face for face in self._inner.values() if isinstance(face, ClientInterface)]
+        inner = [face for face in tuple(self._inner.values()) if isinstance(face, ClientInterface)]
         return self.clients + inner
 
     def bindable(self, name: str) -> ClientInterface:
@@ -156,7 +156,7 @@ class Composite(Component):
     def wire_servers(self) -> None:
         """Compose the ports of all server interfaces and of all inner faces anew."""
         super().wire_servers()
-        for face in self._inner.values():
+        for face in tuple(self._inner.values()):
             if isinstance(face, ServerInterface):
                 face.wire()
 

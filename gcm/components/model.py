@@ -91,12 +91,16 @@ class Component:
     @property
     def servers(self) -> list[ServerInterface]:
         """The external server interfaces."""
-        return [known for known in self._interfaces.values() if isinstance(known, ServerInterface)]
+        return [known for known in self._made() if isinstance(known, ServerInterface)]
 
     @property
     def clients(self) -> list[ClientInterface]:
         """The external client interfaces."""
-        return [known for known in self._interfaces.values() if isinstance(known, ClientInterface)]
+        return [known for known in self._made() if isinstance(known, ClientInterface)]
+
+    def _made(self) -> tuple[ClientInterface | ServerInterface, ...]:
+        """The interfaces as they are at one moment: a call in another thread may make one more."""
+        return tuple(self._interfaces.values())
 
     def interface(self, name: str) -> Interface:
         """Return the interface of that name; the member of a collection is made on first use.

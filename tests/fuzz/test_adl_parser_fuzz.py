@@ -79,7 +79,7 @@ TREES: st.SearchStrategy[Any] = st.recursive(
     max_leaves=12,
 )
 
-bounded = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+bounded = settings(max_examples=250, suppress_health_check=list(HealthCheck))
 
 
 def load_nothing(dotted: str) -> object:

@@ -34,7 +34,7 @@ from runtime.wire.memory import room
 from runtime.wire.messages import Incoming
 from runtime.wire.outlet import Outlet
 
-ROUNDS = settings(max_examples=300, deadline=None)
+ROUNDS = settings(max_examples=300)
 
 
 def nothing() -> None:

@@ -37,7 +37,7 @@ from runtime.transport.pyro_messages import (
 
 MOST = 1 << 20
 SECRET = b"a secret of a test of strangers"
-ROUNDS = settings(max_examples=150, deadline=None)
+ROUNDS = settings(max_examples=150)
 Outcome = tuple[list[object], str]
 Feed = Callable[[bytes], list[object]]
 

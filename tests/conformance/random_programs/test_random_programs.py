@@ -24,7 +24,7 @@ def operations(program: Program) -> set[str]:
 
 
 @given(SEEDS, SIZES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_same_seed_makes_the_same_program(seed: int, size: int) -> None:
     program = generate(seed, size)
     assert program == generate(seed, size)
@@ -32,7 +32,7 @@ def test_the_same_seed_makes_the_same_program(seed: int, size: int) -> None:
 
 
 @given(SEEDS, SIZES, st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_no_program_hangs_and_every_message_finds_its_receive(
     seed: int, size: int, eager: bool
 ) -> None:
@@ -42,7 +42,7 @@ def test_no_program_hangs_and_every_message_finds_its_receive(
 
 
 @given(SEEDS, SIZES, st.randoms(use_true_random=False))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_part_of_a_program_is_a_valid_program(seed: int, size: int, dice: Random) -> None:
     program = generate(seed, size)
     units = program.units()

@@ -111,7 +111,7 @@ def read(text: str) -> Any:
     return without_locations(definition_of(node))
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(DEFINITIONS)
 def test_any_definition_is_read_as_it_was_written(definition: Definition) -> None:
     assert read(write_definition(definition)) == definition

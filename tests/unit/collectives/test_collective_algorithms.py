@@ -27,7 +27,6 @@ ORDERED = LAYOUTS.map(sorted)
 SIZES = st.sampled_from([0, 1, 5, 16, 40, SMALL - 1, SMALL, SMALL + 3])
 quick = settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

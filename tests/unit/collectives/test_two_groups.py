@@ -28,7 +28,6 @@ MEMBERS = st.lists(
 ).filter(lambda members: len({first for *_, first in members}) == 2)
 quick = settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

@@ -140,7 +140,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(sizes=SIZES, room=ROOM, changes=CHANGES)
 def test_no_picture_is_higher_than_it_may_be(
     sizes: tuple[int, int, int], room: tuple[int, int], changes: list[tuple[int, int, int, str]]

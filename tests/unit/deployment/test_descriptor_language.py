@@ -121,7 +121,7 @@ def written_elements(draw: st.DrawFn, tag: str = LANGUAGE.root, depth: int = 0) 
     return f"<{tag}{''.join(values)}>{inside}{text}</{tag}>"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(written_elements())
 def test_the_schema_and_the_checks_refuse_the_same_documents(document: str) -> None:
     diagnostics = Diagnostics()

@@ -90,7 +90,7 @@ def runs_through(start: Point, end: Point, box: PlacedBox) -> bool:
 
 
 @given(boxes, st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_two_siblings_overlap(box: Box, controls: bool) -> None:
     for placed in everything_in(place(box, controls=controls)):
         for one, other in combinations(placed.children, 2):
@@ -98,7 +98,7 @@ def test_no_two_siblings_overlap(box: Box, controls: bool) -> None:
 
 
 @given(boxes, st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_children_with_their_ports_are_inside_their_parent(box: Box, controls: bool) -> None:
     for placed in everything_in(place(box, controls=controls)):
         for child in placed.children:
@@ -109,7 +109,7 @@ def test_children_with_their_ports_are_inside_their_parent(box: Box, controls: b
 
 
 @given(boxes, st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_ports_sit_apart_from_each_other_on_their_border(box: Box, controls: bool) -> None:
     for placed in everything_in(place(box, controls=controls)):
         shown = {port for port in placed.box.ports if controls or not port.is_control}
@@ -135,7 +135,7 @@ def touching(placed: PlacedBox, end: tuple[str, str]) -> Point:
 
 
 @given(boxes)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_wire_runs_orthogonally_from_its_client_to_its_server(box: Box) -> None:
     for placed in everything_in(place(box, controls=True)):
         assert [wire.link for wire in placed.wires] == list(placed.box.links)
@@ -147,7 +147,7 @@ def test_every_wire_runs_orthogonally_from_its_client_to_its_server(box: Box) ->
 
 
 @given(boxes)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_wire_runs_through_a_box_or_leaves_its_composite(box: Box) -> None:
     def check(wire: Wire, placed: PlacedBox) -> None:
         for start, end in pairwise(wire.points):
@@ -162,7 +162,7 @@ def test_no_wire_runs_through_a_box_or_leaves_its_composite(box: Box) -> None:
 
 
 @given(boxes)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_text_is_wider_than_its_box(box: Box) -> None:
     for placed in everything_in(place(box, controls=True)):
         assert text_width(placed.label, TITLE_SIZE, bold=True) < placed.width
@@ -182,7 +182,7 @@ def test_no_text_is_wider_than_its_box(box: Box) -> None:
 
 
 @given(boxes, st.text(max_size=20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_picture_is_well_formed_and_always_the_same(box: Box, title: str) -> None:
     picture = draw(Scene(box), title=title, controls=True)
     assert picture == draw(Scene(box), title=title, controls=True)

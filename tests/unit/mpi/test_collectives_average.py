@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 MPI = pytest.importorskip("mpi4py.MPI")
@@ -29,7 +29,6 @@ def mean(columns: list[list[Any]], code: str, members: int) -> list[Any]:
     return found
 
 
-@settings(deadline=None)
 @given(code=st.sampled_from(INTEGERS), members=st.integers(1, 9), data=st.data())
 def test_integers_are_averaged_exactly_and_rounded_towards_zero(
     code: str, members: int, data: Any
