@@ -66,6 +66,12 @@ class Credentials:
         self.certificate = certificate
         self.trusts_loopback = trusts_loopback
 
+    def named(self, name: str) -> Credentials:
+        """Return what another member of the same run would have."""
+        return Credentials(
+            self._secret, name, self.certificate, trusts_loopback=self.trusts_loopback
+        )
+
     def prove(self, role: bytes, *parts: bytes) -> bytes:
         """Return the proof of the secret over `parts`."""
         message = b"".join(len(part).to_bytes(4, "big") + part for part in (role, *parts))

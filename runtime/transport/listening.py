@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import resource
 import socket
 import time
 from collections.abc import Callable
@@ -69,7 +68,7 @@ class Door:
         self._guests = guests
         self._patience = patience
         self._visitors: dict[_Visitor, None] = {}  # in the order in which they came
-        self._most = min(most, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _SHARE)
+        self._most = min(most, os.sysconf("SC_OPEN_MAX") // _SHARE)
         self._refusals = Refusals(_log, time.monotonic)
         self._opening: Timer | None = None
         self._socket, self.address = _listen(address, private=guests is None)

@@ -42,12 +42,12 @@ comm.barrier()
 print("up", os.getpid(), *doors, flush=True)
 rounds, wrong = 0, 0
 data = bytes(range(256)) * 400 + {MARKER!r}.encode() * 20
-while comm.bcast(not os.path.exists(told + "/end"), root=0):
+while comm.bcast(rounds < 10 or not os.path.exists(told + "/end"), root=0):
     rounds += 1
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     wrong += comm.sendrecv((comm.rank, data), right, source=left) != (left, data)
     wrong += comm.allreduce(rounds) != rounds * comm.size
-print("ended", rounds > 3, wrong, flush=True)
+print("ended", wrong, flush=True)
 """
 
 
@@ -85,7 +85,7 @@ class Run:
         said, errors = self.process.communicate(timeout=60)
         assert self.process.returncode == 0, errors
         ended = [line.split() for line in said.splitlines() if line.startswith("ended")]
-        assert ended == [["ended", "True", "0"]] * len(self.ranks), said
+        assert ended == [["ended", "0"]] * len(self.ranks), said
         return said, errors
 
     def processes(self) -> list[int]:
