@@ -73,6 +73,11 @@ class Tension:
         before = [route for route in routes if route.hops < used.hops]
         return [route for route in before if not self._is_left_alone(route, now)]
 
+    def is_open(self, route: Route) -> bool:
+        """Tell whether a route has worked when it was last tried, by whomever."""
+        known = self._known.get(_way(route))
+        return known is not None and known.worked
+
     def worked(self, route: Route, now: float) -> None:
         """Remember that a route could be opened; news only where others believe that it cannot."""
         way = _way(route)

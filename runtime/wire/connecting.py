@@ -67,6 +67,10 @@ class Connector(Protocol):
         """Begin to open an authenticated connection to a peer; raises PeerLost if none can be."""
         ...
 
+    def joined(self, peer: int, *, is_dialled: bool) -> None:
+        """Know that a connection to a peer is used, which this end has opened or the other one."""
+        ...
+
 
 class CountingConnector(Connector, Protocol):
     """A connector that counts; `between` are the front-ends between this rank and each peer."""
@@ -91,7 +95,7 @@ class DirectConnector:
         """Begin to dial; raises PeerLost if all addresses refuse at once, or there is none."""
         self.tries += 1
         try:
-            return _Direct(self, peer, self._dial(peer, now))
+            return _Direct(self, self._dial(peer, now))
         except PeerLost:
             self.failures += 1
             raise
@@ -106,15 +110,21 @@ class DirectConnector:
             )
         return Dialling(str(party), party.name, ways, self._credentials, now)
 
+    def joined(self, peer: int, *, is_dialled: bool) -> None:
+        """Take note of how a peer is reached, where it is this end that has dialled."""
+        if is_dialled:
+            self.between[peer] = ()
+        else:
+            self.between.pop(peer, None)
+
 
 class _Direct:
     """Tells its connector what became of dialling."""
 
     is_passive = False
 
-    def __init__(self, connector: DirectConnector, peer: int, dialling: Dialling) -> None:
+    def __init__(self, connector: DirectConnector, dialling: Dialling) -> None:
         self._connector = connector
-        self._peer = peer
         self._dialling = dialling
         self.fileno = dialling.fileno
         self.close = dialling.close
@@ -129,13 +139,10 @@ class _Direct:
 
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
         try:
-            opened = self._dialling.step(now)
+            return self._dialling.step(now)
         except PeerLost:
             self._connector.failures += 1
             raise
-        if opened is not None:
-            self._connector.between[self._peer] = ()
-        return opened
 
 
 class Dialling:

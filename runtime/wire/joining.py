@@ -197,6 +197,7 @@ class Joining:
             self._wait(connected, received, ANSWER_PATIENCE, is_dialled=False)
         else:
             self._pair.joined(connected, received, None)
+            self._post.connector.joined(self._index, is_dialled=False)
 
     # --- both wait --------------------------------------------------------------------------------
 
@@ -232,4 +233,5 @@ class Joining:
             self._parked = None
         self._post.watch_descriptor(hope.socket.fileno(), 0, None)
         self._pair.joined(hope.socket, go.rest, go)
+        self._post.connector.joined(self._index, is_dialled=hope.is_dialled)
         return True

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from functools import partial
 
 from runtime.engine.everybody import Everybody, everybody
-from runtime.engine.rank_link import COUNTED, FIGURES, LEARNED, RankLink
+from runtime.engine.rank_link import AGAIN, COUNTED, FIGURES, LEARNED, RankLink
 from runtime.later import logger
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runtime.routing import Experience
+    from runtime.wire.probing import Probe
     from runtime.wire.routed import RoutedConnector
 
 _log = logger(__name__)
@@ -43,6 +45,7 @@ def open_post(link: RankLink, receiver: Receiver) -> Post:
     post = Post(
         known.index, directory, receiver, references, doors=doors, credentials=link.credentials
     )
+    references.keeper = post
 
     def tell(operation: str) -> None:
         traffic = post.traffic()
@@ -100,10 +103,21 @@ def _about_routes(post: Post, routed: RoutedConnector, directory: Directory) -> 
         except PeerLost as fault:  # who waits there notices
             _log.info("a meeting did not come about: %s", fault)
 
-    def learn(told: list[Experience]) -> None:
-        routed.hear(told, post.now())
+    def leave(peers: list[int]) -> None:
+        for peer in peers:
+            post.rest(peer)  # where it is idle; the next message goes the shorter way
 
-    return {COME: come, MEET: meet, LEARNED: learn}
+    def learn(told: list[Experience]) -> None:
+        leave(routed.hear(told, post.now()))
+
+    def try_again() -> None:
+        for probe in routed.probes(post.now()):
+            probe.begin(partial(tell, probe))
+
+    def tell(probe: Probe, has_worked: bool) -> None:
+        post.soon(lambda: leave(routed.probed(probe, post.now(), has_worked=has_worked)))
+
+    return {COME: come, MEET: meet, LEARNED: learn, AGAIN: try_again}
 
 
 def directory_of(link: RankLink) -> Directory:

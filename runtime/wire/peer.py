@@ -83,6 +83,7 @@ class Peer:
         self._end: PeerLost | None = None  # what cannot be mended
         self._has_rested = False
         self._has_said_bye = False
+        self._awaited = -1  # the next message, if somebody waits for it
 
     # --- opening ----------------------------------------------------------------------------------
 
@@ -94,6 +95,11 @@ class Peer:
             return joining.deadline
         soon = joining.deadline if joining.is_busy else resuming.next_try
         return resuming.deadline if soon is None else min(soon, resuming.deadline)
+
+    def watch(self) -> None:
+        """Have a connection until the next message comes: somebody waits for it."""
+        self._awaited = self.inlet.expected
+        self.dial()
 
     def dial(self) -> None:
         """Begin to open a connection, unless there is one or it is on its way."""
@@ -310,7 +316,7 @@ class Peer:
 
     def _may_leave(self, line: Line) -> bool:
         is_sound = self._fault is None and not self._has_said_bye and not line.is_blocked
-        return is_sound and self._halves.may_rest
+        return is_sound and self._halves.may_rest and self._awaited != self.inlet.expected
 
     def _leave(self, line: Line, *, asks: bool) -> None:
         self.line = None

@@ -24,6 +24,7 @@ from runtime.wire.line import READ, SILENCE
 from runtime.wire.messages import Outgoing, Receiver
 from runtime.wire.peer import Peer
 from runtime.wire.visitors import Doors
+from runtime.wire.words import PROBES
 
 _log = logger(__name__)
 
@@ -221,7 +222,7 @@ class Post:
 
     def watch(self, peer: int) -> None:
         """See to it that the loss of a peer is noticed, also where nothing is sent to it."""
-        (self._peers.get(peer) or self._meet(peer)).dial()
+        (self._peers.get(peer) or self._meet(peer)).watch()
 
     def soon(self, wish: Callable[[], None]) -> None:
         """Let a later `progress` call `wish`; any thread may ask for that."""
@@ -250,7 +251,8 @@ class Post:
     def rest(self, peer: int) -> bool:
         """Begin to close the connection to a peer, in agreement; return whether that began.
 
-        False means that there is none, or that something is queued, on its way or half received.
+        False means that there is none, that something is queued, on its way or half received, or
+        that somebody watches the peer and nothing has come of it since.
         The peer may refuse. Nothing is forgotten, and whoever sends next opens another connection.
         """
         found = self._peers.get(peer)
@@ -289,6 +291,9 @@ class Post:
         return peer
 
     def _admitted(self, connected: socket.socket, name: str, received: bytes) -> None:
+        if name.endswith(PROBES):
+            connected.close()  # it knows now
+            return
         index = self._directory.index(name)
         if index is None or index == self.me:
             _log.warning("a connection of %s was refused: it is no peer", name)

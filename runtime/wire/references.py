@@ -2,27 +2,80 @@
 
 from __future__ import annotations
 
+import os
+
+from runtime.later import Later
 from runtime.wire.connecting import Attempt, CountingConnector
 from runtime.wire.directory import Directory
+from runtime.wire.errors import WireError
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Protocol
 
+    from runtime import routing
     from runtime.wire.post import Traffic
+else:
+    Protocol = object
+    routing = Later("runtime.routing")
+
+VARIABLE = "GCM_MOST_CONNECTIONS"
+"""The environment variable that says how many connections a rank keeps at most."""
+
+FEW = 32
+"""With so few connections nobody asks how many there may be."""
+
+_RESERVE = 128  # files that are kept free for the program, and for connections that are being made
+
+
+class Keeper(Protocol):
+    """What keeps the connections: the post."""
+
+    def connected(self) -> Mapping[int, int]:
+        """Return the peers to which there is a connection, with what went over each."""
+        ...
+
+    def rest(self, peer: int) -> bool:
+        """Begin to close an idle connection in agreement; return whether that began."""
+        ...
 
 
 class References:
-    """Opens connections as `connector` does, and counts."""
+    """Opens connections as `connector` does, counts, and lets those rest that nobody uses.
+
+    `keeper` is set once it is there.
+
+    Raises:
+        WireError: the environment has no number where it says how many there may be.
+    """
 
     def __init__(self, connector: CountingConnector) -> None:
         self._connector = connector
+        self._most = _told()
+        self._cache: routing.ReferenceCache | None = None
+        self.keeper: Keeper | None = None
         self.misses = 0
+        self._joined = 0
 
     def connect(self, peer: int, now: float) -> Attempt:
         """Begin to open a connection; raises PeerLost if none can be."""
         self.misses += 1
+        self._make_room(more=1)
         return self._connector.connect(peer, now)
+
+    def joined(self, peer: int, *, is_dialled: bool) -> None:
+        """Know that there is a connection to a peer, which this end has dialled or the other."""
+        self._connector.joined(peer, is_dialled=is_dialled)
+        self._joined += 1
+        self._make_room(more=0)
+
+    def _make_room(self, *, more: int) -> None:
+        if self.keeper is None or self._joined + more <= (self._most or FEW):
+            return
+        if self._cache is None:
+            self._cache = routing.ReferenceCache(self._most or _allowed())
+        self._cache.make_room(self.keeper.connected(), self.keeper.rest, more=more)
 
     def figures(self, traffic: Mapping[int, Traffic]) -> dict[str, int]:
         """Return how this rank found others; see `runtime.engine.outcome.Connections`."""
@@ -32,6 +85,7 @@ class References:
             "failures": self._connector.failures,
             "hits": max(0, sent - self.misses),
             "misses": self.misses,
+            "evictions": 0 if self._cache is None else self._cache.evictions,
         }
 
     def rows(
@@ -48,3 +102,23 @@ class References:
             peers, messages, size = sums.get(key, (0, 0, 0))
             sums[key] = peers + 1, messages + one.sent_messages, size + one.sent_bytes
         return [(*key, *value) for key, value in sums.items()]
+
+
+def _told() -> int:
+    """Return how many connections the environment allows; 0 if it says nothing."""
+    told = os.environ.get(VARIABLE, "")
+    if told and not (told.isdecimal() and int(told)):
+        raise WireError(
+            f"{VARIABLE} is {told!r}, which is no number of connections",
+            cure="Set it to a number from 1 on, or not at all",
+        )
+    return int(told or 0)
+
+
+def _allowed() -> int:
+    """Return how many connections the limit of open files leaves room for."""
+    import resource  # only for who has many
+
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 1 << 20 if most == resource.RLIM_INFINITY else most
+    return max(FEW, most - max(_RESERVE, most // 8))

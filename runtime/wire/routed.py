@@ -15,7 +15,8 @@ from runtime.wire.directory import UNIX, Directory, Party
 from runtime.wire.errors import PeerLost
 from runtime.wire.forwarded import Asked, Forwarded
 from runtime.wire.line import READ
-from runtime.wire.words import COME, MEET
+from runtime.wire.probing import Probe
+from runtime.wire.words import COME, MEET, PROBES
 
 SHORT_PATIENCE = 3.0
 """Seconds for a peer to answer where there are other routes to try."""
@@ -72,9 +73,49 @@ class RoutedConnector:
             )
         return _Trying(self, peer, self._tension.order(usable, now), now)
 
-    def hear(self, told: Iterable[Experience], now: float) -> None:
-        """Know what other ranks of this cluster have learned of routes."""
-        self._tension.hear(told, now)
+    def joined(self, peer: int, *, is_dialled: bool) -> None:
+        """Forget the route that this end has chosen, if a connection of the other end is used."""
+        if not is_dialled:
+            self._used.pop(peer, None)
+            self.between.pop(peer, None)
+
+    def hear(self, told: Iterable[Experience], now: float) -> list[int]:
+        """Know what other ranks of this cluster have learned of routes.
+
+        Return the peers whose connections pass front-ends and need not any more.
+        """
+        news = self._tension.hear(told, now)
+        return self._detours(now) if any(one.worked for one in news) else []
+
+    def probes(self, now: float) -> list[Probe]:
+        """Return what to try again of direct routes that were closed: one to each cluster."""
+        found: dict[tuple[int, int], Probe] = {}
+        credentials = self._credentials.named(self._credentials.name + PROBES)
+        for peer, used in self._used.items():
+            cluster = used.stops[-1].cluster
+            for route in self._tension.shorter(self._usable(peer), used, now):
+                is_tried = route.kind is Kind.DIRECT and route.legs[0].dialler == route.stops[0]
+                if cluster not in found and is_tried:
+                    party, ways = self._directory.party(peer), self._directory.ways(self._me, peer)
+                    found[cluster] = Probe(peer, route, party.name, ways, credentials)
+        return list(found.values())
+
+    def probed(self, probe: Probe, now: float, *, has_worked: bool) -> list[int]:
+        """Know what came of a probe; return the peers that can be reached by it from now on."""
+        self.tries += 1
+        self.failures += not has_worked
+        (self._tension.worked if has_worked else self._tension.failed)(probe.route, now)
+        if news := self._tension.news(now):
+            self._share(news)
+        return self._detours(now) if has_worked else []
+
+    def _detours(self, now: float) -> list[int]:
+        """Return the peers to which a shorter route than theirs is known to be open."""
+        return [
+            peer
+            for peer, used in self._used.items()
+            if any(map(self._tension.is_open, self._tension.shorter(self._usable(peer), used, now)))
+        ]
 
     def reached(
         self, peer: int, route: Route, now: float, *, after: Iterable[tuple[Route, float]]

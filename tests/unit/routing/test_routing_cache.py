@@ -10,63 +10,72 @@ from runtime.errors import GridError
 from runtime.routing import ReferenceCache
 
 
-def test_the_least_recently_used_is_what_has_to_go() -> None:
-    cache = ReferenceCache[str, int](2)
-    assert cache.put("a", 1) == []
-    assert cache.put("b", 2) == []
-    assert cache.get("a") == 1
-    assert cache.put("c", 3) == [("b", 2)]
-    assert list(cache) == ["a", "c"]
-    assert (cache.hits, cache.misses, cache.evictions) == (1, 0, 1)
+def always(_: object) -> bool:
+    return True
 
 
-def test_what_is_busy_stays_and_goes_when_it_is_released() -> None:
-    cache = ReferenceCache[str, int](1)
-    cache.put("a", 1)
-    cache.hold("a")
-    cache.hold("a")
-    assert cache.put("b", 2) == []
-    assert cache.release("a") == []
-    assert cache.release("a") == [("a", 1)]
-    assert list(cache) == ["b"]
+def test_the_least_recently_used_has_to_rest() -> None:
+    cache = ReferenceCache(2)
+    assert cache.make_room({1: 1, 2: 1}, always) == []
+    assert cache.make_room({1: 2, 2: 1, 3: 0}, always) == [2]
+    assert cache.make_room({1: 2, 3: 0, 4: 0}, always) == [1]
+    assert cache.evictions == 2
 
 
-def test_what_was_just_put_stays_even_if_all_else_is_busy() -> None:
-    cache = ReferenceCache[str, int](1)
-    cache.put("a", 1)
-    cache.hold("a")
-    assert cache.put("b", 2) == []
-    assert len(cache) == 2
+def test_room_for_what_is_about_to_be_opened_is_made_before() -> None:
+    cache = ReferenceCache(2)
+    assert cache.make_room({1: 1}, always, more=1) == []
+    assert cache.make_room({1: 1, 2: 1}, always, more=1) == [1]
 
 
-def test_a_miss_is_counted_and_a_dropped_entry_is_gone() -> None:
-    cache = ReferenceCache[str, int](1)
-    assert cache.get("a") is None
-    cache.put("a", 1)
-    cache.hold("a")
-    assert cache.drop("a") == 1
-    assert cache.drop("a") is None
-    assert cache.misses == 1
-    cache.put("a", 2)
-    assert cache.put("b", 3) == [("a", 2)]
+def test_what_is_in_use_stays_and_the_next_one_rests_instead() -> None:
+    cache = ReferenceCache(1)
+    assert cache.make_room({1: 1, 2: 1, 3: 1}, lambda key: key == 2) == [2]
+    assert cache.make_room({1: 1, 3: 1}, lambda key: False) == []
+    assert cache.make_room({1: 1, 3: 1}, always) == [1]
+    assert cache.evictions == 2
+
+
+def test_a_connection_that_ended_is_forgotten() -> None:
+    cache = ReferenceCache(2)
+    cache.make_room({1: 1, 2: 1}, always)
+    assert cache.make_room({2: 1, 3: 1}, always) == []
+    assert cache.make_room({1: 1, 2: 1, 3: 1}, always) == [2]
 
 
 def test_a_cache_without_room_is_a_mistake() -> None:
-    with pytest.raises(GridError, match="at least 1 entry, not 0"):
-        ReferenceCache[str, int](0)
+    with pytest.raises(GridError, match="at least 1 connection, not 0"):
+        ReferenceCache(0)
 
 
-@given(st.integers(1, 4), st.lists(st.tuples(st.booleans(), st.integers(0, 6))))
-def test_it_behaves_like_a_list_in_order_of_use(most: int, actions: list[tuple[bool, int]]) -> None:
-    cache = ReferenceCache[int, int](most)
-    model: list[int] = []
-    for is_put, key in actions:
-        if is_put:
-            model = [one for one in model if one != key] + [key]
-            gone, model = model[:-most], model[-most:]
-            assert cache.put(key, key) == [(one, one) for one in gone]
-        else:
-            assert cache.get(key) == (key if key in model else None)
-            if key in model:
-                model = [one for one in model if one != key] + [key]
-        assert list(cache) == model
+steps = st.lists(
+    st.tuples(st.sets(st.integers(0, 6)), st.sets(st.integers(0, 6)), st.integers(0, 1)),
+    max_size=20,
+)
+
+
+@given(st.integers(1, 4), steps)
+def test_the_longest_unused_of_those_that_can_rest_always_go_first(
+    most: int, happened: list[tuple[set[int], set[int], int]]
+) -> None:
+    """Each step uses some connections, of which some are still in use when there is a look."""
+    cache = ReferenceCache(most)
+    carried: dict[int, int] = {}
+    used_at: dict[int, int] = {}
+    evictions = 0
+    for now, (used, busy, more) in enumerate(happened):
+        for key in used:
+            carried[key] = carried.get(key, 0) + 1
+            used_at[key] = now
+        rested = cache.make_room(carried, (carried.keys() - busy).__contains__, more=more)
+        evictions += len(rested)
+        left = carried.keys() - set(rested)
+        idle = left - busy
+        assert not set(rested) & busy
+        assert len(left) + more <= most or not idle
+        assert not rested or len(left) + more >= most
+        for kept in idle:
+            assert all(used_at[one] <= used_at[kept] for one in rested)
+        for key in rested:
+            del carried[key]
+    assert cache.evictions == evictions

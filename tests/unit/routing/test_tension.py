@@ -76,6 +76,15 @@ def test_a_shorter_route_is_tried_again_only_after_its_pause(tension: Tension) -
     assert tension.shorter(ways(), forwarded, RETRY_AFTER) == [direct]
 
 
+def test_a_route_is_open_once_it_has_worked_until_it_fails(tension: Tension) -> None:
+    direct = ways()[0]
+    assert not tension.is_open(direct)
+    tension.worked(direct, 1.0)
+    assert tension.is_open(direct)
+    tension.failed(direct, 2.0)
+    assert not tension.is_open(direct)
+
+
 def test_a_failure_is_told_once_and_saves_others_the_try(tension: Tension) -> None:
     direct, forwarded, *_ = ways()
     tension.failed(direct, 5.0)

@@ -1,0 +1,57 @@
+"""Trying a direct connection again, in the background, while messages take a longer way."""
+
+from __future__ import annotations
+
+import _thread
+from collections.abc import Callable
+
+from runtime.later import logger
+from runtime.routing import Route
+from runtime.transport.credentials import Credentials
+from runtime.transport.errors import TransportError
+from runtime.transport.lean import dial
+
+_log = logger(__name__)
+
+PATIENCE = 3.0
+"""Seconds for each address to answer and to prove itself."""
+
+
+class Probe:
+    """One try, in a thread of its own, of which neither program notices anything.
+
+    `route` is the one that is tried; it leads to a rank with this `name` at these `addresses`.
+    `credentials` have the name of who tries with `PROBES` behind, so that it is let go at once.
+    """
+
+    def __init__(
+        self,
+        peer: int,
+        route: Route,
+        name: str,
+        addresses: tuple[str, ...],
+        credentials: Credentials,
+    ) -> None:
+        self.peer = peer
+        self.route = route
+        self._name = name
+        self._addresses = addresses
+        self._credentials = credentials
+
+    def begin(self, done: Callable[[bool], None]) -> None:
+        """Begin; `done` is told from that thread whether the peer was reached."""
+        _thread.start_new_thread(lambda: done(self.does_work()), ())
+
+    def does_work(self) -> bool:
+        """Connect, prove, and hang up; return whether it was the peer that proved itself."""
+        for address in self._addresses:
+            try:
+                connected, name, _ = dial(address, self._credentials, PATIENCE)
+            except (OSError, TransportError) as fault:
+                _log.info("%s is still not reached directly: %s", self._name, fault)
+                continue
+            connected.close()
+            if name == self._name:
+                return True
+            _log.info("%s is still not reached directly: %s answered", self._name, name)
+        return False

@@ -1,0 +1,290 @@
+"""Posts that find each other by routes: what fails, what is shared of that, and what is retried."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from runtime.forwarding import Forwarder
+from runtime.routing import Experience
+from runtime.routing.tension import RETRY_AFTER
+from runtime.topology import Cluster, Grid, Node, Site
+from runtime.transport.credentials import Credentials
+from runtime.transport.reactor import Reactor
+from runtime.wire import Incoming, Post
+from runtime.wire.connecting import DirectConnector
+from runtime.wire.directory import Directory, Party
+from runtime.wire.errors import PeerLost, WireError
+from runtime.wire.references import References
+from runtime.wire.routed import RoutedConnector
+
+SECRET = b"a secret of a test of routes"
+PATIENCE = 20.0
+NAMES = ("0:0:0", "0:0:1", "1:0:0", "1:0:1")
+GRID = Grid(tuple(Site(f"s{n}", (Cluster("c", (Node("n", ranks=2),)),)) for n in range(2)))
+
+
+class Ear:
+    """A receiver that takes every message at once."""
+
+    def __init__(self) -> None:
+        self.heads: list[bytes] = []
+        self.gone: dict[int, Exception] = {}
+
+    def arrived(self, incoming: Incoming) -> None:
+        self.heads.append(incoming.head)
+        incoming.take()
+
+    def completed(self, incoming: Incoming) -> None:
+        assert incoming.done
+
+    def lost(self, peer: int, why: Exception) -> None:
+        self.gone[peer] = why
+
+
+def listening(host: str = "127.0.0.3", port: int = 0) -> socket.socket:
+    door = socket.socket()
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door.bind((host, port))
+    door.listen(16)
+    return door
+
+
+def address_of(door: socket.socket) -> str:
+    return "{}:{}".format(*door.getsockname())
+
+
+class Rank:
+    """A rank with its post; others look for it at `address`."""
+
+    def __init__(self, index: int, door: socket.socket, address: str) -> None:
+        self.index = index
+        self.name = NAMES[index]
+        self.door = door
+        self.address = address
+        self.ear = Ear()
+        self.told: list[Experience] = []
+        self.post: Post
+        self.connector: RoutedConnector
+        self.references: References
+
+
+class Machine:
+    """Ranks of two clusters, of which the front-end of the second one forwards."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._doors: dict[str, tuple[str, ...]] = {}
+        self.ranks: list[Rank] = []
+        self.forwarder = Forwarder(
+            stack.enter_context(Reactor()), "127.0.0.1:0", Credentials(SECRET, "1:0"), self._find
+        )
+        stack.callback(self.forwarder.close)
+
+    def _find(self, stop: str) -> tuple[str, ...]:
+        return self._doors.get(stop, ())
+
+    def begin(self, addresses: dict[str, str]) -> None:
+        """Begin; `addresses` tells of whom others believe to be elsewhere, or where another is."""
+        doors = {name: listening() for name in NAMES}
+        self._doors = {name: (address_of(door),) for name, door in doors.items()}
+        for index, (name, door) in enumerate(doors.items()):
+            address = addresses.get(name, name)
+            self.ranks.append(Rank(index, door, *self._doors.get(address, (address,))))
+        parties = tuple(Party(one.name, "host", "", (one.address,)) for one in self.ranks)
+        for rank in self.ranks:
+            self._open(rank, Directory(parties))
+
+    def _open(self, rank: Rank, directory: Directory) -> None:
+        credentials = Credentials(SECRET, rank.name)
+        rank.connector = RoutedConnector(
+            rank.index,
+            directory,
+            credentials,
+            GRID,
+            front_ends={(1, 0): Party("1:0", "host", "", (self.forwarder.address,))},
+            beckon=lambda *_: None,
+            share=rank.told.extend,
+        )
+        rank.references = References(rank.connector)
+        rank.post = Post(
+            rank.index,
+            directory,
+            rank.ear,
+            rank.references,
+            doors=[rank.door],
+            credentials=credentials,
+        )
+        rank.references.keeper = rank.post
+
+    def close(self) -> None:
+        """Close all posts at the same time, since each hears the goodbyes of the others."""
+        closing = [threading.Thread(target=rank.post.close, args=(0.0,)) for rank in self.ranks]
+        for one in closing:
+            one.start()
+        for one in closing:
+            one.join()
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Let all posts go on until something is true."""
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, [rank.ear.gone for rank in self.ranks]
+            happened = [rank.post.progress() for rank in self.ranks]
+            if not any(happened):
+                self.ranks[0].post.ready(0.002)
+
+    def send(self, source: int, target: int, head: bytes) -> float:
+        """Send a message; return after how many seconds it arrived."""
+        begun = time.monotonic()
+        self.ranks[source].post.send(target, head)
+        self.until(lambda: head in self.ranks[target].ear.heads)
+        return time.monotonic() - begun
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    with ExitStack() as stack:
+        made = Machine(stack)
+        stack.callback(made.close)
+        yield made
+
+
+def nowhere() -> str:
+    """Return an address that refuses, at which somebody can listen later."""
+    with listening("127.0.0.2") as door:
+        return address_of(door)
+
+
+def test_where_somebody_else_has_the_address_the_next_route_is_taken(machine: Machine) -> None:
+    """As where private address ranges of two sites overlap: a member of the run, but another."""
+    machine.begin({"1:0:0": "1:0:1"})
+    machine.send(0, 2, b"hello")
+    connector = machine.ranks[0].connector
+    assert connector.between == {2: ("1:0",)}
+    assert (connector.tries, connector.failures) == (2, 1)
+    assert machine.ranks[3].ear.heads == []
+
+
+def test_what_one_rank_has_learned_saves_the_next_one_the_try(machine: Machine) -> None:
+    machine.begin({"1:0:0": nowhere(), "1:0:1": nowhere()})
+    first, second = machine.ranks[:2]
+    machine.send(0, 2, b"first")
+    assert (first.connector.tries, first.connector.failures) == (2, 1)
+    second.connector.hear(first.told, second.post.now())
+    machine.send(1, 3, b"second")
+    assert (second.connector.tries, second.connector.failures) == (1, 0)
+    assert second.told == []
+    machine.send(1, 3, b"third")
+    sums = second.references.figures(second.post.traffic())
+    assert (sums["hits"], sums["misses"]) == (1, 1)
+
+
+def test_a_peer_that_nobody_reaches_says_nothing_about_routes(machine: Machine) -> None:
+    machine.begin({"1:0:0": nowhere()})
+    machine._doors["1:0:0"] = (nowhere(),)
+    first = machine.ranks[0]
+    first.post.send(2, b"hello")
+    machine.until(lambda: first.ear.gone)
+    assert isinstance(first.ear.gone[2], PeerLost)
+    assert first.connector.failures > 1
+    assert first.told == []
+
+
+def test_a_closed_route_is_tried_again_in_the_background_and_shared(machine: Machine) -> None:
+    address = nowhere()
+    machine.begin({"1:0:0": address})
+    first, second = machine.ranks[:2]
+    now = first.post.now
+    machine.send(0, 2, b"by the front-end")
+    (told,) = first.told
+    assert first.connector.probes(now()) == []
+    later = now() + RETRY_AFTER
+    (probe,) = first.connector.probes(later)
+    done = threading.Event()
+    results: list[bool] = []
+
+    def has_ended(has_worked: bool) -> None:
+        results.append(has_worked)
+        done.set()
+
+    probe.begin(has_ended)
+    assert done.wait(PATIENCE)
+    assert results == [False]
+    assert first.connector.probed(probe, later, has_worked=False) == []
+    assert first.told[-1].failures == told.failures + 1
+    assert first.connector.probes(later + RETRY_AFTER) == []  # the pause is longer now
+
+    second.connector.hear(first.told, later)
+    assert first.connector.probed(probe, later, has_worked=True) == [2]
+    assert first.told[-1].worked
+    assert second.connector.hear(first.told[-1:], later) == []  # it has no connection yet
+
+
+def test_who_is_beyond_the_bound_rests_and_is_connected_to_again(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GCM_MOST_CONNECTIONS", "1")
+    machine.begin({})
+    first = machine.ranks[0]
+    for head in (b"1", b"2", b"3"):
+        for target in (2, 3):
+            machine.send(0, target, head)
+            machine.until(lambda: len(first.post.connected()) == 1)
+    figures = first.references.figures(first.post.traffic())
+    assert figures == {"tries": 6, "failures": 0, "hits": 0, "misses": 6, "evictions": 5}
+    assert machine.ranks[2].ear.heads == [b"1", b"2", b"3"]
+
+
+def test_a_connection_over_which_somebody_waits_does_not_rest(machine: Machine) -> None:
+    machine.begin({})
+    first, third = machine.ranks[0], machine.ranks[2]
+    machine.send(0, 2, b"hello")
+    first.post.watch(2)
+    assert not first.post.rest(2)
+    assert third.post.rest(0)  # who waits refuses, so the connection is used again
+    machine.send(2, 0, b"answer")
+    assert first.post.rest(2)
+    machine.until(lambda: not first.post.connected() and not third.post.connected())
+    assert first.post.traffic()[2].connections == 1
+
+
+@pytest.mark.parametrize("told", ["0", "-3", "many"])
+def test_a_bound_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, told: str) -> None:
+    monkeypatch.setenv("GCM_MOST_CONNECTIONS", told)
+    with pytest.raises(WireError, match=f"GCM_MOST_CONNECTIONS is '{told}', which is no number"):
+        References(DirectConnector(0, Directory(()), Credentials(SECRET, "0:0:0")))
+
+
+def test_a_probe_proves_who_answers(machine: Machine) -> None:
+    door = listening("127.0.0.2")
+    machine.begin({"1:0:0": address_of(door)})
+    door.close()
+    first, third = machine.ranks[0], machine.ranks[2]
+    machine.send(0, 2, b"by the front-end")
+    (probe,) = first.connector.probes(first.post.now() + RETRY_AFTER)
+    address = third.address
+    with listening("127.0.0.2", int(address.rpartition(":")[2])) as silent:
+        for name, expected in (("1:0:1", False), ("1:0:0", True)):
+            post = Post(
+                2,
+                Directory(tuple(Party(one) for one in NAMES)),
+                Ear(),
+                third.references,
+                doors=[socket.socket(fileno=os.dup(silent.fileno()))],
+                credentials=Credentials(SECRET, name),
+            )
+            results: list[bool] = []
+            probe.begin(results.append)
+            deadline = time.monotonic() + PATIENCE
+            while not results and time.monotonic() < deadline:
+                post.ready(0.05)
+                post.progress()
+            assert results == [expected]
+            assert post.traffic() == {}
+            post.close(0.0)
