@@ -19,6 +19,7 @@ from runtime.topology import Node
 
 FRONT_END_MODULE = "runtime.frontend"
 RANK_MODULE = "runtime.rank"
+RANKS_MODULE = "runtime.ranks"
 NODE_MODULE = "runtime.node"
 
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})

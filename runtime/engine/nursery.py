@@ -14,7 +14,8 @@ from runtime.deployment.plan import DeploymentPlan
 from runtime.engine.configuration import Keys, as_first_input
 from runtime.engine.place import Ears, Place, last_words
 from runtime.engine.room import address_in
-from runtime.engine.supply import supply
+from runtime.engine.supply import Supplied, supply
+from runtime.engine.warm_ranks import with_warm_ranks
 from runtime.engine.warm_start import WarmStart
 from runtime.launchers.base import Command, Process
 from runtime.launchers.local import LocalLauncher
@@ -42,10 +43,12 @@ class Nursery:
         """Start the front-ends, from a warm start if it fits; raises LaunchError, Unreachable."""
         address = address_in(local.make_folder(), LAUNCHER)
         door = Door(self._ears.reactor, address, Credentials(keys.secret, LAUNCHER), self._admit)
-        given = [
+        given: Sequence[Supplied] = [
             supply(plan, place.cluster, local, keys, door.address, idle=place.idle)
             for place in self._places.values()
         ]
+        if warm is not None:
+            given = with_warm_ranks(given, warm)
         for place, found in zip(self._places.values(), given, strict=True):
             place.folder = found.folder
         told, first = given[0], as_first_input([found.configuration for found in given])

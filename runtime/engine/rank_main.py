@@ -19,8 +19,11 @@ GRACE = 3.0  # seconds between the polite and the final end of a rank whose fron
 SIGTERM, SIGKILL = 15, 9
 
 
-def main(words: list[str]) -> int:
-    """Run as a rank; return its exit code."""
+def main(words: list[str], *, known_as: int = 0) -> int:
+    """Run as a rank; return its exit code.
+
+    `known_as` is the process that `mpiexec` takes for this one, if that is another.
+    """
     rank = rank_of_environment()
     options = RankOptions(words)
     if not write_to_pipes(options.room, rank):
@@ -38,6 +41,7 @@ def main(words: list[str]) -> int:
     except Exception as error:  # an MPI that cannot be loaded raises all kinds of errors
         link.note("unable", f"{type(error).__name__}: {error}", sys.executable)
         return 1
+    facts["known_as"] = known_as or facts["pid"]
     facts["doors"] = ("", ()) if options.kind == "executable" else link.expect_ranks()
     link.answer = link.call("ready", facts) or {}
     remember(link)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from runtime.engine.configuration import Job
 from runtime.engine.head_count import living_ranks
+from runtime.engine.rank_notes import take_first_note
 from runtime.engine.rank_pipes import MOST_RANKS, RankPipes
 from runtime.launchers.base import Reach, Stream
 from runtime.launchers.errors import CommandNotFound, LaunchError, MissingMpiexec
@@ -63,7 +64,7 @@ class RanksJob:
         self._last: deque[str] = deque(maxlen=LAST_LINES)
         self._signal = 0
         self.blamed: int | None = None
-        """The process number of the rank that `mpiexec` says has ended badly."""
+        """The process number of the rank that has ended badly, or that `mpiexec` says has."""
 
     @property
     def last_lines(self) -> str:
@@ -186,6 +187,10 @@ class RanksJob:
             return
         if code and self._signal:
             code = 128 + self._signal
+        noted = take_first_note(self._room)
+        if noted is not None:
+            self.blamed, how = noted
+            code = how.shell_code
         self._end(code, "")
 
     def _end(self, code: int, why: str) -> None:

@@ -219,14 +219,14 @@ class RanksLife:
 
     def _was_first_left_alone(self) -> bool:
         """Tell whether `mpiexec` blames a rank that it ended itself, because another had left."""
-        pids = {rank: facts["pid"] for rank, facts in self._ready.items()}
+        pids = {rank: facts["known_as"] for rank, facts in self._ready.items()}
         others = {pid for rank, pid in pids.items() if rank != self._first_left}
         return bool(self._first_left) and not self._ended and self._job.blamed in others
 
     def _tell_who_was_killed(self, code: int) -> None:
         """Pass on which rank a signal ended, where `mpiexec` has told."""
         for rank in self._ready.keys() - self._ended:
-            if code > SIGNALLED and self._ready[rank]["pid"] == self._job.blamed:
+            if code > SIGNALLED and self._ready[rank]["known_as"] == self._job.blamed:
                 self._tell("rank_ended", rank, code, "")
 
     def _what_happened(self, code: int) -> str:

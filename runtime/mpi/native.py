@@ -14,6 +14,24 @@ class NativeWorld:
         self.library = library
 
 
+def load() -> None:
+    """Load MPI without initialising it: `native_world` does that, in a copy of this process.
+
+    Nothing happens where it cannot be loaded, because `native_world` fails in the same way.
+    """
+    try:
+        from mpi4py import rc
+
+        asked = rc.initialize, rc.finalize
+        rc.initialize, rc.finalize = False, asked[1] is not False
+        try:
+            from mpi4py import MPI  # noqa: F401 - that is all
+        finally:
+            rc.initialize, rc.finalize = asked
+    except Exception:  # an MPI that cannot be loaded raises all kinds of errors
+        return
+
+
 def native_world() -> NativeWorld:
     """Initialise MPI and return what it says.
 
@@ -21,6 +39,16 @@ def native_world() -> NativeWorld:
     """
     from mpi4py import MPI
 
+    if not MPI.Is_initialized():
+        _initialise()
     world = MPI.COMM_WORLD
     library = MPI.Get_library_version().splitlines()[0].strip("\0 ")
     return NativeWorld(world.Get_rank(), world.Get_size(), library)
+
+
+def _initialise() -> None:
+    """Do what mpi4py does when it is imported."""
+    from mpi4py import MPI, rc
+
+    level = rc.thread_level.upper() if rc.threads else "SINGLE"
+    MPI.Init_thread(getattr(MPI, f"THREAD_{level}"))

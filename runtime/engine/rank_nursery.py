@@ -1,0 +1,214 @@
+"""The process of which the ranks of this machine part: it loads once what all of them need.
+
+An interpreter, mpi4py with its MPI, and the face of the grid are most of what a rank costs before
+its program begins. `mpiexec` starts a stand-in (see `runtime.engine.rank_stand_in`), which asks
+here for a copy of this process and hands over what `mpiexec` gave it: environment, descriptors,
+folder, processors. MPI itself is initialised in the copy.
+"""
+
+from __future__ import annotations
+
+import _socket
+import gc
+import os
+import select
+import signal
+import sys
+import time
+from contextlib import suppress
+
+from runtime.engine import rank_main
+from runtime.engine.parted_rank import become
+from runtime.engine.rank_stand_in import WORD
+from runtime.launchers import family
+from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAME = "gcm-ranks"
+"""What this process is called where processes are listed."""
+
+
+class _Job:
+    """The ranks of one `mpiexec`: process numbers of those that live and those that have ended."""
+
+    __slots__ = ("alive", "ended", "kill_at", "mark")
+
+    def __init__(self, mark: bytes) -> None:
+        self.mark = mark
+        self.alive: set[int] = set()
+        self.ended: set[int] = set()
+        self.kill_at = 0.0
+
+    def left_behind(self) -> set[int]:
+        """Return what its ranks have started, also what has left its parent or its session."""
+        table = family.processes()
+        mine = family.descendants({os.getpid()}, table)
+        roots = {
+            one
+            for one in mine
+            if table[one][1] in self.ended
+            or (self.mark and self.mark in family.environment_of(one))
+        }
+        return family.descendants(roots, table) | roots
+
+    def is_left(self) -> bool:
+        """Tell whether anything of it is left, and end that when its time is over."""
+        left = self.left_behind()
+        if left and time.monotonic() > self.kill_at:
+            family.send_signal(left, family.KILL)
+            return False
+        return bool(left)
+
+
+class _Rank:
+    """A copy of this process that is a rank, and the connection of its stand-in."""
+
+    __slots__ = ("connection", "job", "pid")
+
+    def __init__(self, pid: int, job: _Job, connection: _socket.socket) -> None:
+        self.pid = pid
+        self.job = job
+        self.connection = connection
+
+
+class RankNursery:
+    """Lets ranks part, and tells their stand-ins how they ended."""
+
+    def __init__(self, listener: _socket.socket) -> None:
+        """Serve whoever connects to this socket."""
+        self._listener = listener
+        self._poll = select.poll()
+        self._poll.register(listener, select.POLLIN)
+        self._signals = catch_signals()
+        self._poll.register(self._signals, select.POLLIN)
+        self._ranks: dict[int, _Rank] = {}
+        self._jobs: dict[bytes, _Job] = {}
+        self._over: list[_Job] = []
+
+    def serve(self) -> _socket.socket | None:
+        """Serve until a signal says that it is enough.
+
+        In a copy of this process that is to be a rank it returns the connection of its stand-in.
+        """
+        while True:
+            for descriptor, _ in self._poll.poll(LOOK_AGAIN * 1000 if self._over else None):
+                if descriptor == self._signals:
+                    if set(os.read(descriptor, 4096)) - {signal.SIGCHLD}:
+                        return None
+                elif descriptor == self._listener.fileno():
+                    connection = _accepted(self._listener)
+                    if self._part(connection):
+                        return connection
+                else:
+                    self._kill(descriptor)
+            self._see_to_their_end()
+
+    def _part(self, connection: _socket.socket) -> bool:
+        """Make a copy of this process; tell whether this is the copy."""
+        pid = os.fork()
+        if pid == 0:
+            self._forget_all()
+            return True
+        mark = _mark_of(connection)
+        job = self._jobs.setdefault(mark, _Job(mark))
+        job.alive.add(pid)
+        self._ranks[pid] = _Rank(pid, job, connection)
+        self._poll.register(connection, 0)  # nothing is heard of it but its end
+        return False
+
+    def _forget_all(self) -> None:
+        """Keep nothing of the process this one has parted of, but what is loaded."""
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for rank in self._ranks.values():
+            rank.connection.close()
+        self._listener.close()
+
+    def _kill(self, descriptor: int) -> None:
+        """End the rank whose stand-in has gone: `mpiexec` has ended it, or it became the rank."""
+        for rank in self._ranks.values():
+            if rank.connection.fileno() == descriptor:
+                self._poll.unregister(descriptor)
+                os.kill(rank.pid, family.KILL)
+
+    def _see_to_their_end(self) -> None:
+        for pid, status in _collect():
+            rank = self._ranks.pop(pid, None)
+            if rank is not None:
+                self._tell(rank.connection, status)
+                self._has_ended(rank)
+        self._over = [job for job in self._over if job.is_left()]
+
+    def _tell(self, connection: _socket.socket, status: int) -> None:
+        with suppress(KeyError):  # then its stand-in has gone
+            self._poll.unregister(connection)
+        with suppress(OSError):  # then it goes just now
+            connection.send(status.to_bytes(WORD, sys.byteorder))
+        connection.close()
+
+    def _has_ended(self, rank: _Rank) -> None:
+        job = rank.job
+        job.alive.discard(rank.pid)
+        job.ended.add(rank.pid)
+        if not job.alive:
+            del self._jobs[job.mark]
+            job.kill_at = time.monotonic() + GRACE
+            family.send_signal(job.left_behind(), family.TERM)
+            self._over.append(job)
+
+
+def _accepted(listener: _socket.socket) -> _socket.socket:
+    descriptor, _ = listener._accept()  # type: ignore[attr-defined]  # what `socket` is built upon
+    return _socket.socket(fileno=descriptor)
+
+
+def _collect() -> Iterator[tuple[int, int]]:
+    """Yield process and status of every child that ended, orphans included."""
+    try:
+        while (one := os.waitpid(-1, os.WNOHANG))[0]:
+            yield one
+    except ChildProcessError:
+        return  # there are no children at all
+
+
+def _mark_of(connection: _socket.socket) -> bytes:
+    """Return the setting that a stand-in has in common with all of its job."""
+    data = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    stand_in = int.from_bytes(data[:4], sys.byteorder)
+    begin = f"{MARK}=".encode()
+    return next((one for one in family.environment_of(stand_in) if one.startswith(begin)), b"")
+
+
+def main(words: list[str]) -> int:
+    """Run as this process, and as each rank that parts of it; return the exit code.
+
+    The words are the number of the socket at which stand-ins are expected, and what COMM_WORLD is.
+    """
+    family.adopt_orphans()
+    family.rename(NAME)
+    listener = _socket.socket(fileno=int(words[0]))
+    os.set_inheritable(listener.fileno(), False)
+    _load(words[1])
+    gc.freeze()  # what is loaded stays, and all ranks share it
+    connection = RankNursery(listener).serve()
+    if connection is None:
+        return 0
+    request = become(connection)
+    family.rename(os.path.basename(sys.executable))
+    _, _, *sys.argv[1:] = request.words
+    return rank_main.main(sys.argv[1:], known_as=request.stand_in)
+
+
+def _load(comm_world: str) -> None:
+    """Import what a rank needs before its program begins."""
+    from runtime.engine import doorstep, rank_link, rank_program  # noqa: F401 - for ranks to come
+    from runtime.mpi import native
+
+    native.load()
+    if comm_world == "grid":
+        from runtime.mpi import install, library_calls, worlds  # noqa: F401

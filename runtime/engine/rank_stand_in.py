@@ -1,0 +1,142 @@
+"""What `mpiexec` starts in place of a rank that parts from a process which has loaded all it needs.
+
+    python -I -S rank_stand_in.py ADDRESS WORD ...
+
+It hands over all that `mpiexec` gave it, passes signals on, and ends as the rank ends. Where nobody
+parts for it, it becomes the rank itself: `python WORD ...`. Interpreter and modules are nine tenths
+of what a rank costs before it can say anything, so this imports nothing that is not built in.
+"""
+
+from __future__ import annotations
+
+import _socket
+import marshal
+import posix
+import sys
+
+TYPE_CHECKING = False  # known to type checkers; `typing` would take longer than all the rest
+if TYPE_CHECKING:
+    import signal as _signal
+    from typing import NoReturn
+else:
+    import _signal  # `signal` needs `enum`
+
+MOST_DESCRIPTORS = 200  # the system passes on 253 at once
+NOTES = "ended"
+"""In the private folder of the run: process and status of each stand-in that did not end well."""
+HERE, NOT_HERE = b"+", b"-"
+WORD = 4
+"""Bytes of a number on the connection."""
+
+_PASSED_ON = (
+    _signal.SIGHUP,
+    _signal.SIGINT,
+    _signal.SIGQUIT,
+    _signal.SIGTERM,
+    _signal.SIGUSR1,
+    _signal.SIGUSR2,
+)
+_LEAVE_CORES = {
+    _signal.SIGQUIT,
+    _signal.SIGILL,
+    _signal.SIGTRAP,
+    _signal.SIGABRT,
+    _signal.SIGBUS,
+    _signal.SIGFPE,
+    _signal.SIGSEGV,
+    _signal.SIGSYS,
+}
+
+
+def main(address: str, words: list[str]) -> NoReturn:
+    """Stand in for a rank, or become it."""
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        connection.connect(address)
+        rank = _part(connection, words)
+    except OSError:
+        rank = 0  # nobody is there any more
+    if not rank:
+        posix.execv(sys.executable, [sys.executable, *words])
+    for number in _PASSED_ON:
+        _signal.signal(number, lambda number, _: posix.kill(rank, number))
+    status = _number(connection)
+    if status:
+        _note(words[words.index("--room") + 1], status)
+    _end_as(status)
+
+
+def _part(connection: _socket.socket, words: list[str]) -> int:
+    """Hand everything over; return the process number of the rank, 0 if there is none."""
+    given = _descriptors(connection.fileno())
+    if len(given) > MOST_DESCRIPTORS:
+        return 0
+    asked = marshal.dumps(
+        (
+            posix.getpid(),
+            words,
+            posix.environ,
+            posix.getcwdb(),
+            sorted(posix.sched_getaffinity(0)),
+            given,
+        )
+    )
+    copies = b"".join(one.to_bytes(WORD, sys.byteorder) for one in given)
+    length = len(asked).to_bytes(WORD, sys.byteorder)
+    connection.sendmsg([length], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, copies)])
+    connection.sendall(asked)
+    return _number(connection) if connection.recv(1) == HERE else 0
+
+
+def _descriptors(own: int) -> list[int]:
+    """Return what is open, without `own` and what was needed to find out."""
+    found = []
+    for name in posix.listdir("/proc/self/fd"):
+        try:
+            posix.fstat(int(name))
+        except OSError:
+            continue
+        found.append(int(name))
+    return sorted(set(found) - {own})
+
+
+def _number(connection: _socket.socket) -> int:
+    """Read one; where nobody is left to say how the rank ended, that of exit code 1."""
+    data = b""
+    while len(data) < WORD:
+        more = connection.recv(WORD - len(data))
+        if not more:
+            return 1 << 8
+        data += more
+    return int.from_bytes(data, sys.byteorder)
+
+
+def _note(room: str, status: int) -> None:
+    """Leave for the front-end who has ended how, in the order in which it happened.
+
+    `mpiexec` ends the others at once, may see the ends in any order, and blame any of them.
+    """
+    how = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT
+    try:
+        notes = posix.open(f"{room}/{NOTES}", how, 0o600)
+        posix.write(notes, f"{posix.getpid()} {status}\n".encode())
+        posix.close(notes)
+    except OSError:
+        return  # the front-end has gone
+
+
+def _end_as(status: int) -> NoReturn:
+    if posix.WIFSIGNALED(status):
+        number = posix.WTERMSIG(status)
+        if number in _LEAVE_CORES:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the rank has left its own
+        if number != _signal.SIGKILL:
+            _signal.signal(number, _signal.SIG_DFL)
+        posix.kill(posix.getpid(), number)
+    posix._exit(posix.WEXITSTATUS(status))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
