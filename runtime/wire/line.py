@@ -117,7 +117,7 @@ class Line:
             return SENT
         outgoing = self._outlet.put_back(pieces, sent)
         self.flush()
-        return SENT if is_copy else outgoing
+        return outgoing
 
     def flush(self) -> None:
         """Write what can be written, and see to it that the rest will be."""

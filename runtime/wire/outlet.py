@@ -109,27 +109,31 @@ class Outlet:
         self.messages = number + 1
         self.bytes += size
         frame = pack(MESSAGE, INLINE, len(head), number, size)
-        if size <= self._copied:
+        if size <= COPIED:
             return [b"".join((frame, head, *payload))]
         return [frame + head, *payload]
 
     def put_back(self, pieces: Sequence[Piece], sent: int) -> Outgoing:
         """Write later what could not be written of a message that was to pass by."""
-        self._batch.extend(pieces)
-        self.end += total(pieces)
         outgoing = SENT
         if self.replay is not None:
+            pieces = [b"".join(pieces)]
             self.replay.add(pieces)
-        elif len(pieces) > 1:
+        self._batch.extend(pieces)
+        self.end += total(pieces)
+        if len(pieces) > 1:
             outgoing = Outgoing()
             self._finishing.append((self.end, outgoing))
         self.wrote(sent)
         return outgoing
 
     def passed(self, pieces: Sequence[Piece], size: int) -> None:
-        """Keep a message that passed by."""
+        """Keep a message that passed by, now that it is on its way."""
         assert self.replay is not None
-        self.replay.add(pieces)
+        if len(pieces) == 1:
+            self.replay.keep(pieces[0])
+        else:
+            self.replay.copy(pieces, self.end, size)
         self.end += size
         self._written += size
 

@@ -12,6 +12,10 @@ from collections.abc import Sequence
 Piece = bytes | memoryview
 
 
+_BLOCK = 272 << 10  # bytes that are taken at once for copies: the largest fits in, with its head
+_SPARE = 8  # blocks that are not given back
+
+
 class Replay:
     """The last part of a stream, in the pieces in which it was made.
 
@@ -22,14 +26,44 @@ class Replay:
     ([b'k ', b'brown fox'], 0)
     """
 
-    __slots__ = ("_pieces", "add", "start")
+    __slots__ = ("_at", "_block", "_full", "_pieces", "_spare", "add", "keep", "start")
 
     def __init__(self) -> None:
         self._pieces: deque[Piece] = deque()
         self.add = self._pieces.extend
         """Append pieces, whose memory has to stay as it is until they are let go."""
+        self.keep = self._pieces.append
+        """Append one such piece."""
         self.start = 0
         """The position of the first byte that is left."""
+        # Copies lie in blocks one behind the other: memory that is taken anew for each of them
+        # costs more than to write it.
+        self._block = memoryview(b"")
+        self._at = 0
+        self._full: deque[tuple[int, memoryview]] = deque()  # and where their last copies end
+        self._spare: list[memoryview] = []
+
+    def copy(self, pieces: Sequence[Piece], begin: int, size: int) -> None:
+        """Append what begins at a position as a copy."""
+        at = self._at
+        block = self._block
+        if at + size > len(block):
+            if len(block):
+                self._full.append((begin, block))
+            self._block = block = self._taken(size)
+            at = 0
+        self._at = at + size
+        self.keep(block[at : at + size])
+        for piece in pieces:
+            end = at + len(piece)
+            block[at:end] = piece
+            at = end
+
+    def _taken(self, size: int) -> memoryview:
+        spare = self._spare
+        if spare and len(spare[-1]) >= size:
+            return spare.pop()
+        return memoryview(bytearray(max(size, _BLOCK)))
 
     def let_go(self, position: int) -> None:
         """Forget the pieces that lie before a position."""
@@ -37,6 +71,11 @@ class Replay:
         while pieces and start + len(pieces[0]) <= position:
             start += len(pieces.popleft())
         self.start = start
+        full = self._full
+        while full and full[0][0] <= start:
+            _, block = full.popleft()
+            if len(self._spare) < _SPARE:
+                self._spare.append(block)
 
     def since(self, position: int) -> list[Piece]:
         """Return what lies behind a position, which is not before `start`."""
@@ -55,6 +94,8 @@ class Replay:
     def clear(self) -> None:
         """Forget all."""
         self._pieces.clear()
+        self._full.clear()
+        self._spare.clear()
 
 
 def total(pieces: Sequence[Piece]) -> int:
