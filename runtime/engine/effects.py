@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,7 +35,7 @@ from runtime.engine.helpers import Helper, kill_all
 from runtime.engine.hierarchy import host_of
 from runtime.engine.listener import Listener
 from runtime.engine.openings import Openings, Post
-from runtime.engine.outcome import Connections, RankReport, Traffic
+from runtime.engine.outcome import Connections, RankReport, Relay, Traffic
 from runtime.engine.output import Output
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_link import COUPLING
@@ -167,7 +168,12 @@ class Executor:
             )
             for rank, facts in sorted(self._facts.items(), key=lambda one: _numbers(one[0]))
         )
-        connections = self._exchanged.connections(self._paths())
+        relays = tuple(
+            Relay(place.cluster.path, *place.relay_figures)
+            for place in self._places.values()
+            if any(place.relay_figures)
+        )
+        connections = replace(self._exchanged.connections(self._paths()), relays=relays)
         return Report(ranks, tuple(self._traffic()), connections, self._started)
 
     def _paths(self) -> dict[str, str]:
@@ -331,6 +337,8 @@ class Executor:
                 self._shake_hands()
             case "carried":
                 place.carried = args
+            case "forwarded":
+                place.relay_figures = args
             case "rank_exchanged":
                 self._exchanged.tell(*args)
             case "rank_ready":

@@ -1,6 +1,7 @@
 """What a rank knows of the whole machine, from what its front-end answered: who is where.
 
-A rank loads this only for a program that asks.
+The table of all ranks was gathered and handed out in the handshake, so nobody is asked later. It
+has about 100 bytes for each rank. A rank loads this only for a program that asks.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import pickle
 
 from gcm.records import dataclass
+from runtime.engine.doorstep import NOT_FOUND
 from runtime.topology import Grid, Identifier
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -55,10 +57,10 @@ def everybody(link: RankLink) -> Everybody:
     front_ends = {}
     for identifier in grid.identifiers():
         report = told.get(str(identifier))
-        machine, addresses = report["doors"] if report else ("", ())
+        machine, addresses = report["doors"] if report else NOT_FOUND
         host = report["host"] if report else ""
         residents.append(Resident(identifier, host, machine, tuple(addresses)))
-        machine, addresses = report["forwarder"] if report else ("", ())
+        machine, addresses = report.get("forwarder", NOT_FOUND) if report else NOT_FOUND
         if addresses:
             front_end = Resident(identifier, host, machine, tuple(addresses))
             front_ends[identifier.site, identifier.cluster] = front_end

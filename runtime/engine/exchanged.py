@@ -55,7 +55,7 @@ class Exchanged:
             for (first, second), found in sorted(self._ways.items())
             if found
         )
-        return Connections(ways=tuple(ways), **self._figures)
+        return Connections(ways=tuple(ways), relays=(), **self._figures)
 
 
 def _named(way: tuple[str, ...], paths: Mapping[str, str]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runtime.engine.configuration import Configuration
-from runtime.engine.doorstep import NOT_FOUND, Found, this_machine
+from runtime.engine.doorstep import Found, this_machine
 from runtime.engine.room import UNIX
 from runtime.forwarding import Forwarder
 from runtime.transport.credentials import Credentials
@@ -24,6 +25,8 @@ class Forwarding:
     def __init__(self, told: Configuration, reactor: Reactor) -> None:
         self._machine = this_machine()
         self._stops: dict[str, tuple[str, ...]] = {}
+        self._hits = self._misses = 0
+        self._lock = threading.Lock()  # several ways are opened at a time
         credentials = Credentials(told.secret, told.cluster, told.certificate)
         self._forwarder = Forwarder(reactor, told.forwards, credentials, self._find)
         self.found: Found = self._machine, self._addresses(told)
@@ -35,20 +38,25 @@ class Forwarding:
         for report in everybody:
             rank = report["rank"]
             stops[rank] = self._of_use(report["doors"])
-            stops[rank.rpartition(":")[0]] = self._of_use(report.get("forwarder", NOT_FOUND))
+            if "forwarder" in report:
+                stops[rank.rpartition(":")[0]] = self._of_use(report["forwarder"])
         self._stops = stops
 
     @property
-    def carried(self) -> tuple[int, int]:
-        """How many ways were opened, and how many bytes went over them."""
-        return self._forwarder.opened, self._forwarder.moved
+    def carried(self) -> tuple[int, int, int, int]:
+        """How much was passed on, and what became of looking for addresses; see `Relay`."""
+        return self._forwarder.opened, self._forwarder.moved, self._hits, self._misses
 
     def close(self) -> None:
         """Hang up."""
         self._forwarder.close()
 
     def _find(self, stop: str) -> tuple[str, ...]:
-        return self._stops.get(stop, ())
+        found = self._stops.get(stop, ())
+        with self._lock:
+            self._hits += bool(found)
+            self._misses += not found
+        return found
 
     def _of_use(self, found: Found) -> tuple[str, ...]:
         machine, addresses = found

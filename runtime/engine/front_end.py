@@ -16,6 +16,7 @@ from runtime.engine.control import CONTROL, LAUNCHER, ControlHost
 from runtime.engine.doorstep import NOT_FOUND
 from runtime.engine.front_end_components import Components
 from runtime.engine.hierarchy import part_path
+from runtime.engine.outcome import Relay
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.shared_routes import SharedRoutes
 from runtime.errors import GridError
@@ -112,6 +113,14 @@ class FrontEnd:
         """Tell what went between this process and the ranks, in all their lives."""
         lives = [*self._past, *([] if self._ranks is None else [self._ranks.traffic])]
         self._tell("carried", *(sum(numbers) for numbers in zip(*lives, strict=True)))
+        if self._forwarding is not None:
+            self._tell("forwarded", *self._forwarding.carried)
+
+    def _relays(self) -> tuple[Relay, ...]:
+        """Return what this front-end has passed on, if it does that."""
+        if self._forwarding is None:
+            return ()
+        return (Relay(self._configuration.cluster, *self._forwarding.carried),)
 
     # --- the launcher ---------------------------------------------------------------------------
 
@@ -157,6 +166,7 @@ class FrontEnd:
             gathered=lambda identifier: self._tell("gathered", identifier),
             failed=self._cannot_shake_hands,
             routes=self._routes,
+            relays=self._relays,
         )
         self._components.bind(lambda: self._tell("bound"))
 

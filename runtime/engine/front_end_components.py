@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gcm.components.clustering import SRV, UP
@@ -26,7 +27,7 @@ from runtime.engine.hierarchy import (
     part_path,
     wrapper_type,
 )
-from runtime.engine.outcome import Connections
+from runtime.engine.outcome import Connections, Relay
 from runtime.engine.route_monitor import PART
 from runtime.engine.shared_routes import SharedRoutes
 from runtime.errors import GridError
@@ -74,10 +75,12 @@ class Components:
         failed: Callable[[GridError], None],
         *,
         routes: SharedRoutes,
+        relays: Callable[[], tuple[Relay, ...]],
     ) -> None:
         self._host = host
         self._told = told
         self._routes = routes
+        self._relays = relays
         self._failed = failed
         self._here = {
             identifier: self._clustering(identifier, gathered)
@@ -163,8 +166,9 @@ class Components:
 
     def _clustering(self, identifier: str, gathered: Callable[[str], None]) -> Component:
         def connections() -> Connections:
-            own = identifier == self._told.cluster
-            return self._routes.connections(self.wrappers if own else ())
+            if identifier != self._told.cluster:
+                return Connections()
+            return replace(self._routes.connections(self.wrappers), relays=self._relays())
 
         made = _new_clustering(Clustering(lambda: gathered(identifier), connections))
         self._host.publish(clustering_path(identifier), made)
@@ -186,9 +190,12 @@ def _new_clustering(content: Clustering) -> Component:
 
 
 def _report(rank: str, facts: Mapping[str, Any] | None, forwarder: Found) -> dict[str, Any]:
-    """Return what others know of a rank: its name and front-end alone if it is started later."""
-    named = {"rank": rank, "forwarder": forwarder}
+    """Return what others know of a rank: its name alone if it is started later.
+
+    The first rank of a cluster stands for its front-end, too. Everybody gets all of these, so they
+    hold nothing else.
+    """
+    found = {"forwarder": forwarder} if rank.endswith(":0") and forwarder != NOT_FOUND else {}
     if facts is None:
-        return {**named, "host": "", "pid": 0, "mpi": "", "doors": NOT_FOUND}
-    known = ("host", "pid", "mpi", "doors")
-    return {**named, **{name: facts[name] for name in known}}
+        return {"rank": rank, **found, "host": "", "doors": NOT_FOUND}
+    return {"rank": rank, **found, "host": facts["host"], "doors": facts["doors"]}

@@ -49,12 +49,27 @@ class Ways:
 
 
 @dataclass(frozen=True, slots=True)
+class Relay:
+    """What the front-end of a cluster has passed on: so many ways, and bytes both ways together.
+
+    It was asked for the address of the next stop: `hits` were in its table, `misses` were not.
+    """
+
+    cluster: str
+    ways: int
+    bytes: int
+    hits: int
+    misses: int
+
+
+@dataclass(frozen=True, slots=True)
 class Connections:
     """How ranks of different clusters found each other, counted over all of them.
 
     `tries` are routes that were tried, `failures` those that led nowhere. Messages that found a
     connection are `hits`, occasions on which one had to be opened `misses`; `evictions` are
-    connections that were closed for others because they were not used for longest.
+    connections that were closed for others because they were not used for longest. `relays` are
+    the front-ends that have passed something on.
     """
 
     tries: int = 0
@@ -63,6 +78,7 @@ class Connections:
     misses: int = 0
     evictions: int = 0
     ways: tuple[Ways, ...] = ()
+    relays: tuple[Relay, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ class Place:
         self.is_gone = False
         self.was_lost = False  # its front-end could not clean up
         self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
+        self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # of `Relay`
         self.process: Process | None = None
         self.channel: Channel | None = None
 

@@ -91,4 +91,8 @@ def test_only_the_first_rank_waits_for_a_firewall(grid: EmulatedGrid, tmp_path: 
     assert found["hits"] + found["misses"] == 120
     (pair,) = found["ways"]
     assert pair["between"] == ["site0/cluster0", "site1/cluster0"]
-    assert pair["routes"]["through site1/cluster0"] >= 2
+    assert pair["routes"] == {"through site1/cluster0": 3}
+    (relay,) = found["relays"]
+    assert (relay["cluster"], relay["ways"]) == ("site1/cluster0", 3)
+    assert (relay["hits"], relay["misses"]) == (3, 0)
+    assert relay["bytes"] > 0

@@ -17,6 +17,7 @@ from runtime.engine.outcome import (
     Connections,
     Outcome,
     RankReport,
+    Relay,
     Traffic,
     Ways,
 )
@@ -138,7 +139,10 @@ def test_many_routes_are_summed_up(plan: Plan) -> None:
 
 def test_how_ranks_found_each_other_is_one_line(plan: Plan) -> None:
     ways = (Ways(("lyon/rhone", "lyon/saone"), {"direct": 2, "through lyon/rhone": 1}),)
-    found = Connections(tries=12, failures=2, hits=1234, misses=10, evictions=1, ways=ways)
+    relays = (Relay("lyon/rhone", ways=1, bytes=77, hits=1, misses=0),)
+    found = Connections(
+        tries=12, failures=2, hits=1234, misses=10, evictions=1, ways=ways, relays=relays
+    )
     summary = ended(plan(), {}, connections=found)
     assert as_text(summary).splitlines()[-2:] == [
         "connections       tries  failures   hits  misses  evictions",
@@ -150,6 +154,9 @@ def test_how_ranks_found_each_other_is_one_line(plan: Plan) -> None:
             "between": ["lyon/rhone", "lyon/saone"],
             "routes": {"direct": 2, "through lyon/rhone": 1},
         }],
+        "relays": [
+            {"cluster": "lyon/rhone", "ways": 1, "bytes": 77, "hits": 1, "misses": 0}
+        ],
     }  # fmt: skip
 
 
