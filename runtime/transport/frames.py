@@ -24,7 +24,9 @@ MOST_BYTES = 1 << 36
 """How large a frame may be if nobody says otherwise: 64 GiB."""
 
 AT_ONCE = 16 << 20
-"""Memory for larger parts is only taken from the system as they come: an announcement is free."""
+"""How much memory is taken ahead of what comes: 16 MiB, whatever is announced."""
+
+_STEP = 1 << 18
 
 STAGE = 1 << 16
 """Parts that lack at least this many bytes are received right where they stay."""
@@ -72,8 +74,8 @@ class FrameReader:
     [(1, 7, b'hello')]
     """
 
-    __slots__ = ("_done", "_kind", "_missing", "_most", "_number", "_part", "_parts", "_stage",
-                 "_staged")  # fmt: skip
+    __slots__ = ("_done", "_kind", "_later", "_missing", "_most", "_number", "_part", "_parts",
+                 "_stage", "_staged")  # fmt: skip
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
@@ -81,8 +83,9 @@ class FrameReader:
         self._staged = 0
         self._kind = self._number = 0
         self._missing: list[int] | None = None  # lengths of the parts still to come, the next last
-        self._parts: list[Part] = []
-        self._part: memoryview | None = None  # what the part that is coming in still lacks
+        self._parts: list[bytearray] = []
+        self._part: memoryview | None = None  # what is coming in now, in the memory where it stays
+        self._later = 0  # how much of that part has no memory yet
         self._done: list[Frame] = []
 
     @property
@@ -98,6 +101,8 @@ class FrameReader:
 
     def filled(self, count: int) -> list[Frame]:
         """Take note that `count` bytes were put into the space; return the frames they complete.
+
+        Nobody may keep the space: it is not where the next bytes go.
 
         Raises:
             FrameError: the bytes are no frame, or one beyond the limits. The reader is of no use
@@ -119,6 +124,7 @@ class FrameReader:
             space = self.space()
             count = min(len(space), len(rest))
             space[:count] = rest[:count]
+            del space  # memory cannot grow while somebody looks at it
             rest = rest[count:]
             found += self.filled(count)
         return found
@@ -174,35 +180,38 @@ class FrameReader:
         assert self._part is not None
         self._part = self._part[count:]
         if not self._part:
-            self._next_part()
+            if self._later:
+                self._grow()
+            else:
+                self._next_part()
+
+    def _grow(self) -> None:
+        """Take memory for more of the part that is coming in."""
+        part, self._part = self._parts[-1], None
+        begun = len(part)
+        more = min(self._later, AT_ONCE)
+        nothing = memoryview(bytes(min(more, _STEP)))  # small enough to stay in the cache
+        try:
+            for done in range(0, more, _STEP):
+                part.extend(nothing[: more - done])
+        except MemoryError as error:
+            raise FrameError(
+                f"there is no memory for a part of {begun + self._later} bytes",
+                cure="Send less in one call",
+            ) from error
+        self._later -= more
+        self._part = memoryview(part)[begun:]
 
     def _next_part(self) -> None:
         """Make room for the next part that has any bytes, or finish the frame."""
         assert self._missing is not None
         while self._missing:
-            part = _memory(self._missing.pop())
+            size = self._missing.pop()
+            part = bytearray(min(size, AT_ONCE))
             self._parts.append(part)
-            if len(part):
+            if size:
+                self._later = size - len(part)
                 self._part = memoryview(part)
                 return
         self._done.append(Frame(self._kind, self._number, self._parts))
         self._missing, self._part, self._parts = None, None, []
-
-
-def _memory(size: int) -> Part:
-    """Return writable memory, whose pages are not there before they are written if it is large.
-
-    Raises:
-        FrameError: there is no such memory.
-    """
-    try:
-        if size <= AT_ONCE:
-            return bytearray(size)
-        import mmap
-
-        return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
-    except (OSError, OverflowError, MemoryError) as error:
-        raise FrameError(
-            f"a frame says it has a part of {size} bytes, for which there is no memory: {error}",
-            cure="Send less in one call",
-        ) from error

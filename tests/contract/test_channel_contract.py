@@ -1,9 +1,10 @@
-"""One contract of channels over every stream: memory, sockets, TLS, pipes, a launcher's process."""
+"""One contract of channels over every stream: memory, Unix, TCP, TLS, pipes, a process."""
 
 from __future__ import annotations
 
 import datetime
 import os
+import pickle
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ from runtime.transport.channel import Channel, Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.errors import ChannelClosed, NotSendable, RemoteError, RemoteTraceback
+from runtime.transport.frames import AT_ONCE, STAGE
+from runtime.transport.messages import result_frame
 from runtime.transport.queued import MemoryStream, ProcessStream
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import PipeStream, SocketStream, Stream
@@ -32,8 +35,20 @@ def memory() -> tuple[Stream, Stream]:
     return MemoryStream.pair()
 
 
-def sockets() -> tuple[Stream, Stream]:
+def unix() -> tuple[Stream, Stream]:
     left, right = socket.socketpair()
+    return SocketStream(left), SocketStream(right)
+
+
+def connected() -> tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        left = socket.create_connection(door.getsockname())
+        right, _ = door.accept()
+    return left, right
+
+
+def tcp() -> tuple[Stream, Stream]:
+    left, right = connected()
     return SocketStream(left), SocketStream(right)
 
 
@@ -44,9 +59,7 @@ def certificate() -> bytes:
 
 def tls() -> tuple[Stream, Stream]:
     known = Credentials(b"a secret of a test", "it", certificate(), trusts_loopback=False)
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        left = socket.create_connection(door.getsockname())
-        right, _ = door.accept()
+    left, right = connected()
     for end in (left, right):
         end.setblocking(False)
     ends = secured(left, known, dialled=True), secured(right, known, dialled=False)
@@ -173,11 +186,18 @@ def reactor() -> Iterator[Reactor]:
         yield made
 
 
-@pytest.fixture(params=[memory, sockets, tls, pipes, process], ids=lambda kind: kind.__name__)
-def ends(request: pytest.FixtureRequest, reactor: Reactor, server: Server) -> Iterator[Ends]:
+@pytest.fixture(
+    params=[memory, unix, tcp, tls, pipes, process], ids=lambda kind: str(kind.__name__)
+)
+def streams(request: pytest.FixtureRequest) -> tuple[Stream, Stream]:
     make: Callable[[], tuple[Stream, Stream]] = request.param
+    return make()
+
+
+@pytest.fixture
+def ends(streams: tuple[Stream, Stream], reactor: Reactor, server: Server) -> Iterator[Ends]:
     with ExitStack() as stack:
-        left_stream, right_stream = make()
+        left_stream, right_stream = streams
         left = Channel(reactor, left_stream, "right")
         right = Channel(reactor, right_stream, "left", server)
         for channel in (left, right):
@@ -313,6 +333,77 @@ def test_what_was_sent_before_closing_still_arrives(ends: Ends, server: Server) 
     ends.left.close()
     assert server.noted.wait(LONG)
     assert len(server.notes[0].args[0]) == 3_000_000
+
+
+@pytest.mark.parametrize("size", [0, 1, STAGE - 1, STAGE, STAGE + 1, AT_ONCE + 1])
+def test_payloads_of_all_sizes_arrive_whole(ends: Ends, size: int) -> None:
+    sent = pickle.PickleBuffer(bytearray(os.urandom(1) * size))
+    (received,), _ = ends.ask("echo", sent)
+    assert memoryview(received) == memoryview(sent)
+
+
+def test_notes_arrive_in_the_order_in_which_they_were_sent(ends: Ends, server: Server) -> None:
+    for number in range(60):
+        ends.left.note(Invocation("/it", "i", "news", (number, bytes(number % 7 * 20_000))))
+    assert ends.ask("nothing") is None
+    assert [one.args[0] for one in server.notes] == list(range(60))
+
+
+def test_who_waits_no_longer_than_a_while_may_still_get_the_result_later(
+    ends: Ends, server: Server
+) -> None:
+    slow = ends.left.call(Invocation("/it", "i", "wait"))
+    with pytest.raises(TimeoutError):
+        slow.result(0.05)
+    server.release.set()
+    assert slow.result(LONG) == "at last"
+
+
+def test_a_sender_waits_while_nobody_reads_and_keeps_no_more_than_it_may(
+    streams: tuple[Stream, Stream], reactor: Reactor, server: Server
+) -> None:
+    left = Channel(reactor, streams[0], "right", send_limit=200_000).open()
+    right = Channel(reactor, streams[1], "left", server)
+    begun = []
+
+    def send() -> None:
+        for number in range(200):
+            begun.append(number)
+            left.note(Invocation("/it", "i", "news", (bytes(100_000),)))
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    sender.join(0.3)
+    assert sender.is_alive()
+    assert len(begun) < 150  # what the system keeps on its way is up to it
+    assert left._outbox.size < 400_000
+    right.open()
+    sender.join(LONG)
+    assert left.call(Invocation("/it", "i", "nothing")).result(LONG) is None
+    assert len(server.notes) == len(begun) == 200
+    for channel in (left, right):
+        channel.close()
+
+
+def test_a_connection_that_is_lost_in_the_middle_of_a_message_says_so(
+    streams: tuple[Stream, Stream], reactor: Reactor
+) -> None:
+    def answer_half(request: Request) -> Future[Any]:
+        frame = result_frame(1, bytes(1000))
+        whole = frame.head() + b"".join(frame.parts)
+        assert streams[1].send([memoryview(whole)[:-1]]) == len(whole) - 1
+        streams[1].close()
+        return Future(request)
+
+    left = Channel(reactor, streams[0], "right").open()
+    Channel(reactor, streams[1], "left", answer_half).open()
+    waiting = left.call(Invocation("/it", "i", "op"))
+    with pytest.raises(ChannelClosed) as caught:
+        waiting.result(LONG)
+    assert str(caught.value) == (
+        "right: the connection ended, so there is no result of /it.i.op at right\n"
+        "    the other end hung up in the middle of a message"
+    )
 
 
 def test_bytes_and_messages_are_counted(ends: Ends, server: Server) -> None:
