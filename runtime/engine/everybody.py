@@ -1,7 +1,7 @@
 """What a rank knows of the whole machine, from what its front-end answered: who is where.
 
 The table of all ranks was gathered and handed out in the handshake, so nobody is asked later. It
-has about 100 bytes for each rank. A rank loads this only for a program that asks.
+has less than 200 bytes for each rank. A rank loads this only for a program that asks.
 """
 
 from __future__ import annotations
