@@ -10,11 +10,11 @@ from runtime.engine.home import HOME
 from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import CommandNotFound, LaunchError, PythonMissing
 from runtime.launchers.lines import Collected
-from runtime.launchers.packages import packages_archive
+from runtime.launchers.packages import stage_packages
 
 PACKAGES = ("gcm", "runtime")
-ARCHIVE = "packages.zip"
-"""How the package is called in a run's room."""
+FOLDER = "packages"
+"""Where the package is in a run's room."""
 
 _HOME = Path(HOME)
 PATIENCE = 60.0
@@ -71,16 +71,17 @@ def has_package(launcher: Launcher, python: str) -> bool:
             cause="\n".join(process.tail),
             cure="Name another Python in the cluster's <front-end>; 3.11 or newer is needed",
         )
-    return said.output.strip() == digest()
+    found = said.output.strip()
+    return bool(found) and found == digest()
 
 
-def bring(launcher: Launcher, room: str) -> str:
+def bring(launcher: Launcher, python: str, room: str) -> str:
     """Stage the package into a room; return what to put on the Python path.
 
     Raises StagingFailed.
     """
-    launcher.stage({ARCHIVE: packages_archive(PACKAGES)}, room)
-    return f"{room}/{ARCHIVE}"
+    stage_packages(launcher, python, PACKAGES, f"{room}/{FOLDER}")
+    return f"{room}/{FOLDER}"
 
 
 def _files(name: str) -> list[Path]:

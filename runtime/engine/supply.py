@@ -116,7 +116,7 @@ def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: st
 
     if package.has_package(launcher, python):
         return ""
-    return package.bring(launcher, room)
+    return package.bring(launcher, python, room)
 
 
 def _paths(cluster: DeployedCluster, library: str) -> dict[str, str]:
