@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -68,6 +69,50 @@ def test_all_ranks_exchange_messages(tmp_path: Path, reachabilities: list[str]) 
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [str(sum(range(ranks)))] * ranks
     assert "lost" not in done.stderr
+
+
+ROUNDS = """
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+for step in range(10):
+    sent = [(step, comm.rank, rank) for rank in range(comm.size)]
+    assert comm.alltoall(sent) == [(step, rank, comm.rank) for rank in range(comm.size)]
+    for rank in range(comm.size):
+        if rank == comm.rank:
+            for other in range(comm.size):
+                if other != rank:
+                    assert comm.sendrecv(step, other, source=other) == step
+        else:
+            assert comm.sendrecv(step, rank, source=rank) == step
+print(comm.rank)
+"""
+
+
+def test_few_connections_are_enough_for_many_peers(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(ROUNDS)
+    clusters = '<cluster><mpi ranks="1"/></cluster>' * 4
+    (tmp_path / "grid.xml").write_text(
+        '<deployment name="few"><application script="program.py" comm-world="grid">'
+        '<environment name="GCM_MOST_CONNECTIONS" value="1"/></application>'
+        f"<grid><site>{clusters}</site></grid></deployment>"
+    )
+    done = subprocess.run(
+        [*COMMAND, "--format", "json", str(tmp_path / "grid.xml")],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    *lines, summary = done.stdout.splitlines()
+    assert sorted(lines) == ["0", "1", "2", "3"]
+    found = json.loads(summary)["connections"]
+    assert found["evictions"] > 0
+    assert found["misses"] > 6
+    assert found["failures"] == 0
 
 
 def test_where_nobody_lets_anybody_in_the_cure_is_told(tmp_path: Path) -> None:
