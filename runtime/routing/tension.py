@@ -105,14 +105,19 @@ class Tension:
         return [self._told(way, now) for way, one in self._known.items() if not one.worked]
 
     def hear(self, told: Iterable[Experience], now: float) -> list[Experience]:
-        """Learn from others, where what they tell is newer; return what was new."""
+        """Learn from others, where what they tell is newer; return what changes anything.
+
+        When all ranks of a cluster find a route closed at the same time, one of them has news.
+        """
         news = []
         for one in told:
             known = self._known.get(one.way)
             at = now - one.age
-            if known is None or known.at < at:
-                self._known[one.way] = _Known(one.worked, at, one.failures)
-                self._untold.discard(one.way)
+            if known is not None and known.at >= at:
+                continue
+            self._known[one.way] = _Known(one.worked, at, one.failures)
+            self._untold.discard(one.way)
+            if known is None or known.worked != one.worked or known.failures < one.failures:
                 news.append(one)
         return news
 

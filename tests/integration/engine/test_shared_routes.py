@@ -128,6 +128,7 @@ def test_what_is_known_already_is_not_told_again(front_end: FrontEnd, ranks: lis
     ranks[0].link.note("learned", [now])
     assert ranks[1].hears()[0] == ranks[2].hears()[0] == LEARNED
     ranks[1].link.note("learned", [Experience(WAY, worked=True, age=100.0)])
+    ranks[1].link.note("learned", [Experience(WAY, worked=False, age=0.0, failures=1)])
     ranks[1].link.note("learned", [Experience(WAY, worked=False, age=0.0, failures=2)])
     operation, ((news,),) = ranks[2].hears()
     assert (operation, news.failures) == (LEARNED, 2)

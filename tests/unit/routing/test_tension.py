@@ -138,6 +138,16 @@ def test_older_news_does_not_undo_what_is_known(tension: Tension) -> None:
     assert tension.order(ways(), 2.0)[0] == direct
 
 
+def test_of_many_who_find_a_route_closed_at_the_same_time_one_has_news(tension: Tension) -> None:
+    ranks = [Tension() for _ in range(3)]
+    for at, rank in enumerate(ranks):
+        rank.failed(ways()[0], float(at))
+    assert [len(tension.hear(one.news(10.0), 10.0)) for one in ranks] == [1, 0, 0]
+    ranks[1].failed(ways()[0], 11.0)
+    ranks[2].worked(ways()[0], 12.0)
+    assert [len(tension.hear(one.news(13.0), 13.0)) for one in ranks] == [0, 1, 1]
+
+
 def test_who_comes_later_is_told_what_does_not_work_now(tension: Tension) -> None:
     direct, forwarded, *_ = ways()
     tension.failed(direct, 1.0)
