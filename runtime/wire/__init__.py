@@ -24,6 +24,10 @@ have their error then. `post.why_lost(peer)` tells later. A peer that closed its
 lost too, once all that it sent has been delivered; `why` is a `PeerLeft` then. The loss of a peer
 to which there is no connection goes unnoticed: who waits for one for long says `post.watch(peer)`.
 
+**Broken connections.** One between hosts that breaks is resumed within 20 seconds: messages that
+were on their way arrive, once and in order, and nobody is told. `post.rest(peer)` closes one that
+nobody uses, in agreement with the peer; who sends next opens another one.
+
 **Threads.** Only `ready` and `wake` may be called without the lock of the owner. Callbacks are made
 by `progress`, `send`, `watch` and `close`; from them `send`, `give` and `take` may be called.
 
@@ -38,7 +42,8 @@ by `progress`, `send`, `watch` and `close`; from them `send`, `give` and `take` 
 from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost, WireError
 from runtime.wire.messages import SENT, Incoming, Outgoing, Receiver
 from runtime.wire.opening import directory_of, open_post
-from runtime.wire.post import Post, Traffic
+from runtime.wire.post import Post
+from runtime.wire.traffic import Traffic
 
 __all__ = [
     "SENT",

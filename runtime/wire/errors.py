@@ -26,3 +26,17 @@ class PeerAbsent(PeerLost):
 
 class PeerLeft(PeerLost):
     """A peer has ended in order; nothing more will come from it."""
+
+
+def said(fault: Exception) -> str:
+    """Return what an error says, without the number of the system."""
+    return fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+
+
+def gone(peer: str, why: str, cause: str = "") -> PeerLost:
+    """Return that a peer was there and is not any more."""
+    return PeerLost(
+        f"{peer} is lost: {why}",
+        cause=cause,
+        cure="Its own output, or that of its cluster, may say why",
+    )

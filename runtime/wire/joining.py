@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import socket
 
-from runtime.wire.connecting import Attempt, Connector
+from runtime.wire.connecting import Attempt
 from runtime.wire.errors import PeerLost
 from runtime.wire.frames import AGAIN
 from runtime.wire.hope import Go, Hope
 from runtime.wire.line import READ
-from runtime.wire.visitors import Watch
+from runtime.wire.surroundings import Surroundings
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -31,26 +31,6 @@ GO_PATIENCE = 30.0
 
 ANSWER_PATIENCE = 5.0
 """Seconds for a peer that has dialled to answer."""
-
-
-class Place(Protocol):
-    """What is needed of the post."""
-
-    me: int
-    connector: Connector
-
-    @property
-    def watch_descriptor(self) -> Watch:
-        """Return what watches a descriptor."""
-        ...
-
-    def now(self) -> float:
-        """Return the time."""
-        ...
-
-    def look_again(self) -> None:
-        """See to it that `look` is called soon."""
-        ...
 
 
 class Pair(Protocol):
@@ -78,7 +58,7 @@ class Joining:
 
     __slots__ = ("_attempt", "_hope", "_index", "_pair", "_parked", "_post", "_watched")
 
-    def __init__(self, index: int, post: Place, pair: Pair) -> None:
+    def __init__(self, index: int, post: Surroundings, pair: Pair) -> None:
         self._index = index
         self._post = post
         self._pair = pair

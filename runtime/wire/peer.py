@@ -10,44 +10,22 @@ from __future__ import annotations
 import socket
 
 from runtime.later import logger
-from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost
+from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost, gone, said
 from runtime.wire.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
 from runtime.wire.halves import Halves
 from runtime.wire.hope import Go
 from runtime.wire.inlet import Inlet
-from runtime.wire.joining import Joining, Place
+from runtime.wire.joining import Joining
 from runtime.wire.line import READ, WRITE, Line
 from runtime.wire.memory import room
-from runtime.wire.messages import Receiver
 from runtime.wire.outlet import Outlet
 from runtime.wire.resting import Resting
 from runtime.wire.resuming import Resuming
-
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object
+from runtime.wire.surroundings import Surroundings
 
 _log = logger(__name__)
 
 _BRIEF = 2.0  # seconds; a connection that breaks so soon and has moved nothing is as good as none
-
-
-class Surroundings(Place, Protocol):
-    """What a peer needs of its post."""
-
-    receiver: Receiver
-    stage: memoryview
-    silence: float
-
-    def describe(self, peer: int) -> str:
-        """Return how errors name a peer."""
-        ...
-
-    def is_near(self, peer: int) -> bool:
-        """Tell whether a peer is on this machine."""
-        ...
 
 
 class Peer:
@@ -204,7 +182,7 @@ class Peer:
         elif isinstance(fault, PeerLost | ConnectionRefusedError):
             self._lose_later(self._absent(fault))
         else:
-            self._resuming = Resuming(fault, now)
+            self._resuming = Resuming(fault, now, self._post.patience)
             self._resuming.failed(fault, now)
         self._post.look_again()
 
@@ -249,7 +227,7 @@ class Peer:
             self._interrupted(fault, now)
         elif self.line is not None or self._resting is not None:
             self.hang_up()
-            self._lose(self._gone(_said(fault)))
+            self._lose(self._gone(said(fault)))
 
     @property
     def _is_over(self) -> bool:
@@ -258,7 +236,7 @@ class Peer:
 
     def _interrupted(self, fault: Exception, now: float) -> None:
         """Begin to resume the connection."""
-        _log.info("the connection to %s broke: %s", self._post.describe(self.index), _said(fault))
+        _log.info("the connection to %s broke: %s", self._post.describe(self.index), said(fault))
         self._close_line()
         before, self._resumed = self._resumed, None
         is_brief = now < self._opened_at + _BRIEF
@@ -266,11 +244,11 @@ class Peer:
             before.failed(fault, now)
             self._resuming = before
         else:
-            self._resuming = Resuming(fault, now)
+            self._resuming = Resuming(fault, now, self._post.patience)
 
     def _go_on_resuming(self, resuming: Resuming, now: float) -> None:
         if resuming.is_over(now):
-            fault = self._gone(_said(resuming.why), resuming.reasons)
+            fault = self._gone(said(resuming.why), resuming.reasons)
             self._lose_later(self._absent(fault))
         elif not self._joining.is_busy and now >= resuming.next_try:
             self._joining.dial()
@@ -278,17 +256,13 @@ class Peer:
     def _absent(self, fault: Exception) -> PeerLost:
         """Return that a peer cannot be reached; absent is one that nothing connects with it."""
         if not isinstance(fault, PeerLost):
-            fault = self._gone(_said(fault))
+            fault = self._gone(said(fault))
         if self.connections and not self._has_rested:
             return fault
         return PeerAbsent(fault.what, place=fault.place, cause=fault.cause, cure=fault.cure)
 
-    def _gone(self, said: str, cause: str = "") -> PeerLost:
-        return PeerLost(
-            f"{self._post.describe(self.index)} is lost: {said}",
-            cause=cause,
-            cure="Its own output, or that of its cluster, may say why",
-        )
+    def _gone(self, why: str, cause: str = "") -> PeerLost:
+        return gone(self._post.describe(self.index), why, cause)
 
     def _lose_later(self, why: PeerLost) -> None:
         """Lose the peer in `look`, or now if that goes on."""
@@ -332,15 +306,15 @@ class Peer:
                 self._resting = None
                 self._take_back(resting.end())
             return
-        said, self.inlet.said = self.inlet.said, 0
+        word, self.inlet.said = self.inlet.said, 0
         if line is None:
             return
-        if said == REST_TOO:  # it answers what was asked over another connection, and is leaving
+        if word == REST_TOO:  # it answers what was asked over another connection, and is leaving
             self._resting = Resting(line, self.inlet, self.outlet, asks=False)
             self._rested()
-        elif said == REST and self._may_leave(line):
+        elif word == REST and self._may_leave(line):
             self._leave(line, asks=False)
-        elif said == REST:
+        elif word == REST:
             self.outlet.say(STAY, self.outlet.end)
             line.flush()
 
@@ -357,7 +331,8 @@ class Peer:
         self.line = line
         self._close_line()
         self._has_rested = True
-        if not has_next and not self.outlet.is_idle:
+        is_needed = not self.outlet.is_idle or self._awaited == self.inlet.expected
+        if is_needed and not has_next:
             self.dial()
 
     # --- the end ----------------------------------------------------------------------------------
@@ -414,7 +389,3 @@ class Peer:
     def _kick(self) -> None:
         if self.line is not None and not self.line.is_blocked:
             self.line.flush()
-
-
-def _said(fault: Exception) -> str:
-    return fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)

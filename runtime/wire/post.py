@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from gcm.records import dataclass
 from runtime.later import logger
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import LEFT
@@ -23,6 +22,8 @@ from runtime.wire.inlet import STAGE
 from runtime.wire.line import READ, SILENCE
 from runtime.wire.messages import Outgoing, Receiver
 from runtime.wire.peer import Peer
+from runtime.wire.resuming import PATIENCE
+from runtime.wire.traffic import Traffic
 from runtime.wire.visitors import Doors
 from runtime.wire.words import PROBES
 
@@ -42,26 +43,12 @@ _LEAVE = 50e-6
 """Seconds in which others get up for whom the bell rings, rather than to keep them from that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """What went between this rank and one peer.
-
-    Of the `connections` so many are `resumptions`: they took the place of one that broke.
-    """
-
-    sent_messages: int
-    sent_bytes: int
-    received_messages: int
-    received_bytes: int
-    connections: int
-    resumptions: int = 0
-
-
 class Post:
     """Sends messages to peers and hands over those that arrive; see the package.
 
     `doors` are listening sockets, which belong to the post from now on. After so many seconds of
-    `silence` a connection is of no use whose other end does not answer.
+    `silence` a connection is of no use whose other end does not answer; one that broke has to be
+    resumed with so much `patience`.
     """
 
     def __init__(
@@ -74,9 +61,11 @@ class Post:
         doors: Sequence[socket.socket] = (),
         credentials: Credentials | None = None,
         silence: float = SILENCE,
+        patience: float = PATIENCE,
     ) -> None:
         self.me = me
         self.silence = silence
+        self.patience = patience
         self.receiver = receiver
         self.connector = connector
         self.stage = memoryview(bytearray(STAGE))

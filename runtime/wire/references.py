@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from runtime import routing
-    from runtime.wire.post import Traffic
+    from runtime.wire.traffic import Traffic
 else:
     Protocol = object
     routing = Later("runtime.routing")

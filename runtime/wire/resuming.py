@@ -21,7 +21,7 @@ class Resuming:
 
     __slots__ = ("_pause", "_refusals", "deadline", "last", "next_try", "why")
 
-    def __init__(self, why: Exception, now: float, patience: float = PATIENCE) -> None:
+    def __init__(self, why: Exception, now: float, patience: float) -> None:
         self.why = why
         self.last: Exception | None = None
         self.next_try = now

@@ -1,0 +1,113 @@
+"""One of two ranks that send much and little to each other and tell how that goes.
+
+It is told all as JSON in its argument, and tells `["word", value]` on lines of its own: `ready`
+when it listens, whereupon it waits for a word to go, `begun` when the first bytes have come,
+`interrupted` when there is no connection, `resumed` when there is one again, and at last `ended`
+with what is right, or `lost` with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from runtime.transport.credentials import Credentials
+from runtime.wire import Incoming, Post
+from runtime.wire.connecting import DirectConnector
+from runtime.wire.directory import Directory, Party
+
+PORT = 5800
+SMALL = 200
+
+
+class Ear:
+    """Matches what comes at once."""
+
+    def __init__(self) -> None:
+        self.heads: list[bytes] = []
+        self.complete: dict[bytes, Incoming] = {}
+        self.why: Exception | None = None
+
+    def arrived(self, incoming: Incoming) -> None:
+        self.heads.append(incoming.head)
+        incoming.give(memoryview(bytearray(incoming.size)))
+        if incoming.done:
+            self.completed(incoming)
+
+    def completed(self, incoming: Incoming) -> None:
+        self.complete[incoming.head] = incoming
+
+    def lost(self, peer: int, why: Exception) -> None:
+        assert peer >= 0
+        self.why = why
+
+
+def tell(word: str, value: Any = None) -> None:
+    print(json.dumps([word, value]), flush=True)
+
+
+def payloads(index: int, size: int) -> dict[bytes, bytes]:
+    dice = random.Random(index)
+    small = {b"%d" % number: dice.randbytes(number) for number in range(SMALL)}
+    return {b"large": dice.randbytes(size), **small}
+
+
+def post_of(told: dict[str, Any], ear: Ear) -> Post:
+    me, addresses = told["index"], told["addresses"]
+    directory = Directory(
+        tuple(
+            Party(f"{n}:0:0", f"c{n}", f"c{n}", (f"{a}:{PORT}",)) for n, a in enumerate(addresses)
+        )
+    )
+    credentials = Credentials(
+        b"a secret of a test",
+        directory.party(me).name,
+        Path(told["certificate"]).read_bytes(),
+    )
+    return Post(
+        me,
+        directory,
+        ear,
+        DirectConnector(me, directory, credentials),
+        doors=[socket.create_server((addresses[me], PORT))],
+        credentials=credentials,
+        silence=told["silence"],
+        patience=told["patience"],
+    )
+
+
+def main() -> None:
+    told = json.loads(sys.argv[1])
+    ear = Ear()
+    other = 1 - told["index"]
+    mine, theirs = payloads(told["index"], told["size"]), payloads(other, told["size"])
+    post = post_of(told, ear)
+    tell("ready")
+    sys.stdin.readline()
+    sent = [post.send(other, head, [memoryview(data)]) for head, data in mine.items()]
+    has_begun = was_connected = False
+    while ear.why is None and not (len(ear.complete) == len(theirs) and all(x.done for x in sent)):
+        post.ready(None)
+        post.progress()
+        if ear.heads and not has_begun:
+            has_begun = True
+            tell("begun")
+        if has_begun and bool(post.connected()) is not was_connected:
+            was_connected = not was_connected
+            tell("resumed" if was_connected else "interrupted")
+    if ear.why is not None:
+        tell("lost", str(ear.why))
+        return
+    right = ear.heads == list(theirs) and all(
+        bytes(ear.complete[head].payload or b"") == data for head, data in theirs.items()
+    )
+    resumptions = post.traffic()[other].resumptions
+    post.close(30)
+    tell("ended", [right, resumptions])
+
+
+main()
