@@ -113,9 +113,9 @@ class Run:
 
 @contextmanager
 def running(
-    folder: Path, sites: str, ranks: int, grid: EmulatedGrid | None, *words: str
+    folder: Path, sites: str, ranks: int, grid: EmulatedGrid | None, *through: str
 ) -> Iterator[Run]:
-    """Deploy the program until the end of the block."""
+    """Deploy the program until the end of the block, `through` another one that starts it."""
     with (
         tempfile.TemporaryDirectory(prefix="gcm-told-", dir="/tmp") as outside,
         tempfile.TemporaryDirectory(prefix="gcm-test-", dir="/tmp") as temporary,
@@ -125,7 +125,7 @@ def running(
             '<deployment name="guarded"><application script="program.py" comm-world="grid">'
             f'<argument value="{outside}"/></application>{sites}</deployment>'
         )
-        argv = [*COMMAND, *words, str(folder / "grid.xml")]
+        argv = [*through, *COMMAND, str(folder / "grid.xml")]
         known = {**environment(), "PYTHONPATH": str(ROOT), "TMPDIR": temporary}
         pipe = subprocess.PIPE
         began = time.time()
@@ -147,14 +147,7 @@ def running(
 @pytest.fixture
 def local_run(tmp_path: Path) -> Iterator[Run]:
     """Two clusters on this machine, one of which only its front-end reaches."""
-    mpi = (
-        f'<mpi ranks="2" command-path={quoteattr(str(Path(sys.executable).with_name("mpiexec")))}/>'
-    )
-    sites = "".join(
-        f'<site><cluster reachability="{one}">{mpi}</cluster></site>'
-        for one in ("direct", "front-end")
-    )
-    with running(tmp_path, f"<grid>{sites}</grid>", 4, None) as run:
+    with running(tmp_path, one_machine(), 4, None) as run:
         yield run
 
 
@@ -172,6 +165,17 @@ def grid_run(emulated: EmulatedGrid, tmp_path: Path) -> Iterator[Run]:
     """Two clusters on two hosts, encrypted by default."""
     with running(tmp_path, two_hosts(emulated), 4, emulated) as run:
         yield run
+
+
+def one_machine() -> str:
+    """Return a grid of two clusters on this machine."""
+    mpiexec = quoteattr(str(Path(sys.executable).with_name("mpiexec")))
+    sites = "".join(
+        f'<site><cluster reachability="{one}"><mpi ranks="2" command-path={mpiexec}/></cluster>'
+        "</site>"
+        for one in ("direct", "front-end")
+    )
+    return f"<grid>{sites}</grid>"
 
 
 def two_hosts(grid: EmulatedGrid, encryption: str = "") -> str:

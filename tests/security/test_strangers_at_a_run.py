@@ -40,16 +40,16 @@ RECORDS_OF_TLS = (b"\x15\x03", b"\x16\x03")
 def entrances(run: Run) -> dict[str, int]:
     """Return the address of every socket at which a process of the run listens, and the process.
 
-    Left out is what native MPI opened in `mpiexec` and in the ranks.
+    Left out is what native MPI opened, in `mpiexec`, whose children have it too, and in the ranks.
     """
-    found = {}
+    found, mpis = {}, set()
     for pid in run.processes():
-        if run.is_mpis(pid):
-            continue
         for descriptor, address in listening(pid):
-            if pid not in run.ranks or descriptor in run.ranks[pid]:
+            if run.is_mpis(pid):
+                mpis.add(address)
+            elif pid not in run.ranks or descriptor in run.ranks[pid]:
                 found[address] = pid
-    return found
+    return {address: pid for address, pid in found.items() if address not in mpis}
 
 
 def listening(pid: int) -> Iterator[tuple[int, str]]:

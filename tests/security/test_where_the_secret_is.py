@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.security.conftest import one_machine, running
 from tools.on_grids import COMMAND, ROOT, environment
 
 if TYPE_CHECKING:
     from tests.security.conftest import Run
 
 pytestmark = pytest.mark.mpi
+
+WITH_CORE_FILES = ("/bin/sh", "-c", 'ulimit -c unlimited && exec "$@"', "sh")
+"""Starts a command whose user asked for core files."""
 
 LARGEST = 64 << 20
 """Larger files are not read."""
@@ -117,6 +121,23 @@ def test_the_search_finds_what_is_there(local_run: Run) -> None:
         assert found_in(local_run) == [str(local_run.folder / name)]
         (local_run.folder / name).unlink()
     local_run.end()
+
+
+@pytest.mark.xfail(strict=True, reason="nothing of a run limits core files yet")
+def test_no_process_that_knows_the_secret_leaves_a_core_file(tmp_path: Path) -> None:
+    with running(tmp_path, one_machine(), 4, None, *WITH_CORE_FILES) as run:
+        limits = {pid: core_limit(pid) for pid in run.processes() if not run.is_mpis(pid)}
+        run.end()
+    assert set(limits.values()) == {"0"}
+
+
+def core_limit(pid: int) -> str:
+    (line,) = [
+        line
+        for line in Path(f"/proc/{pid}/limits").read_text().splitlines()
+        if line.startswith("Max core file size")
+    ]
+    return line.split()[4]
 
 
 def test_what_can_be_exported_of_a_run_holds_no_secret(tmp_path: Path) -> None:

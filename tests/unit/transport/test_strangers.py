@@ -8,8 +8,10 @@ import os
 import pickle
 import queue
 import socket
+import stat
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -210,6 +212,38 @@ def test_a_listener_that_says_nothing_does_not_hold_the_dialler() -> None:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(AuthenticationFailed, match="did not finish the handshake"):
             dial(address, Credentials(SECRET, "guest"), timeout=0.05)
+
+
+def test_a_listener_that_drips_does_not_hold_the_dialler() -> None:
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as door:
+
+        def drip() -> None:
+            came, _ = door.accept()
+            with came, contextlib.suppress(OSError):
+                said = Message(CONNECTED, bytes(5000), {NUMBER_OF_MEMBER: bytes(NONCE)}).joined()
+                for byte in said:
+                    came.sendall(bytes([byte]))
+                    if ended.wait(0.01):
+                        break
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        began = time.monotonic()
+        with pytest.raises(AuthenticationFailed, match="did not finish the handshake: timed out"):
+            dial(f"127.0.0.1:{door.getsockname()[1]}", Credentials(SECRET, "guest"), timeout=0.3)
+        assert time.monotonic() - began < LONG / 2
+        ended.set()
+        thread.join()
+
+
+def test_only_the_user_can_connect_to_a_unix_door(reactor: Reactor, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        House(reactor, f"unix:{tmp_path}/door")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "door").stat().st_mode) == 0o600
 
 
 def test_an_oversized_frame_ends_the_connection_before_it_is_read(house: House) -> None:
