@@ -73,6 +73,11 @@ class Joining:
         return self._attempt is not None or self._hope is not None
 
     @property
+    def is_called(self) -> bool:
+        """Whether the peer was asked to dial, because this end cannot."""
+        return self._attempt is not None and self._attempt.is_passive
+
+    @property
     def deadline(self) -> float | None:
         """When `look` has to be called, if nothing happens before."""
         opening = self._hope or self._attempt

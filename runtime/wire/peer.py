@@ -252,6 +252,8 @@ class Peer:
             self._lose_later(self._absent(fault))
         elif not self._joining.is_busy and now >= resuming.next_try:
             self._joining.dial()
+            if self._joining.is_called:
+                resuming.called()
 
     def _absent(self, fault: Exception) -> PeerLost:
         """Return that a peer cannot be reached; absent is one that nothing connects with it."""

@@ -10,6 +10,9 @@ from runtime.wire.errors import PeerLost
 PATIENCE = 20.0
 """Seconds in which a connection has to be resumed."""
 
+CALLED_PATIENCE = 5.0
+"""Seconds for a peer that hung up and cannot be dialled: it comes at once, or has ended."""
+
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 _REFUSALS = 2  # after which nobody is there any more
@@ -19,13 +22,14 @@ _NOBODY = (os.strerror(errno.ECONNREFUSED), os.strerror(errno.ENOENT))
 class Resuming:
     """One interruption: `why` the connection broke, and `last`, why it is not resumed yet."""
 
-    __slots__ = ("_pause", "_refusals", "deadline", "last", "next_try", "why")
+    __slots__ = ("_begun", "_pause", "_refusals", "deadline", "last", "next_try", "why")
 
     def __init__(self, why: Exception, now: float, patience: float) -> None:
         self.why = why
         self.last: Exception | None = None
         self.next_try = now
         self.deadline = now + patience
+        self._begun = now
         self._pause = _FIRST_PAUSE
         self._refusals = 0
 
@@ -36,6 +40,11 @@ class Resuming:
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         if isinstance(why, PeerLost) and says_nobody(why):
             self._refusals += 1
+
+    def called(self) -> None:
+        """Know that the peer was asked to dial, so that nobody can refuse."""
+        if isinstance(self.why, EOFError):
+            self.deadline = min(self.deadline, self._begun + CALLED_PATIENCE)
 
     def is_over(self, now: float) -> bool:
         """Tell whether there is no hope left: nobody is there any more, or the time is over."""
