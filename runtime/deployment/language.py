@@ -274,7 +274,11 @@ _SSH = ElementType(
         Attribute("user", Kind.TEXT, "The login there."),
         Attribute("key", Kind.TEXT, "The private key file, on this machine."),
         Attribute("known-hosts", Kind.TEXT, "The file of known host keys, on this machine."),
-        Attribute("options", Kind.WORDS, "Further options of `ssh` for this hop."),
+        Attribute(
+            "options",
+            Kind.WORDS,
+            "Further options of `ssh` for this hop: `-4`, `-6`, `-C` and `-o NAME=VALUE`.",
+        ),
         Attribute("command-path", Kind.TEXT, "The `ssh` program.", default="ssh"),
     ),
 )

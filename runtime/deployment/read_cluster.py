@@ -18,6 +18,7 @@ from runtime.deployment.model import (
     SshHop,
 )
 from runtime.deployment.placement import TooFewSlotsError, spread
+from runtime.deployment.ssh_options import ssh_settings
 from runtime.deployment.structure import Entry
 from runtime.deployment.surroundings import Reading, distinct
 from runtime.topology import Node, Reachability
@@ -73,11 +74,26 @@ def read_hops(entries: list[Entry], reading: Reading) -> tuple[SshHop, ...]:
             user=entry.text("user"),
             key=reading.existing(entry.text("key"), "the key file", entry.location),
             known_hosts=reading.path(entry.text("known-hosts")),
-            options=entry.words("options"),
+            options=_ssh_options(entry, reading),
             command_path=entry.text("command-path"),
         )
         for entry in entries
     )
+
+
+def _ssh_options(entry: Entry, reading: Reading) -> tuple[str, ...]:
+    options = entry.words("options")
+    try:
+        ssh_settings(options)
+    except ValueError as fault:
+        reading.diagnostics.report(
+            "bad-ssh-option",
+            f'options="{entry.text("options")}" of <ssh> cannot be used: {fault}',
+            entry.location,
+            hint="what else is needed can be in your own ssh configuration, under that host",
+        )
+        return ()
+    return options
 
 
 def _front_end(entry: Entry | None, hops: tuple[SshHop, ...], reading: Reading) -> FrontEnd:

@@ -14,6 +14,7 @@ from gcm.invocation import Invocation
 from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster, SshHop
 from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.ssh_options import ssh_settings
 from runtime.deployment.steps import FileMove
 from runtime.engine.configuration import Keys, as_first_input
 from runtime.engine.control import CONTROL, FRONT_END
@@ -217,16 +218,11 @@ def last_words(process: Process) -> str:
 
 
 def _hop(hop: SshHop) -> Hop:
-    if hop.options:
-        raise LaunchError(
-            f"the ssh options {' '.join(hop.options)} cannot be used",
-            place=hop.host,
-            cure="Write them into your ssh configuration, under the name of the host",
-        )
     return Hop(
         hop.host,
         user=hop.user,
         port=hop.port,
         key=Path(hop.key).expanduser() if hop.key else None,
         known_hosts=Path(hop.known_hosts).expanduser() if hop.known_hosts else None,
+        settings=ssh_settings(hop.options),
     )

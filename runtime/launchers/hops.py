@@ -36,7 +36,8 @@ class Hop:
 
     `key` is the private key to show, and then the only one. `known_hosts` replaces the user's and
     the system's lists. `accept_new` trusts a host that no list knows yet; a changed key is never
-    trusted. Raises BadHop for what ssh could misread.
+    trusted. `settings` are further names and values of the client's configuration, for what is not
+    said otherwise. Raises BadHop for what ssh could misread.
     """
 
     host: str
@@ -45,6 +46,7 @@ class Hop:
     key: Path | None = None
     known_hosts: Path | None = None
     accept_new: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse names that would be read as options or as more configuration."""
@@ -58,6 +60,9 @@ class Hop:
         for path in (self.key, self.known_hosts):
             if path is not None and re.search(r'["\\\x00-\x1f]', str(path)):
                 raise BadHop(f"ssh cannot be given the path {str(path)!r}", place=self.host)
+        for name, value in self.settings:
+            if not name.isalnum() or not value or re.search(r"[\x00-\x1f]", value):
+                raise BadHop(f"ssh cannot be given the setting {name!r}", place=self.host)
 
     def __str__(self) -> str:
         """Name it as one would on a command line."""
@@ -115,6 +120,7 @@ def _settings(hop: Hop, alias: str, before: str | None) -> list[str]:
     lines.append(f"StrictHostKeyChecking {'accept-new' if hop.accept_new else 'yes'}")
     if before is not None:
         lines.append(f"ProxyJump {before}")
+    lines += [f"{name} {value}" for name, value in hop.settings]
     return [f"  {line}" for line in lines]
 
 

@@ -298,3 +298,16 @@ def test_other_parts_of_a_hop_are_checked_too() -> None:
         Hop("a", port=65536)
     with pytest.raises(BadHop, match="cannot be given the path"):
         Hop("a", key=Path('a"b'))
+    with pytest.raises(BadHop, match="cannot be given the setting 'SendEnv'"):
+        Hop("a", settings=(("SendEnv", "A\nHost b"),))
+
+
+def test_further_settings_of_a_hop_count(local: LocalLauncher, sshd: Server) -> None:
+    hop = sshd.hop()
+    for address, works in (("inet", True), ("inet6", False)):
+        set_so = replace(hop, settings=(("AddressFamily", address),))
+        with way(local, set_so) as launcher:
+            if works:
+                assert launcher.ready().user == os.getuid()
+            else:
+                assert "127.0.0.1" in str(fault_of(launcher))

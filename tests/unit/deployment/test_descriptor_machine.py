@@ -47,13 +47,13 @@ def test_the_nearest_mpi_that_writes_an_attribute_wins(read: Any) -> None:
 
 def test_the_hops_of_a_site_come_before_those_of_its_cluster(read: Any) -> None:
     found = read.body(
-        '<grid><site><ssh host="gate" port="2222" user="me" key="keys/id" options="-4 -v"/>'
+        '<grid><site><ssh host="gate" port="2222" user="me" key="keys/id" options="-4 -C"/>'
         '<cluster><ssh host="front" known-hosts="~/hosts" command-path="/opt/ssh"/></cluster>'
         "</site></grid>"
     ).good
     (cluster,) = found.clusters()
     assert cluster.hops == (
-        SshHop("gate", 2222, "me", "/home/me/grid/keys/id", "", ("-4", "-v"), "ssh"),
+        SshHop("gate", 2222, "me", "/home/me/grid/keys/id", "", ("-4", "-C"), "ssh"),
         SshHop("front", None, "", "", "~/hosts", (), "/opt/ssh"),
     )
     assert cluster.front_end == FrontEnd("front", python="python3")
@@ -134,3 +134,16 @@ def test_a_hidden_leader_of_a_lonely_cluster_is_no_reason_to_warn(read: Any) -> 
     assert read.body(text).found == ()
     second = '<site><cluster reachability="outwards"/></site>'
     assert read.body(f"<grid><site><cluster/></site>{second}</grid>").found == ()
+
+
+def test_an_option_that_a_connection_cannot_have_is_a_fault_with_its_place(read: Any) -> None:
+    (fault,) = read.body(
+        '<grid><site><cluster>\n<ssh host="h" options="-4 -o RequestTTY=yes"/>'
+        "</cluster></site></grid>"
+    ).found
+    assert fault.code == "bad-ssh-option"
+    assert fault.message == (
+        'options="-4 -o RequestTTY=yes" of <ssh> cannot be used:'
+        " RequestTTY would break a connection that carries a deployment"
+    )
+    assert fault.location.line == 3
