@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gcm.components.composite import Composite
 from gcm.components.model import Component
 from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
 
@@ -23,27 +22,21 @@ def clients_of(component: Component) -> Iterator[Component]:
 
 def _behind(client: ClientInterface, seen: set[Interface]) -> Iterator[Component]:
     for server in client.servers:
-        if not isinstance(server, ServerInterface) or server in seen:
-            continue
-        seen.add(server)
-        owner = server.owner
-        if isinstance(owner, Composite):
-            through = owner.client(server.name) if server.internal else owner.inner(server.name)
+        if isinstance(server, ServerInterface) and server not in seen:
+            seen.add(server)
+            through = server.owner.other_face(server)
             if isinstance(through, ClientInterface):
                 yield from _behind(through, seen)
-        else:
-            yield owner
+            else:
+                yield server.owner
 
 
 def _before(server: ServerInterface, seen: set[Interface]) -> Iterator[Component]:
     for client in server.clients:
-        if client in seen:
-            continue
-        seen.add(client)
-        owner = client.owner
-        if isinstance(owner, Composite):
-            through = owner.server(client.name) if client.internal else owner.inner(client.name)
+        if client not in seen:
+            seen.add(client)
+            through = client.owner.other_face(client)
             if isinstance(through, ServerInterface):
                 yield from _before(through, seen)
-        else:
-            yield owner
+            else:
+                yield client.owner
