@@ -1,0 +1,142 @@
+"""Whole runs over networks in which connections between ranks are reset, and ranks die."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import pytest
+
+from benchmarks.grid import SSH, EmulatedGrid, Layout, Line, missing
+from runtime.wire.resuming import CALLED_PATIENCE
+from tools.on_grids import COMMAND, ROOT
+
+pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]
+
+PORT = 7100
+"""Where the front-ends forward; with `front-end` reachability nothing else can be reached."""
+
+WAYS = ("direct", "forwarded", "called")
+
+ROUNDS = """
+import hashlib, sys
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+other = 1 - comm.rank
+received = bytearray(4 << 20)
+wrong = 0
+for number in range(30):
+    mine, theirs = (hashlib.shake_128(b"%d %d" % (rank, number)).digest(4 << 20)
+                    for rank in (comm.rank, other))
+    comm.Sendrecv(mine, other, recvbuf=received, source=other)
+    wrong += received != theirs
+    wrong += comm.sendrecv(number, other, source=other) != number
+    if number == 3 and comm.rank == 0:
+        print("begun", flush=True)
+if comm.rank == 0:
+    print("wrong", wrong, flush=True)
+"""
+
+DEATH = """
+import os, signal, time
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+comm.sendrecv("hello", 1 - comm.rank, source=1 - comm.rank)
+if comm.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+begun = time.monotonic()
+try:
+    comm.recv(source=1)
+except Exception as error:
+    print("noticed", time.monotonic() - begun, type(error).__name__, flush=True)
+"""
+
+
+@pytest.fixture
+def grid() -> Iterator[EmulatedGrid]:
+    if lacking := missing():
+        pytest.skip(lacking)
+    with EmulatedGrid(Layout((1, 1), wan=Line(delay=0.001, rate=400e6))) as made:
+        yield made
+
+
+@contextmanager
+def started(
+    grid: EmulatedGrid, folder: Path, program: str, reachability: tuple[str, str]
+) -> Iterator[subprocess.Popen[str]]:
+    """Run a program with one rank in each cluster."""
+    (folder / "program.py").write_text(program)
+    mpiexec = quoteattr(str(Path(sys.executable).with_name("mpiexec")))
+    sites = "".join(
+        f'<site><cluster reachability="{inwards}">'
+        f'<ssh host="{one.address}" command-path="{SSH}"/>'
+        f'<front-end python={quoteattr(sys.executable)} address="{one.address}" port="{PORT}"/>'
+        f'<mpi ranks="1" command-path={mpiexec}/></cluster></site>'
+        for one, inwards in zip(grid.clusters.values(), reachability, strict=True)
+    )
+    (folder / "grid.xml").write_text(
+        '<deployment name="t"><application script="program.py" comm-world="grid"/>'
+        f"<grid>{sites}</grid></deployment>"
+    )
+    process = grid.popen(
+        "c0",
+        [*COMMAND, "--quiet", str(folder / "grid.xml")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=str(folder),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    try:
+        yield process
+    finally:
+        grid.clear()
+        process.wait(20)
+        for pipe in (process.stdout, process.stderr):
+            assert pipe is not None
+            pipe.close()
+
+
+@pytest.mark.parametrize(
+    "reachability",
+    [("direct", "direct"), ("front-end", "front-end"), ("direct", "outwards")],
+    ids=WAYS,
+)
+def test_a_run_goes_on_when_connections_between_ranks_are_reset(
+    grid: EmulatedGrid, tmp_path: Path, reachability: tuple[str, str]
+) -> None:
+    with started(grid, tmp_path, ROUNDS, reachability) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "begun\n"
+        between = ["state", "established", f"dst {grid.layout.clusters[1].address}"]
+        done = grid.run("c0", ["ss", "--kill", "--tcp", "--no-header", *between], timeout=20)
+        if "not supported" in done.stderr:
+            pytest.skip("the kernel cannot reset connections (CONFIG_INET_DIAG_DESTROY)")
+        assert done.stdout.count("\n") >= 1, done
+        output, said = run.communicate(timeout=100)
+    assert output == "wrong 0\n", said
+    assert run.returncode == 0, said
+
+
+@pytest.mark.parametrize(
+    ("reachability", "most"),
+    [
+        (("direct", "direct"), 3.0),
+        (("front-end", "front-end"), 3.0),
+        (("direct", "outwards"), CALLED_PATIENCE + 3.0),
+    ],
+    ids=WAYS,
+)
+def test_the_death_of_a_rank_is_noticed_soon(
+    grid: EmulatedGrid, tmp_path: Path, reachability: tuple[str, str], most: float
+) -> None:
+    with started(grid, tmp_path, DEATH, reachability) as run:
+        output, said = run.communicate(timeout=100)
+    (line,) = [line for line in output.splitlines() if line.startswith("noticed")]
+    assert float(line.split()[1]) < most, said
