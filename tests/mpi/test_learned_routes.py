@@ -20,6 +20,9 @@ pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]
 PORT = 7100
 """Where the front-end of the second cluster forwards; nothing else of it can be reached."""
 
+PRIVATE = "192.168.7.1/24"
+"""The address that a machine of each site has."""
+
 ONE_AFTER_THE_OTHER = """
 import time
 from mpi4py import MPI
@@ -47,7 +50,7 @@ else:
 def grid() -> Iterator[EmulatedGrid]:
     if lacking := missing():
         pytest.skip(lacking)
-    with EmulatedGrid(Layout((1, 1), wan=Line(delay=0.001, rate=1e9))) as made:
+    with EmulatedGrid(Layout((1, 1), wan=Line(delay=0.001, rate=1e9)), private=[PRIVATE]) as made:
         yield made
 
 
@@ -96,3 +99,14 @@ def test_only_the_first_rank_waits_for_a_firewall(grid: EmulatedGrid, tmp_path: 
     assert (relay["cluster"], relay["ways"]) == ("site1/cluster0", 3)
     assert (relay["hits"], relay["misses"]) == (3, 0)
     assert relay["bytes"] > 0
+
+
+def test_an_address_that_both_sites_use_does_not_mislead(
+    grid: EmulatedGrid, tmp_path: Path
+) -> None:
+    mistaken = f"{PRIVATE.partition('/')[0]} c1"
+    command = ["sh", "-c", f"echo '{mistaken}' | cat - /etc/hosts > hosts; cat hosts > /etc/hosts"]
+    assert grid.run("c0", command, timeout=10, cwd=str(tmp_path)).returncode == 0
+    lines, summary = deploy(grid, tmp_path, ONE_AFTER_THE_OTHER, (2, 1))
+    assert len(lines) == 2
+    assert summary["connections"]["failures"] == 1  # the first rank found another machine there
