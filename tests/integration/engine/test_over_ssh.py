@@ -71,7 +71,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     lines = [f"Port {port}" for port in ports]
     lines += ["ListenAddress 127.0.0.1", f"HostKey {folder}/host", "PidFile none", "StrictModes no"]
     lines += [f"AuthorizedKeysFile {folder}/key.pub", "PermitRootLogin yes", "UsePAM no"]
+    lines += [f"SetEnv PATH={folder}/bin:/usr/local/bin:/usr/bin:/bin"]
     (folder / "config").write_text("\n".join(lines) + "\n")
+    write_client(folder, ports[1])
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
     process = subprocess.Popen(
@@ -84,6 +86,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with process:
         yield Server(folder, ports)
         process.terminate()
+
+
+def write_client(folder: Path, port: int) -> None:
+    """Let `ssh elsewhere` on the far side lead to this machine once more."""
+    (folder / "client").write_text(
+        f"Host elsewhere\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {folder}/key\n"
+        f"  UserKnownHostsFile {folder}/known\n"
+    )
+    (folder / "bin").mkdir()
+    ssh = folder / "bin" / "ssh"
+    ssh.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {folder}/client "$@"\n')
+    ssh.chmod(0o755)
 
 
 def cluster(name: str, way: str, python: Path) -> str:
@@ -193,3 +207,70 @@ def test_an_unknown_host_and_a_refused_key_end_the_run(server: Server, tmp_path:
         assert outcome.exit_code == 3
         assert expected in outcome.errors[0]
         assert "s/a" in outcome.errors[0]
+
+
+PARTS = """
+import os
+from typing import Annotated, Protocol
+from gcm import provides, requires
+
+class Run(Protocol):
+    def run(self) -> object: ...
+
+class Work(Protocol):
+    def where(self, number: int) -> list[str]: ...
+
+@provides("work", Work)
+class Worker:
+    later: Annotated[Work, requires(optional=True)]
+    def where(self, number):
+        if number > 2:
+            raise LookupError(f"there is no {number}")
+        here = [os.environ["GCM_NODE"], str("SSH_CONNECTION" in os.environ)]
+        return here + (self.later.where(number + 1) if self.later else [])
+
+@provides("run", Run)
+class Chief:
+    work: Annotated[Work, requires()]
+    def run(self):
+        try:
+            self.work.where(2)
+        except LookupError as error:
+            return self.work.where(1), str(error)
+"""
+ASSEMBLY = """<definition name="app">
+<interface name="run" role="server" signature="parts.Run"/>
+<component name="chief"><content class="parts.Chief"/><virtual-node name="head"/></component>
+<component name="near"><content class="parts.Worker"/><virtual-node name="near"/></component>
+<component name="far"><content class="parts.Worker"/><virtual-node name="far"/></component>
+<binding client="this.run" server="chief.run"/>
+<binding client="chief.work" server="near.work"/>
+<binding client="near.later" server="far.work"/>
+</definition>"""
+
+
+@pytest.mark.parametrize("reachability", ["direct", "front-end"])
+def test_components_live_on_nodes_that_are_reached_from_a_front_end_behind_ssh(
+    server: Server, tmp_path: Path, reachability: str
+) -> None:
+    (tmp_path / "parts.py").write_text(PARTS)
+    (tmp_path / "app.fractal").write_text(ASSEMBLY)
+    (tmp_path / "app.xml").write_text(
+        '<deployment name="app"><assembly file="app.fractal"/>'
+        '<virtual-node name="head" nodes="office/desk/localhost"/>'
+        '<virtual-node name="near" nodes="lab/rack/front"/>'
+        '<virtual-node name="far" nodes="lab/rack/blade"/>'
+        '<file-transfer direction="in" source="parts.py" clusters="lab/rack"/><grid>'
+        '<site name="office"><cluster name="desk" reachability="direct"/></site>'
+        f'<site name="lab"><cluster name="rack" reachability="{reachability}">{server.hop(0)}'
+        f'<front-end python="{sys.executable}"/><nodes names="front" hosts="127.0.0.1"/>'
+        '<nodes names="blade" hosts="elsewhere"/></cluster></site></grid></deployment>'
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "runtime.cli", "--quiet", tmp_path / "app.xml"],
+        cwd=RING.parents[2], capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "(['lab/rack/front', 'True', 'lab/rack/blade', 'True'], 'there is no 3')\n"
+    )
