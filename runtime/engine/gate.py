@@ -100,10 +100,10 @@ class Gate:
         for guest in self._guests.values():
             guest.stop()
 
-    def tell(self, rank: str, operation: str, *args: Any) -> None:
-        """Tell a rank something about routes; nothing happens once it has gone."""
-        if rank in self._guests:
-            self._guests[rank].tell(ROUTES, operation, *args)
+    def tell(self, rank: str, operation: str, *args: Any) -> bool:
+        """Tell a rank something about routes; return whether it is still there."""
+        guest = self._guests.get(rank)
+        return guest is not None and guest.tell(ROUTES, operation, *args)
 
     def tell_others(self, rank: str, operation: str, *args: Any) -> None:
         """Tell all other ranks something about routes."""
@@ -175,11 +175,12 @@ class _Guest:
     def stop(self) -> None:
         self.tell(CONTROL, "stop")
 
-    def tell(self, interface: str, operation: str, *args: Any) -> None:
+    def tell(self, interface: str, operation: str, *args: Any) -> bool:
         try:
             self.channel.note(Invocation(self.name, interface, operation, args))
         except ChannelClosed:
-            return  # it has ended by itself meanwhile
+            return False  # it has ended by itself meanwhile
+        return True
 
     def _hear(self, request: Request) -> Future[Any] | None:
         if request.target.interface != CONTROL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runtime.engine.exchanged import Exchanged, Figures, Row
 from runtime.engine.outcome import Connections
@@ -47,7 +47,7 @@ class SharedRoutes:
         if news and self.gate is not None:
             self.gate.tell_others(rank, LEARNED, news)
         for pause in {one.pause for one in news if not one.worked}:
-            self._reactor.later(pause, lambda: self._tell(rank, AGAIN))
+            self._reactor.later(pause, lambda: self._let_try(rank))
 
     def counted(self, rank: str, rows: list[Row], figures: Figures) -> None:
         """Take note of what a rank has sent, and of how it found others."""
@@ -71,11 +71,13 @@ class SharedRoutes:
     def _ask(self, asked: Iterable[tuple[str, threading.Event]]) -> None:
         for rank, answered in asked:
             self._asked.setdefault(rank, []).append(answered)
-            self._tell(rank, FIGURES)
+            if self.gate is not None:
+                self.gate.tell(rank, FIGURES)
 
-    def _tell(self, rank: str, operation: str, *args: Any) -> None:
-        if self.gate is not None:
-            self.gate.tell(rank, operation, *args)
+    def _let_try(self, rank: str) -> None:
+        """Let the rank try again that has found a route closed, or all others once it has gone."""
+        if self.gate is not None and not self.gate.tell(rank, AGAIN):
+            self.gate.tell_others(rank, AGAIN)
 
 
 class _Themselves(dict[str, str]):

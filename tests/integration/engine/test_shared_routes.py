@@ -123,6 +123,21 @@ def test_news_reach_the_others_and_who_told_may_try_again_later(
     assert front_end.routes.known() == []
 
 
+def test_once_the_rank_that_told_has_gone_the_others_try_again(
+    front_end: FrontEnd, ranks: list[Rank]
+) -> None:
+    ranks[0].link.note(
+        "learned", [Experience(WAY, worked=False, age=RETRY_AFTER - 1.0, failures=1)]
+    )
+    for other in ranks[1:]:
+        assert other.hears()[0] == LEARNED
+    channel = front_end.gate.find("0:0:0")
+    assert channel is not None
+    channel.close()
+    for other in ranks[1:]:
+        assert other.hears() == (AGAIN, ())
+
+
 def test_what_is_known_already_is_not_told_again(front_end: FrontEnd, ranks: list[Rank]) -> None:
     now = Experience(WAY, worked=False, age=0.0, failures=1)
     ranks[0].link.note("learned", [now])
