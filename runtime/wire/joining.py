@@ -18,11 +18,12 @@ from runtime.wire.errors import PeerLost
 from runtime.wire.frames import AGAIN
 from runtime.wire.hope import Go, Hope
 from runtime.wire.line import READ
-from runtime.wire.surroundings import Surroundings
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Protocol
+
+    from runtime.wire.surroundings import Surroundings
 else:
     Protocol = object
 

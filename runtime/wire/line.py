@@ -22,6 +22,9 @@ _UNSENT = 256 << 10  # bytes in the system that have not left, beyond which it t
 SILENCE = 30.0
 """Seconds after which a connection is of no use if the host at its other end does not answer."""
 
+PATIENCE = 20.0
+"""Seconds in which a connection that broke has to be resumed."""
+
 _BUFFER = 1 << 20  # bytes that a local connection keeps on their way, if the system lets it
 
 

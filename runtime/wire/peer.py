@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 
-from runtime.later import logger
+from runtime.later import Later, logger
 from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost, gone, said
 from runtime.wire.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
 from runtime.wire.halves import Halves
@@ -19,9 +19,15 @@ from runtime.wire.joining import Joining
 from runtime.wire.line import READ, WRITE, Line
 from runtime.wire.memory import room
 from runtime.wire.outlet import Outlet
-from runtime.wire.resting import Resting
-from runtime.wire.resuming import Resuming
-from runtime.wire.surroundings import Surroundings
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.wire import resting as rests
+    from runtime.wire import resuming as breaks
+    from runtime.wire.surroundings import Surroundings
+else:
+    rests = Later("runtime.wire.resting")
+    breaks = Later("runtime.wire.resuming")
 
 _log = logger(__name__)
 
@@ -51,12 +57,12 @@ class Peer:
         self.resumptions = 0
         self._post = post
         self._joining = Joining(index, post, self)
-        self._resuming: Resuming | None = None
-        self._resumed: Resuming | None = None  # the last one that ended well
+        self._resuming: breaks.Resuming | None = None
+        self._resumed: breaks.Resuming | None = None  # the last one that ended well
         self._progress = (0, 0)
         self._opened_at = 0.0
         self._aside: Line | None = None  # while the peer says whether it uses another one instead
-        self._resting: Resting | None = None
+        self._resting: rests.Resting | None = None
         self._fault: Exception | None = None  # of the line
         self._end: PeerLost | None = None  # what cannot be mended
         self._has_rested = False
@@ -182,7 +188,7 @@ class Peer:
         elif isinstance(fault, PeerLost | ConnectionRefusedError):
             self._lose_later(self._absent(fault))
         else:
-            self._resuming = Resuming(fault, now, self._post.patience)
+            self._resuming = breaks.Resuming(fault, now, self._post.patience)
             self._resuming.failed(fault, now)
         self._post.look_again()
 
@@ -244,9 +250,9 @@ class Peer:
             before.failed(fault, now)
             self._resuming = before
         else:
-            self._resuming = Resuming(fault, now, self._post.patience)
+            self._resuming = breaks.Resuming(fault, now, self._post.patience)
 
-    def _go_on_resuming(self, resuming: Resuming, now: float) -> None:
+    def _go_on_resuming(self, resuming: breaks.Resuming, now: float) -> None:
         if resuming.is_over(now):
             fault = self._gone(said(resuming.why), resuming.reasons)
             self._lose_later(self._absent(fault))
@@ -296,7 +302,7 @@ class Peer:
 
     def _leave(self, line: Line, *, asks: bool) -> None:
         self.line = None
-        self._resting = Resting(line, self.inlet, self.outlet, asks=asks)
+        self._resting = rests.Resting(line, self.inlet, self.outlet, asks=asks)
 
     def _talk_of_rest(self) -> None:
         """Answer what the peer said about resting."""
@@ -312,7 +318,7 @@ class Peer:
         if line is None:
             return
         if word == REST_TOO:  # it answers what was asked over another connection, and is leaving
-            self._resting = Resting(line, self.inlet, self.outlet, asks=False)
+            self._resting = rests.Resting(line, self.inlet, self.outlet, asks=False)
             self._rested()
         elif word == REST and self._may_leave(line):
             self._leave(line, asks=False)

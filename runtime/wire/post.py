@@ -19,10 +19,9 @@ from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.directory import Directory
 from runtime.wire.errors import PeerLost, WireError
 from runtime.wire.inlet import STAGE
-from runtime.wire.line import READ, SILENCE
+from runtime.wire.line import PATIENCE, READ, SILENCE
 from runtime.wire.messages import Outgoing, Receiver
 from runtime.wire.peer import Peer
-from runtime.wire.resuming import PATIENCE
 from runtime.wire.traffic import Traffic
 from runtime.wire.visitors import Doors
 from runtime.wire.words import PROBES

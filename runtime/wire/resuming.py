@@ -7,9 +7,6 @@ import os
 
 from runtime.wire.errors import PeerLost
 
-PATIENCE = 20.0
-"""Seconds in which a connection has to be resumed."""
-
 CALLED_PATIENCE = 5.0
 """Seconds for a peer that hung up and cannot be dialled: it comes at once, or has ended."""
 
