@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from runtime.forwarding.words import meeting
 from runtime.routing import Experience, FrontEnd, Kind, Route, Tension, routes
@@ -14,15 +13,12 @@ from runtime.wire.connecting import PATIENCE, Attempt, Dialling
 from runtime.wire.directory import UNIX, Directory, Party
 from runtime.wire.errors import PeerLost
 from runtime.wire.forwarded import Asked, Forwarded
-from runtime.wire.line import READ
 from runtime.wire.probing import Probe
+from runtime.wire.trying import CALL_PATIENCE, Called, Trying
 from runtime.wire.words import COME, MEET, PROBES
 
 SHORT_PATIENCE = 3.0
 """Seconds for a peer to answer where there are other routes to try."""
-
-CALL_PATIENCE = 15.0
-"""Seconds for a peer that was asked to dial to have done so."""
 
 Beckon = Callable[[int, str, tuple[str, ...]], None]
 """Tells a peer, over front-ends and launcher, to `come` or to `meet`; with what it has to know."""
@@ -71,7 +67,7 @@ class RoutedConnector:
                 cure="No front-end lies between that both clusters can connect to. Let one be "
                 "reached, or add a cluster that relays",
             )
-        return _Trying(self, peer, self._tension.order(usable, now), now)
+        return Trying(self, peer, self._tension.order(usable, now), now)
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Forget the route that this end has chosen, if a connection of the other end is used."""
@@ -193,103 +189,3 @@ class RoutedConnector:
         middle = route.legs[1:-1]
         inward = zip(route.stops[1:], middle, strict=False)
         return all(leg.dialler == stop for stop, leg in inward)
-
-
-class Called:
-    """Waits for a peer that was asked to dial. Its connection comes in by the door."""
-
-    is_passive = True
-
-    def __init__(self, words: str, deadline: float) -> None:
-        self._words = words
-        self._idle = os.eventfd(0, os.EFD_CLOEXEC)
-        self.deadline = deadline
-
-    def fileno(self) -> int:
-        """Return something on which nothing ever happens."""
-        return self._idle
-
-    @property
-    def events(self) -> int:
-        """What to watch it for."""
-        return READ
-
-    def step(self, now: float) -> None:
-        """Raise PeerLost when the time is over."""
-        if now >= self.deadline:
-            self.close()
-            raise PeerLost(
-                f"{self._words} cannot be reached",
-                cause=f"it was asked to connect to here and has not within {CALL_PATIENCE:g} s",
-            )
-
-    def close(self) -> None:
-        """Wait no longer."""
-        if self._idle >= 0:
-            os.close(self._idle)
-            self._idle = -1
-
-
-class _Trying:
-    """One route after another."""
-
-    def __init__(
-        self, connector: RoutedConnector, peer: int, ways: Sequence[Route], now: float
-    ) -> None:
-        self._connector = connector
-        self._peer = peer
-        self._ways = list(ways)
-        self._faults: list[PeerLost] = []
-        self._failures: list[tuple[Route, float]] = []
-        self._route = self._ways[0]
-        self._attempt = self._next(now)
-
-    @property
-    def is_passive(self) -> bool:
-        """Whether the connection will come in by the door."""
-        return self._attempt.is_passive
-
-    @property
-    def deadline(self) -> float:
-        """When it has to be looked after again."""
-        return self._attempt.deadline
-
-    def fileno(self) -> int:
-        return self._attempt.fileno()
-
-    @property
-    def events(self) -> int:
-        return self._attempt.events
-
-    def step(self, now: float) -> tuple[socket.socket, bytes] | None:
-        try:
-            opened = self._attempt.step(now)
-        except PeerLost as fault:
-            self._failed(fault, now)
-            self._attempt = self._next(now)
-            return None
-        if opened is not None:
-            self._connector.reached(self._peer, self._route, now, after=self._failures)
-        return opened
-
-    def close(self) -> None:
-        self._attempt.close()
-
-    def _next(self, now: float) -> Attempt:
-        """Begin with the next route; raises PeerLost after the last one, with all reasons."""
-        while self._ways:
-            self._route = self._ways.pop(0)
-            try:
-                return self._connector.begin(self._peer, self._route, now, is_last=not self._ways)
-            except PeerLost as fault:
-                self._failed(fault, now)
-        last = self._faults[-1]
-        if len(self._faults) > 1:
-            last.cause = "\n".join(str(fault) for fault in self._faults)
-        raise last
-
-    def _failed(self, fault: PeerLost, now: float) -> None:
-        self._connector.failures += 1
-        self._failures.append((self._route, now))
-        fault.what = f"{fault.what} by {self._route}"
-        self._faults.append(fault)
