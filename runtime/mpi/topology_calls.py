@@ -40,10 +40,18 @@ class TopologyCalls:
         return there.index(index) if index in there else None
 
     def neighborhood(self, first: int, second: int) -> facts.Neighborhood:
-        """Return how far two ranks are apart; raises `MPI.Exception` for one that is not here."""
+        """Return how far two ranks are apart; raises `MPI.Exception` for one that is not here.
+
+        Where this process has connected to the other, the hops are those of that connection; else
+        those to expect from what the descriptor says of who can reach whom.
+        """
         grid, everybody = here().grid, here().everybody
-        pair = everybody[self._index_of(first)], everybody[self._index_of(second)]
-        return facts.Neighborhood(distances.hops(grid, *pair), distances.neighbourhood(grid, *pair))
+        indexes = self._index_of(first), self._index_of(second)
+        pair = everybody[indexes[0]], everybody[indexes[1]]
+        hops = _hops_of_connection(*indexes)
+        if hops is None:
+            hops = distances.hops(grid, *pair)
+        return facts.Neighborhood(hops, distances.neighbourhood(grid, *pair))
 
     @property
     def clusters(self) -> tuple[facts.ClusterInfo, ...]:
@@ -115,6 +123,17 @@ def indexes(comm: MPI.Comm) -> tuple[int, ...]:
     finally:
         own.Free()
         world.Free()
+
+
+def _hops_of_connection(first: int, second: int) -> int | None:
+    """Return the hops of the connection of this process to another one, if it knows of them."""
+    from runtime.mpi.worlds import passed
+
+    me = here().index
+    if me not in (first, second):
+        return None
+    between = passed(second if me == first else first)
+    return None if between is None else len(between) + 1
 
 
 def _cluster(site: int, number: int, members: dict[Identifier, int]) -> facts.ClusterInfo:

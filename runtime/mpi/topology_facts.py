@@ -97,7 +97,7 @@ class Neighborhood(NamedTuple):
     """
 
     hops: int
-    """How many hops a message between them takes, as things are now."""
+    """How many connections a message between them passes."""
     shares: Neighbourhood
     """The smallest part of the machine that holds both."""
 

@@ -82,6 +82,16 @@ def place() -> Place:
     return here()
 
 
+def passed(peer: int) -> tuple[str, ...] | None:
+    """Return the front-ends between this process and another one, as far as it has chosen them."""
+    engine = start().engine
+    if engine is None or engine.post is None:
+        return None
+    from runtime.wire.opening import passed
+
+    return passed(engine.post, peer)
+
+
 def predefined(name: str) -> MPI.Comm:
     """Return a communicator that was there from the start by its name."""
     return start().comms[name]

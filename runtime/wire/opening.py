@@ -65,6 +65,11 @@ def open_post(link: RankLink, receiver: Receiver) -> Post:
     return post
 
 
+def passed(post: Post, peer: int) -> tuple[str, ...] | None:
+    """Return the front-ends between this rank and a peer, as far as this end has connected them."""
+    return post.connector.passed(peer) if isinstance(post.connector, References) else None
+
+
 def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedConnector:
     # only where not all can reach each other
     from runtime.coupling.words import rank_path

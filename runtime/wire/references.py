@@ -70,6 +70,10 @@ class References:
         self._joined += 1
         self._make_room(more=0)
 
+    def passed(self, peer: int) -> tuple[str, ...] | None:
+        """Return the front-ends between this rank and a peer, if it has chosen the way itself."""
+        return self._connector.between.get(peer)
+
     def _make_room(self, *, more: int) -> None:
         if self.keeper is None or self._joined + more <= (self._most or FEW):
             return

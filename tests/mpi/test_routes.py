@@ -29,9 +29,11 @@ print(comm.allreduce(comm.rank))
 """
 
 
-def deploy(folder: Path, reachabilities: list[str]) -> subprocess.CompletedProcess[str]:
+def deploy(
+    folder: Path, reachabilities: list[str], program: str = PROGRAM
+) -> subprocess.CompletedProcess[str]:
     """Run the program on one site for each cluster; the second cluster has two ranks."""
-    (folder / "program.py").write_text(PROGRAM)
+    (folder / "program.py").write_text(program)
     sites = "".join(
         f'<site><cluster reachability="{one}"><mpi ranks="{2 if n == 1 else 1}"/></cluster></site>'
         for n, one in enumerate(reachabilities)
@@ -122,3 +124,24 @@ def test_where_nobody_lets_anybody_in_the_cure_is_told(tmp_path: Path) -> None:
         "cannot be reached. No front-end lies between that both clusters can connect to. "
         "Let one be reached, or add a cluster that relays"
     ) in done.stderr
+
+
+HOPS = """
+from runtime import MPI
+
+grid = MPI.COMM_GRID
+if grid.rank == 0:
+    expected = int(grid.neighborhood(0, 1))
+    grid.send("there", 1)
+    assert grid.recv(source=1) == "back"
+    print(expected, int(grid.neighborhood(1, 0)), int(grid.neighborhood(1, 2)))
+if grid.rank == 1:
+    assert grid.recv(source=0) == "there"
+    grid.send("back", 0)
+"""
+
+
+def test_the_hops_to_a_peer_are_those_of_the_connection_to_it(tmp_path: Path) -> None:
+    done = deploy(tmp_path, ["front-end", "front-end"], HOPS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["6", "3", "1"]
