@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runtime.cli.exit_codes import FAILED, FAULTS, INTERRUPTED, READER_LEFT, WRONG_USAGE
@@ -73,14 +74,19 @@ def _dispatch(options: Options) -> int:
 def _run(plan: DeploymentPlan, options: Options) -> int:
     path = os.environ.get("PATH", "")
     os.environ["PATH"] = path_beside_python(sys.prefix, sys.base_prefix, path)
-    from runtime.cli.run import run_plan
-
     if all(cluster.hops for cluster in plan.deployment.clusters()):
+        from runtime.cli.run import run_plan
+
         gc.enable()
         return run_plan(plan, options)
     from runtime.engine.warm_start import WarmStart
+    from runtime.launchers.errors import LaunchError
 
     gc.freeze()  # what is loaded stays, and copies of this process share it
     with WarmStart() as warm:  # before there are any threads
+        with suppress(LaunchError):  # then nothing can be started, and the run will tell
+            warm.load_ranks(plan)
+        from runtime.cli.run import run_plan  # while that loads
+
         gc.enable()
         return run_plan(plan, options, warm)

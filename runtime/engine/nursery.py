@@ -48,7 +48,7 @@ class Nursery:
             for place in self._places.values()
         ]
         if warm is not None:
-            given = with_warm_ranks(given, warm)
+            given = with_warm_ranks(plan, given, warm)
         for place, found in zip(self._places.values(), given, strict=True):
             place.folder = found.folder
         told, first = given[0], as_first_input([found.configuration for found in given])

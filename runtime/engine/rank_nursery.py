@@ -20,6 +20,7 @@ from contextlib import suppress
 from runtime.engine import rank_main
 from runtime.engine.parted_rank import become
 from runtime.engine.rank_stand_in import WORD
+from runtime.engine.segments import mapped_segments, remove_segments
 from runtime.launchers import family
 from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals
 
@@ -134,7 +135,9 @@ class RankNursery:
         for rank in self._ranks.values():
             if rank.connection.fileno() == descriptor:
                 self._poll.unregister(descriptor)
+                left = mapped_segments(rank.pid)
                 os.kill(rank.pid, family.KILL)
+                remove_segments(left)
 
     def _see_to_their_end(self) -> None:
         for pid, status in _collect():

@@ -10,11 +10,14 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Mapping
 from typing import NoReturn, Self
 
 from runtime.deployment.commands import RANKS_MODULE
+from runtime.deployment.model import ProgramKind
+from runtime.deployment.plan import DeploymentPlan
 from runtime.engine import front_end
+from runtime.engine.home import python_path
+from runtime.engine.room import LONGEST_SOCKET_PATH
 from runtime.launchers.base import Command, Process
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.local import LocalLauncher
@@ -23,7 +26,10 @@ FRONT_END = "front-end"
 """What the guard of a warm start calls the program of a front-end."""
 
 RANKS = "ranks"
-"""What it calls the process of which ranks part."""
+"""What it calls the process of which ranks part, and how the socket of that is called."""
+
+FEWEST = 2
+"""With one rank there is nothing to share."""
 
 
 class WarmStart:
@@ -40,6 +46,9 @@ class WarmStart:
         self._is_warm = threading.active_count() == 1
         guard = ForkedGuard({FRONT_END: _run, RANKS: _become_ranks}) if self._is_warm else None
         self.launcher = LocalLauncher(guard=guard)
+        self.ranks = ""
+        """Where stand-ins of ranks find the process of which ranks part; empty without one."""
+        self._has_loaded = False
 
     def start(self, command: Command) -> Process:
         """Start the front-ends that a command would start; raises LaunchError."""
@@ -47,19 +56,22 @@ class WarmStart:
             command = Command((FRONT_END,), command.environment, command.cwd, command.first_input)
         return self.launcher.start(command)
 
-    def start_ranks(
-        self, path: str, comm_world: str, environment: Mapping[str, str], cwd: str
-    ) -> Process | None:
-        """Start the process of which ranks part, which listens at once at the socket `path`.
+    def load_ranks(self, plan: DeploymentPlan) -> None:
+        """Start the process of which ranks can part, if some can; raises LaunchError.
 
-        Return None where that cannot be: ranks start as processes of their own then.
+        It listens at `ranks` at once, and loads meanwhile. Twice is once.
         """
-        if not self._is_warm or sys.platform != "linux":
-            return None
-        told = f"{path}\n{comm_world}\n".encode()
-        process = self.launcher.start(Command((RANKS,), environment, cwd, told))
-        process.close_input()
-        return process
+        if not self._is_warm or self._has_loaded or sys.platform != "linux":
+            return
+        self._has_loaded = True
+        worlds = _worlds_of_ranks_here(plan)
+        path = os.path.join(self.launcher.make_folder(), RANKS) if len(worlds) >= FEWEST else ""
+        if not path or len(os.fsencode(path)) > LONGEST_SOCKET_PATH:
+            return
+        told = f"{path}\n{'grid' if 'grid' in worlds else 'cluster'}\n".encode()
+        command = Command((RANKS,), python_path(), os.getcwd(), told)
+        self.launcher.start(command).close_input()
+        self.ranks = path
 
     def close(self) -> None:
         """End everything; twice is once."""
@@ -72,6 +84,20 @@ class WarmStart:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
+
+
+def _worlds_of_ranks_here(plan: DeploymentPlan) -> list[str]:
+    """Return what COMM_WORLD means to each rank that may part."""
+    applications = {one.name: one for one in plan.deployment.applications}
+    return [
+        applications[one.application].comm_world
+        for one in plan.deployment.clusters()
+        for _ in range(one.ranks if one.application else 0)
+        if one.is_local
+        and not one.mpi.options
+        and one.front_end.python == sys.executable
+        and applications[one.application].kind is not ProgramKind.EXECUTABLE
+    ]
 
 
 def _run() -> int:
