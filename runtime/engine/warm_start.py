@@ -69,7 +69,7 @@ class WarmStart:
         if not path or len(os.fsencode(path)) > LONGEST_SOCKET_PATH:
             return
         told = f"{path}\n{'grid' if 'grid' in worlds else 'cluster'}\n".encode()
-        command = Command((RANKS,), python_path(), os.getcwd(), told)
+        command = Command((RANKS,), python_path(), first_input=told)
         self.launcher.start(command).close_input()
         self.ranks = path
 
