@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from runtime.cli.exit_codes import FAILED, FAULTS, INTERRUPTED, READER_LEFT, WRONG_USAGE
 from runtime.cli.options import Options, read_options
 from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
+from runtime.engine.cores import leave_no_core_file
 from runtime.engine.search_path import path_beside_python
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     3: the deployment failed; 130: interrupted.
     """
     fill_gaps()
+    leave_no_core_file()
     options = read_options(sys.argv[1:] if arguments is None else arguments)
     try:
         gc.disable()  # imports and a descriptor leave no garbage to look for

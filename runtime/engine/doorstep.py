@@ -47,8 +47,10 @@ def open_doors(room: str, rank: int, reach: str) -> tuple[list[_socket.socket], 
 def _listen(address: str) -> tuple[_socket.socket, str]:
     door, where = socket_for(address)
     try:
-        if address.startswith(UNIX) and os.path.exists(where):
-            os.unlink(where)  # of a rank that was here before
+        if address.startswith(UNIX):
+            if os.path.exists(where):
+                os.unlink(where)  # of a rank that was here before
+            os.fchmod(door.fileno(), 0o600)  # before it has a name
         door.bind(where)
         door.listen(_BACKLOG)
     except OSError:

@@ -13,6 +13,7 @@ from gcm.invocation import Invocation
 from runtime.coupling.words import DRIVER_PATH, HUB_PATH, cluster_of, identifier_of
 from runtime.engine.configuration import REFUSED, Configuration, OtherVersion, read_first_input
 from runtime.engine.control import CONTROL, LAUNCHER, ControlHost
+from runtime.engine.cores import leave_no_core_file
 from runtime.engine.doorstep import NOT_FOUND
 from runtime.engine.front_end_components import Components
 from runtime.engine.hierarchy import part_path
@@ -277,6 +278,7 @@ def main() -> int:
     Several front-ends of one host share what they import: it is done once, and then they part.
     """
     rename("gcm-front-end")
+    leave_no_core_file()
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)

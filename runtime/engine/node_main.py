@@ -9,6 +9,7 @@ import sys
 import threading
 
 from runtime.engine.configuration import REFUSED, NodeStart, OtherVersion, read_first_input
+from runtime.engine.cores import leave_no_core_file
 from runtime.engine.room import as_others_see
 from runtime.errors import GridError
 from runtime.hosting.host import Host
@@ -22,6 +23,7 @@ NODE_VARIABLE = "GCM_NODE"
 
 def main() -> int:
     """Serve until the front-end has gone; return the exit code."""
+    leave_no_core_file()
     try:
         (told,) = read_first_input(lambda size: os.read(0, size))
     except EOFError:

@@ -9,6 +9,7 @@ from functools import partial
 
 from runtime.later import logger
 from runtime.transport.credentials import NONCE, Credentials, Listener
+from runtime.transport.crowding import Refusals, next_goes, who_goes
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.wire.exchange import Exchange
@@ -20,8 +21,9 @@ PATIENCE = 10.0
 """Seconds for a visitor to prove itself."""
 
 MOST = 256
-"""How many may stand in the doors at one time; more have to wait."""
+"""How many may stand in the doors at one time; more make others go, or wait."""
 
+_SHARE = 4  # of the descriptors that the process may have, at most a quarter is for strangers
 _AGAIN = 0.2  # seconds until a connection is taken that could not be
 
 Watch = Callable[[int, int, Callable[[int], bool] | None], None]
@@ -51,6 +53,9 @@ class Doors:
         self._clock = clock
         self._look_again = look_again
         self._visitors: set[_Visitor] = set()
+        self._most = min(MOST, os.sysconf("SC_OPEN_MAX") // _SHARE)
+        self._refusals = Refusals(_log, clock)
+        self._is_closed = False
         self._is_shut = True
         self._opens_at: float | None = None
         for door in doors:
@@ -68,21 +73,23 @@ class Doors:
     def look(self, now: float) -> None:
         """Send away who is too slow, and open doors that were shut for a while."""
         for visitor in [one for one in self._visitors if one.deadline <= now]:
-            self._refuse(visitor, f"no proof within {PATIENCE:g} s")
+            self._refuse(visitor, "slow", f"no proof within {PATIENCE:g} s")
         if self._opens_at is not None and now >= self._opens_at:
             self._open()
 
     def close(self) -> None:
         """Shut all doors and send away who stands in them."""
+        self._is_closed = True
         self._shut()
         for visitor in list(self._visitors):
             self._let_go(visitor).close()
         for door in self._doors:
             door.close()
+        self._refusals.close()
 
     def _open(self) -> None:
         self._opens_at = None
-        if self._is_shut:
+        if self._is_shut and not self._is_closed:
             self._is_shut = False
             for door in self._doors:
                 self._watch(door.fileno(), READ, partial(self._visited, door))
@@ -94,34 +101,56 @@ class Doors:
             for door in self._doors:
                 self._watch(door.fileno(), 0, None)
 
+    def _has_room(self) -> bool:
+        """Return whether one more may come in now, for whom somebody else may have to go."""
+        if len(self._visitors) < self._most:
+            return True
+        goes = who_goes(self._visitors, self._clock())
+        if goes is None:
+            self._shut(next_goes(self._visitors))
+            self._look_again()
+            return False
+        self._refuse(goes, "crowd", "it proved nothing while others were waiting at the door")
+        return True
+
     def _visited(self, door: socket.socket, _: int) -> bool:
+        if not self._has_room():
+            return True
         try:
             came, where = door.accept()
-        except BlockingIOError:
+        except (BlockingIOError, ConnectionError):
             return False
-        except OSError as error:  # it hung up already, or descriptors are used up
-            _log.warning("a connection could not be taken: %s", error)
+        except OSError as error:  # descriptors or memory are used up
+            self._refusals.tell("not taken", "others", f"it could not be taken: {error}")
             self._shut(self._clock() + _AGAIN)
             self._look_again()
             return True
         try:
             came = secured(came, self._credentials, dialled=False)
         except (OSError, TransportError) as error:
-            _log.warning("a connection from %s was refused: %s", where, error)
+            self._refusals.tell("not encrypted", where, str(error))
             came.close()
             return True
-        self.receive(came, str(where or "this machine"))
-        if len(self._visitors) >= MOST:
-            self._shut()
+        self._take(came, str(where or "this machine"))
         return True
 
     def receive(self, came: socket.socket, where: str, received: bytes = b"") -> None:
         """Let a connection in that came by another way, once it has proved itself."""
+        self._take(came, where, received, has_spoken=True)
+
+    def _take(
+        self, came: socket.socket, where: str, received: bytes = b"", *, has_spoken: bool = False
+    ) -> None:
         came.setblocking(False)
         visitor = _Visitor(came, where, self._credentials, self._clock(), received)
+        visitor.has_spoken = has_spoken
         self._visitors.add(visitor)
         self._look_again()
         self._go_on(visitor)
+
+    def _came(self, visitor: _Visitor, events: int) -> bool:
+        visitor.has_spoken = visitor.has_spoken or bool(events & READ)
+        return self._go_on(visitor)
 
     def _go_on(self, visitor: _Visitor) -> bool:
         try:
@@ -131,7 +160,7 @@ class Doors:
             self._let_go(visitor).close()
             return True
         except TransportError as error:
-            self._refuse(visitor, str(error))
+            self._refuse(visitor, type(error).__name__, str(error))
             return True
         if has_proved:
             connected = self._let_go(visitor)
@@ -139,18 +168,17 @@ class Doors:
             self._admitted(connected, name or "", rest)
         else:
             descriptor = visitor.socket.fileno()
-            self._watch(descriptor, visitor.events, lambda _: self._go_on(visitor))
+            self._watch(descriptor, visitor.events, partial(self._came, visitor))
         return True
 
-    def _refuse(self, visitor: _Visitor, why: str) -> None:
-        _log.warning("a connection from %s was refused: %s", visitor.where, why)
+    def _refuse(self, visitor: _Visitor, kind: str, why: str) -> None:
+        self._refusals.tell(kind, visitor.where, why)
         self._let_go(visitor).close()
 
     def _let_go(self, visitor: _Visitor) -> socket.socket:
         self._visitors.discard(visitor)
         self._watch(visitor.socket.fileno(), 0, None)
-        if len(self._visitors) == MOST - 1:
-            self._open()
+        self._open()
         return visitor.socket
 
 
@@ -167,6 +195,8 @@ class _Visitor:
     ) -> None:
         self.socket = came
         self.where = where
+        self.since = now
+        self.has_spoken = False
         self.deadline = now + PATIENCE
         self.greeting = Listener(credentials, os.urandom(NONCE))
         self._exchange = Exchange(came, self.greeting, received)

@@ -123,7 +123,6 @@ def test_the_search_finds_what_is_there(local_run: Run) -> None:
     local_run.end()
 
 
-@pytest.mark.xfail(strict=True, reason="nothing of a run limits core files yet")
 def test_no_process_that_knows_the_secret_leaves_a_core_file(tmp_path: Path) -> None:
     with running(tmp_path, one_machine(), 4, None, *WITH_CORE_FILES) as run:
         limits = {pid: core_limit(pid) for pid in run.processes() if not run.is_mpis(pid)}
