@@ -63,6 +63,8 @@ class TlsSocket(ssl.SSLSocket):
     is full.
     """
 
+    _connected = False
+    """As the library has it; of a connection that was reset it asks before it says so itself."""
     certificate = b""
     dialled = True
     is_secure = False

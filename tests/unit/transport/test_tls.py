@@ -9,6 +9,7 @@ import os
 import random
 import select
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -26,7 +27,7 @@ from runtime.transport.errors import AuthenticationFailed, TransportError
 from runtime.transport.lean import dial
 from runtime.transport.listening import Door
 from runtime.transport.reactor import Reactor
-from runtime.transport.tls import RECORD, TlsSocket
+from runtime.transport.tls import RECORD, TlsSocket, encrypted
 
 SECRET = os.urandom(32)
 LONG = 10.0
@@ -409,3 +410,15 @@ def test_a_certificate_of_no_use_says_so(reactor: Reactor) -> None:
     house = House(reactor, certificate())
     with pytest.raises(TransportError, match="of no use"):
         enter(house, member(shown=certificate()[:-200] + b"-----END CERTIFICATE-----\n"))
+
+
+def test_a_connection_that_was_reset_before_the_handshake_has_ended() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        dialled = socket.create_connection(door.getsockname())
+        came, _ = door.accept()
+    came.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    came.close()
+    with pytest.raises(ConnectionResetError):
+        dialled.recv(1)
+    with encrypted(dialled, certificate(), dialled=True) as made, pytest.raises(OSError, match="."):
+        made.shake_hands()
