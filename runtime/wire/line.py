@@ -34,7 +34,7 @@ class Line:
     If it `resumes` what goes over it can go on over another one when this one breaks.
     """
 
-    __slots__ = ("_broken", "_inlet", "_outlet", "_recv_into", "_recvmsg_into", "_send",
+    __slots__ = ("_broken", "_inlet", "_outlet", "_passed", "_recv_into", "_recvmsg_into", "_send",
                  "_sendmsg", "_socket", "_watch", "is_blocked", "is_closed", "resumes")  # fmt: skip
 
     def __init__(
@@ -55,6 +55,7 @@ class Line:
         self._outlet = outlet
         self._watch = watch
         self._broken = broken
+        self._passed = outlet.passed.append
         self._recv_into = connected.recv_into
         self._recvmsg_into = connected.recvmsg_into
         self._send = connected.send
@@ -116,7 +117,10 @@ class Line:
         size = len(pieces[0]) if is_copy else total(pieces)
         if sent == size:
             if self.resumes:
-                self._outlet.passed(pieces, size)
+                if is_copy:
+                    self._passed(pieces)
+                else:
+                    self._outlet.passed_large(pieces, size)
             return SENT
         outgoing = self._outlet.put_back(pieces, sent)
         self.flush()

@@ -26,21 +26,18 @@ from runtime.wire.frames import (
 )
 from runtime.wire.messages import SENT, Outgoing
 from runtime.wire.replay import Piece, Replay, total
-from runtime.wire.stream import Stream
+from runtime.wire.stream import MOST_VIEWS, Stream, copied, few
 
 WINDOW = 8 << 20
 """How many bytes one peer may send to another unasked: 8 MiB."""
 
 COPIED = 2048
-"""Payloads of up to this many bytes are copied, so that their memory is free at once.
-
-Where the connection can be resumed `MOST_COPIED` are.
-"""
+"""Payloads of up to this many bytes are copied at once; where all is kept `MOST_COPIED` are."""
 
 _OVERHEAD = weight(0)
-_MOST_VIEWS = 16  # of one small payload; more of them are joined
 _HEADS_AT_ONCE = 128 << 10  # bytes of heads and small payloads before large ones have their turn
 _SEGMENTS_AT_ONCE = 2
+_PASSED = 0xFF  # after how many messages those that passed by are counted
 
 
 class Outlet:
@@ -57,9 +54,9 @@ class Outlet:
     (31, None, [])
     """
 
-    __slots__ = ("_asking", "_batch", "_copied", "_finishing", "_heads", "_streams",
-                 "_telling", "_window", "_window_size", "_written", "bytes", "end", "is_held",
-                 "messages", "replay", "settled")  # fmt: skip
+    __slots__ = ("_asking", "_batch", "_copied", "_end", "_finishing", "_heads", "_streams",
+                 "_telling", "_unwritten", "_window", "_window_size", "bytes", "is_held",
+                 "messages", "passed", "replay", "settled")  # fmt: skip
 
     def __init__(self, window: int = WINDOW) -> None:
         self._window = Window(window)
@@ -69,9 +66,10 @@ class Outlet:
         self._streams: deque[Stream] = deque()
         self._asking: dict[int, Stream] = {}
         self._batch: list[Piece] = []
-        self._written = 0
-        self.end = 0
-        """The position up to which everything is written, or in the batch."""
+        self._unwritten = 0  # how many bytes are in the batch
+        self._end = 0
+        self.passed: list[list[Piece]] = []
+        """Messages that passed by in one piece each; whoever wrote them appends them."""
         self.settled = 0
         """Up to where messages are done: all is written, or has come if that is told."""
         self._finishing: deque[tuple[int, Outgoing]] = deque()
@@ -101,13 +99,15 @@ class Outlet:
             size > MOST_SEGMENT
             or window.on_its_way >= self._window_size - size
             or len(head) > MOST_HEAD
-            or len(payload) > _MOST_VIEWS
+            or len(payload) > MOST_VIEWS
         ):
             return None
         window.on_its_way += size + _OVERHEAD
         number = self.messages
         self.messages = number + 1
         self.bytes += size
+        if not number & _PASSED:
+            self._count()
         frame = pack(MESSAGE, INLINE, len(head), number, size)
         if size <= COPIED:
             return [b"".join((frame, head, *payload))]
@@ -115,27 +115,35 @@ class Outlet:
 
     def put_back(self, pieces: Sequence[Piece], sent: int) -> Outgoing:
         """Write later what could not be written of a message that was to pass by."""
-        outgoing = SENT
+        self._count()
         if self.replay is not None:
             pieces = [b"".join(pieces)]
             self.replay.add(pieces)
         self._batch.extend(pieces)
-        self.end += total(pieces)
-        if len(pieces) > 1:
-            outgoing = Outgoing()
-            self._finishing.append((self.end, outgoing))
+        size = total(pieces)
+        self._unwritten += size
+        self._end += size
+        outgoing = SENT if len(pieces) == 1 else Outgoing()
+        if outgoing is not SENT:
+            self._finishing.append((self._end, outgoing))
         self.wrote(sent)
         return outgoing
 
-    def passed(self, pieces: Sequence[Piece], size: int) -> None:
-        """Keep a message that passed by, now that it is on its way."""
+    def passed_large(self, pieces: Sequence[Piece], size: int) -> None:
+        """Keep a message that passed by, now that it is on its way; its memory is free then."""
         assert self.replay is not None
-        if len(pieces) == 1:
-            self.replay.keep(pieces[0])
-        else:
-            self.replay.copy(pieces, self.end, size)
-        self.end += size
-        self._written += size
+        self._count()
+        self.replay.copy(pieces, self._end, size)
+        self._end += size
+
+    def _count(self) -> None:
+        """Count and keep the messages that passed by: together that costs less than one by one."""
+        passed, replay = self.passed, self.replay
+        if passed and replay is not None:
+            for (piece,) in passed:
+                replay.keep(piece)
+                self._end += len(piece)
+            passed.clear()
 
     def put(self, head: bytes, payload: Sequence[memoryview] = (), sync: bool = False) -> Outgoing:
         """Take a message; raises BadFrame if it is beyond what a message can be."""
@@ -167,7 +175,7 @@ class Outlet:
         if size <= MOST_INLINE:
             frame = pack(MESSAGE, INLINE, len(head), number, size) + head
             stream.left = stream.allowed = 0
-            self._heads.append((frame, _few(payload), stream))
+            self._heads.append((frame, few(payload), stream))
         else:
             self._heads.append((pack(MESSAGE, 0, len(head), number, size) + head, (), stream))
         return stream.outgoing
@@ -186,7 +194,7 @@ class Outlet:
         behind: Sequence[Piece] = ()
         if size <= MOST_INLINE and stream.allowed == size:
             flags |= INLINE
-            behind = _few(payload)
+            behind = few(payload)
             stream.left = stream.allowed = 0
             stream.is_whole = True
         self._heads.append((pack(MESSAGE, flags, len(head), number, size) + head, behind, stream))
@@ -242,8 +250,8 @@ class Outlet:
         if self.replay is None:
             self.replay = Replay()
             self._copied = MOST_COPIED
-            self._written = self.end = self.settled = 0
-            self._heads = deque(_copied(*one) for one in self._heads)
+            self._end = self.settled = 0
+            self._heads = deque(copied(*one) for one in self._heads)
 
     def resume(self, position: int) -> None:
         """Write again from a position on, which the peer says that it has come to.
@@ -254,8 +262,14 @@ class Outlet:
         if self.replay is None or position < self.replay.start:
             raise BadFrame(f"it asks for what it has had, from byte {position} on")
         self.came(position)
-        self._written = position
+        self._unwritten = self.end - position
         self._batch[:] = self.replay.since(position)
+
+    @property
+    def end(self) -> int:
+        """The position up to which everything is written, or in the batch."""
+        self._count()
+        return self._end
 
     @property
     def has_all_come(self) -> bool:
@@ -267,7 +281,7 @@ class Outlet:
         self.is_held = False
         if self.replay is None:
             self._batch.clear()  # at most a word about resting
-            self._written = self.end
+            self._unwritten = 0
 
     def tell(self, position: int) -> None:
         """Tell the peer how far it has come, before all that is not on its way yet."""
@@ -295,7 +309,7 @@ class Outlet:
         if self.is_held:
             return
         pieces, heads, streams = self._batch, self._heads, self._streams
-        end = self.end
+        start = end = self.end
         if self._telling:
             pieces.append(pack(CAME, 0, 0, self._telling, 0))
             end += HEAD_SIZE
@@ -323,7 +337,8 @@ class Outlet:
                 streams.append(stream)
             elif not stream.left:
                 self._finish(stream)
-        self.end = end
+        self._unwritten += end - start
+        self._end = end
         if self.replay is not None:
             self.replay.add(pieces)
 
@@ -332,8 +347,8 @@ class Outlet:
         if stream.asks or stream.outgoing.done:
             return
         end, finishing = stream.end, self._finishing
-        if end <= self.settled:
-            stream.outgoing.done = True
+        stream.outgoing.done = end <= self.settled
+        if stream.outgoing.done:
             return
         at = len(finishing)
         while at and finishing[at - 1][0] > end:
@@ -349,9 +364,9 @@ class Outlet:
 
     def wrote(self, count: int) -> None:
         """Take note that `count` bytes of the batch were written."""
-        self._written += count
+        self._unwritten -= count
         batch = self._batch
-        if self._written == self.end:
+        if not self._unwritten:
             batch.clear()
         else:
             done = 0
@@ -364,7 +379,7 @@ class Outlet:
             if count:
                 batch[0] = memoryview(batch[0])[count:]
         if self.replay is None:
-            self._settle(self._written)
+            self._settle(self._end - self._unwritten)
 
     def fail(self, error: WireError) -> None:
         """Give every message that is not done an error, and let go of all."""
@@ -378,23 +393,6 @@ class Outlet:
         self._asking.clear()
         self._finishing.clear()
         self._batch.clear()
+        self.passed.clear()
         if self.replay is not None:
             self.replay.clear()
-
-
-def _copied(
-    head: Piece, behind: Sequence[Piece], stream: Stream | None
-) -> tuple[Piece, Sequence[Piece], Stream | None]:
-    """Copy a payload that was not sent to where it is kept, so that its message is done."""
-    if stream is not None and not stream.asks and stream.left + total(behind) <= MOST_COPIED:
-        behind = [b"".join(behind)]
-        stream.views = deque([memoryview(b"".join(stream.views))])
-        stream.outgoing.done = True
-    return head, behind, stream
-
-
-def _few(payload: Sequence[memoryview]) -> Sequence[Piece]:
-    """Return a small payload in few pieces."""
-    if len(payload) <= _MOST_VIEWS:
-        return payload
-    return [b"".join(payload)]

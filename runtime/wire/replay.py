@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-Piece = bytes | memoryview
+Piece = bytes | bytearray | memoryview
 
 
+_TAIL = 16 << 10  # bytes of small pieces that become one
 _BLOCK = 272 << 10  # bytes that are taken at once for copies: the largest fits in, with its head
 _SPARE = 8  # blocks that are not given back
 
@@ -26,22 +27,34 @@ class Replay:
     ([b'k ', b'brown fox'], 0)
     """
 
-    __slots__ = ("_at", "_block", "_full", "_pieces", "_spare", "add", "keep", "start")
+    __slots__ = ("_at", "_block", "_full", "_pieces", "_spare", "_tail", "start")
 
     def __init__(self) -> None:
         self._pieces: deque[Piece] = deque()
-        self.add = self._pieces.extend
-        """Append pieces, whose memory has to stay as it is until they are let go."""
-        self.keep = self._pieces.append
-        """Append one such piece."""
         self.start = 0
         """The position of the first byte that is left."""
+        # Small pieces are joined: very many objects cost more than what they say. It is the last
+        # piece as long as there is room in it.
+        self._tail: bytearray | None = None
         # Copies lie in blocks one behind the other: memory that is taken anew for each of them
         # costs more than to write it.
         self._block = memoryview(b"")
         self._at = 0
         self._full: deque[tuple[int, memoryview]] = deque()  # and where their last copies end
         self._spare: list[memoryview] = []
+
+    def add(self, pieces: Sequence[Piece]) -> None:
+        """Append pieces, whose memory has to stay as it is until they are let go."""
+        self._tail = None
+        self._pieces.extend(pieces)
+
+    def keep(self, piece: Piece) -> None:
+        """Append a small piece."""
+        tail = self._tail
+        if tail is None or len(tail) > _TAIL:
+            self._tail = tail = bytearray()
+            self._pieces.append(tail)
+        tail += piece
 
     def copy(self, pieces: Sequence[Piece], begin: int, size: int) -> None:
         """Append what begins at a position as a copy."""
@@ -53,7 +66,8 @@ class Replay:
             self._block = block = self._taken(size)
             at = 0
         self._at = at + size
-        self.keep(block[at : at + size])
+        self._tail = None
+        self._pieces.append(block[at : at + size])
         for piece in pieces:
             end = at + len(piece)
             block[at:end] = piece
@@ -71,6 +85,8 @@ class Replay:
         while pieces and start + len(pieces[0]) <= position:
             start += len(pieces.popleft())
         self.start = start
+        if not pieces:
+            self._tail = None
         full = self._full
         while full and full[0][0] <= start:
             _, block = full.popleft()
@@ -79,6 +95,7 @@ class Replay:
 
     def since(self, position: int) -> list[Piece]:
         """Return what lies behind a position, which is not before `start`."""
+        self._tail = None  # what is lent cannot grow
         rest: list[Piece] = []
         skipped = position - self.start
         for piece in self._pieces:
@@ -93,6 +110,7 @@ class Replay:
 
     def clear(self) -> None:
         """Forget all."""
+        self._tail = None
         self._pieces.clear()
         self._full.clear()
         self._spare.clear()

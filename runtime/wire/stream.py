@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from runtime.wire.frames import MOST_SEGMENT, SEGMENT, pack
+from runtime.wire.frames import MOST_COPIED, MOST_SEGMENT, SEGMENT, pack
 from runtime.wire.messages import Outgoing
-from runtime.wire.replay import Piece
+from runtime.wire.replay import Piece, total
+
+MOST_VIEWS = 16
+"""Of one small payload; more of them are joined."""
 
 
 class Stream:
@@ -49,3 +52,21 @@ class Stream:
         self.left -= size
         self.allowed -= size
         return len(head) + size
+
+
+def copied(
+    head: Piece, behind: Sequence[Piece], stream: Stream | None
+) -> tuple[Piece, Sequence[Piece], Stream | None]:
+    """Copy a payload that was not sent to where it is kept, so that its message is done."""
+    if stream is not None and not stream.asks and stream.left + total(behind) <= MOST_COPIED:
+        behind = [b"".join(behind)]
+        stream.views = deque([memoryview(b"".join(stream.views))])
+        stream.outgoing.done = True
+    return head, behind, stream
+
+
+def few(payload: Sequence[memoryview]) -> Sequence[Piece]:
+    """Return a small payload in few pieces."""
+    if len(payload) <= MOST_VIEWS:
+        return payload
+    return [b"".join(payload)]

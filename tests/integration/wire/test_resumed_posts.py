@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -135,21 +136,32 @@ def exchange(rank: Rank, size: int, small: int = 50) -> tuple[list[bool], bool, 
     return right, in_order, found.connections, found.resumptions
 
 
-@over_tcp
-@pytest.mark.parametrize(
-    ("whose", "size"), [(BOTH, 64 * MIB), (DIALLER, 20 * MIB), (LISTENER, 20 * MIB)]
-)
-def test_what_is_reset_in_the_middle_of_a_transfer_arrives_whole(
-    ranks: Ranks, relays: Relays, whose: str, size: int
-) -> None:
-    relays.plan.extend([5 * MIB + 11, 17 * MIB, 700_001])
-    relays.whose = whose
-    for right, in_order, connections, resumptions in ranks.run(
-        lambda rank: exchange(rank, size), lambda rank: exchange(rank, size)
-    ):
+def check_both(results: list[Any]) -> None:
+    for right, in_order, connections, resumptions in results:
         assert all(right)
         assert in_order
         assert 1 <= resumptions < connections  # both dial: not every one of them is used
+
+
+@over_tcp
+def test_what_is_reset_in_the_middle_of_a_transfer_arrives_whole(
+    ranks: Ranks, relays: Relays
+) -> None:
+    relays.plan.extend([5 * MIB + 11, 17 * MIB, 700_001])
+    program = partial(exchange, size=64 * MIB)
+    check_both(ranks.run(program, program))
+    assert not relays.plan
+
+
+@plainly
+@pytest.mark.parametrize("whose", [DIALLER, LISTENER])
+def test_an_end_that_is_not_told_of_a_reset_goes_on_over_the_next_connection(
+    ranks: Ranks, relays: Relays, whose: str
+) -> None:
+    relays.plan.extend([5 * MIB + 11, 7 * MIB, 700_001])
+    relays.whose = whose
+    program = partial(exchange, size=16 * MIB)
+    check_both(ranks.run(program, program))
     assert not relays.plan
 
 
@@ -161,9 +173,8 @@ def test_connections_that_break_at_once_and_again_and_again_lose_nothing(
     dice = random.Random(seed)
     relays.plan.extend([100_000, 100_000])  # where there never was a connection none is resumed
     relays.plan.extend(dice.choice([10, 300, 600, 700, 2000, 100_000]) for _ in range(12))
-    for right, in_order, _, _ in ranks.run(
-        lambda rank: exchange(rank, 2 * MIB), lambda rank: exchange(rank, 2 * MIB)
-    ):
+    program = partial(exchange, size=2 * MIB)
+    for right, in_order, _, _ in ranks.run(program, program):
         assert all(right)
         assert in_order
 

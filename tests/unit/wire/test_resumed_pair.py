@@ -75,7 +75,10 @@ class End:
             outgoing = self.outlet.put_back(passing, 0)
         else:
             self.on_its_way += b"".join(passing)
-            self.outlet.passed(passing, total(passing))
+            if len(passing) == 1:
+                self.outlet.passed.append(passing)
+            else:
+                self.outlet.passed_large(passing, total(passing))
             outgoing = SENT
         self.sent.append(Message(data, outgoing))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from runtime.wire.errors import PeerLost
@@ -22,7 +24,7 @@ def test_pauses_grow_and_end_with_the_patience() -> None:
         one.failed(PeerLost("not there", cause=TIMEOUT), now)
     assert pauses[:4] == pytest.approx([100.0, 100.05, 100.15, 100.35])
     assert pauses[-1] == 120.0
-    assert max(b - a for a, b in zip(pauses, pauses[1:], strict=False)) == 1.0
+    assert max(b - a for a, b in pairwise(pauses)) == 1.0
     assert one.reasons.startswith("it could not be resumed: not there")
 
 
