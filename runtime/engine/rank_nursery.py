@@ -101,7 +101,9 @@ class RankNursery:
                         return None
                 elif descriptor == self._listener.fileno():
                     connection = _accepted(self._listener)
-                    if self._part(connection):
+                    if _credentials(connection)[1] != os.getuid():
+                        connection.close()  # whoever it is, it is nobody's stand-in here
+                    elif self._part(connection):
                         return connection
                 else:
                     self._kill(descriptor)
@@ -179,10 +181,15 @@ def _collect() -> Iterator[tuple[int, int]]:
         return  # there are no children at all
 
 
+def _credentials(connection: _socket.socket) -> tuple[int, int]:
+    """Return the process that has connected, and its user."""
+    data = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    return int.from_bytes(data[:4], sys.byteorder), int.from_bytes(data[4:8], sys.byteorder)
+
+
 def _mark_of(connection: _socket.socket) -> bytes:
     """Return the setting that a stand-in has in common with all of its job."""
-    data = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
-    stand_in = int.from_bytes(data[:4], sys.byteorder)
+    stand_in, _ = _credentials(connection)
     begin = f"{MARK}=".encode()
     return next((one for one in family.environment_of(stand_in) if one.startswith(begin)), b"")
 
