@@ -121,9 +121,10 @@ class Codes:
         with self._changed:
             # Until the machine runs, the engine decides when the application may go.
             goes = run.ranks_up(cluster) and self._is_open and run.go()
+            if goes:  # all have to know before whoever waits for the start can tell them to go on
+                self.hub.began(run.name, run.life)
             self._changed.notify_all()
         if goes:
-            self.hub.began(run.name, run.life)
             self._tell_all(run, "go", {})
 
     def _rank_ended(self, run: CodeRun, cluster: str, rank: str, code: int, why: str) -> None:
