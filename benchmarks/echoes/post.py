@@ -65,6 +65,9 @@ class _ByFrontEnds:
         asked = Asked(first, (theirs, ENDS[SERVER]), "the server")
         return Forwarded(asked, ENDS[SERVER], "the server", self._credentials)
 
+    def joined(self, _peer: int, *, is_dialled: bool) -> None:
+        """Nobody asks here who has dialled."""
+
 
 @contextmanager
 def _front_end(way: str, me: int, host: str, port: int) -> Iterator[int]:
