@@ -133,12 +133,12 @@ def tables(summary: Summary) -> Iterator[Table]:
         yield Table(heading, tuple(sent), frozenset({1, 2, 3}))
     if summary.connections.tries:
         one = summary.connections
-        counts = (one.tries, one.failures, one.hits, one.misses, one.evictions)
+        counts = (one.tries, one.failures, one.hits, one.misses, one.evictions, one.resumptions)
         row = ("between clusters", *(f"{count:,}" for count in counts))
         yield Table(
-            ("connections", "tries", "failures", "hits", "misses", "evictions"),
+            ("connections", "tries", "failures", "hits", "misses", "evictions", "resumptions"),
             (row,),
-            frozenset(range(1, 6)),
+            frozenset(range(1, 7)),
         )
 
 

@@ -68,8 +68,9 @@ class Connections:
 
     `tries` are routes that were tried, `failures` those that led nowhere. Messages that found a
     connection are `hits`, occasions on which one had to be opened `misses`; `evictions` are
-    connections that were closed for others because they were not used for longest. `relays` are
-    the front-ends that have passed something on.
+    connections that were closed for others because they were not used for longest, `resumptions`
+    those that took the place of one that broke, which both ends count. `relays` are the front-ends
+    that have passed something on.
     """
 
     tries: int = 0
@@ -77,6 +78,7 @@ class Connections:
     hits: int = 0
     misses: int = 0
     evictions: int = 0
+    resumptions: int = 0
     ways: tuple[Ways, ...] = ()
     relays: tuple[Relay, ...] = ()
 

@@ -90,6 +90,7 @@ class References:
             "hits": max(0, sent - self.misses),
             "misses": self.misses,
             "evictions": 0 if self._cache is None else self._cache.evictions,
+            "resumptions": sum(one.resumptions for one in traffic.values()),
         }
 
     def rows(

@@ -237,7 +237,14 @@ def test_who_is_beyond_the_bound_rests_and_is_connected_to_again(
             machine.send(0, target, head)
             machine.until(lambda: len(first.post.connected()) == 1)
     figures = first.references.figures(first.post.traffic())
-    assert figures == {"tries": 6, "failures": 0, "hits": 0, "misses": 6, "evictions": 5}
+    assert figures == {
+        "tries": 6,
+        "failures": 0,
+        "hits": 0,
+        "misses": 6,
+        "evictions": 5,
+        "resumptions": 0,
+    }
     assert machine.ranks[2].ear.heads == [b"1", b"2", b"3"]
 
 

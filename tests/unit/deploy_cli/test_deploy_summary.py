@@ -141,15 +141,23 @@ def test_how_ranks_found_each_other_is_one_line(plan: Plan) -> None:
     ways = (Ways(("lyon/rhone", "lyon/saone"), {"direct": 2, "through lyon/rhone": 1}),)
     relays = (Relay("lyon/rhone", ways=1, bytes=77, hits=1, misses=0),)
     found = Connections(
-        tries=12, failures=2, hits=1234, misses=10, evictions=1, ways=ways, relays=relays
+        tries=12,
+        failures=2,
+        hits=1234,
+        misses=10,
+        evictions=1,
+        resumptions=3,
+        ways=ways,
+        relays=relays,
     )
     summary = ended(plan(), {}, connections=found)
     assert as_text(summary).splitlines()[-2:] == [
-        "connections       tries  failures   hits  misses  evictions",
-        "between clusters     12         2  1,234      10          1",
+        "connections       tries  failures   hits  misses  evictions  resumptions",
+        "between clusters     12         2  1,234      10          1            3",
     ]
     assert json.loads(json.dumps(summary.as_dict()))["connections"] == {
         "tries": 12, "failures": 2, "hits": 1234, "misses": 10, "evictions": 1,
+        "resumptions": 3,
         "ways": [{
             "between": ["lyon/rhone", "lyon/saone"],
             "routes": {"direct": 2, "through lyon/rhone": 1},

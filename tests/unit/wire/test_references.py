@@ -88,6 +88,7 @@ def test_room_is_made_before_a_connection_is_opened(monkeypatch: pytest.MonkeyPa
     assert list(kept.carried) == [1]
     assert made.figures({}) == {
         "tries": 1, "failures": 1, "hits": 0, "misses": 1, "evictions": 1,
+        "resumptions": 0,
     }  # fmt: skip
 
 
