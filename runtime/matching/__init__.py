@@ -1,8 +1,9 @@
 """Matching of messages with those who wait for them, and how much a sender may have on its way."""
 
+from runtime.matching.asks import Posted
 from runtime.matching.envelope import ANY, Envelope, Pattern, Wildcard
 from runtime.matching.joint import Asked, JointMatcher
-from runtime.matching.queues import Matcher, Posted
+from runtime.matching.queues import Matcher
 from runtime.matching.window import Debt, Window, weight
 
 __all__ = [

@@ -6,13 +6,15 @@ from enum import Enum
 
 TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
 if TYPE_CHECKING:
-    from typing import Literal, TypeAlias
+    from typing import Any, Literal, TypeAlias
 
 
 class Wildcard(Enum):
     """The one value of `ANY`."""
 
     ANY = "any"
+
+    __hash__ = object.__hash__  # that of Enum takes long, and patterns are keys
 
     def __repr__(self) -> str:
         """Return what a program writes."""
@@ -24,6 +26,13 @@ ANY = Wildcard.ANY
 
 if TYPE_CHECKING:
     AnyOr: TypeAlias = Literal[Wildcard.ANY]
+    Key: TypeAlias = tuple[Any, Any, Any]
+    """A code, a rank and a tag, each of which can be `ANY`."""
+    Shape: TypeAlias = tuple[bool, bool, bool]
+    """Which parts of a key are `ANY`."""
+
+EXACT: Shape = (False, False, False)
+"""The shape of what only one envelope fits."""
 
 
 class Envelope(tuple[str, int, int]):
@@ -66,26 +75,21 @@ class Pattern:
     True
     """
 
-    __slots__ = ("code", "rank", "tag")
+    __slots__ = ("code", "key", "rank", "shape", "tag")
 
     def __init__(self, code: str | AnyOr, rank: int | AnyOr, tag: int | AnyOr) -> None:
         self.code = code
         self.rank = rank
         self.tag = tag
-
-    @property
-    def exact(self) -> Envelope | None:
-        """The only envelope that fits, or None if there are several."""
-        if self.code is ANY or self.rank is ANY or self.tag is ANY:
-            return None
-        return Envelope(self.code, self.rank, self.tag)
+        self.key: Key = (code, rank, tag)
+        """The same as a triple; that of a pattern that only one envelope fits is equal to it."""
+        is_exact = code is not ANY and rank is not ANY and tag is not ANY
+        self.shape: Shape = EXACT if is_exact else (code is ANY, rank is ANY, tag is ANY)
+        """Which parts are `ANY`."""
 
     def fits(self, envelope: Envelope) -> bool:
         """Tell whether a message is what is asked for."""
-        return all(
-            asked is ANY or asked == found
-            for asked, found in zip((self.code, self.rank, self.tag), envelope, strict=True)
-        )
+        return generalised(envelope, self.shape) == self.key
 
     def overlaps(self, other: Pattern) -> bool:
         """Tell whether there can be a message that fits both.
@@ -105,3 +109,14 @@ class Pattern:
         rank = "any rank" if self.rank is ANY else f"rank {self.rank}"
         code = "any code" if self.code is ANY else self.code
         return f"a message with {tag} from {rank} of {code}"
+
+
+def generalised(envelope: Key, shape: Shape) -> Key:
+    """Return the key of the pattern of this shape that an envelope fits.
+
+    >>> generalised(Envelope("ocean", 1, 5), (False, True, False))
+    ('ocean', ANY, 5)
+    """
+    code, rank, tag = envelope
+    any_code, any_rank, any_tag = shape
+    return (ANY if any_code else code, ANY if any_rank else rank, ANY if any_tag else tag)

@@ -9,12 +9,17 @@ messages away from it are held back, and sought as well.
 
 from __future__ import annotations
 
-from runtime.matching.envelope import Envelope, Pattern
-from runtime.matching.queues import Matcher, Posted
+from collections import deque
+
+from runtime.matching.asks import Posted
+from runtime.matching.envelope import ANY, EXACT, Envelope, Pattern
+from runtime.matching.queues import Matcher
 
 TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
 if TYPE_CHECKING:
     from typing import Any, Protocol
+
+    from runtime.matching.envelope import Key
 
     class Near(Protocol):
         """What native MPI is asked to do."""
@@ -27,6 +32,12 @@ if TYPE_CHECKING:
 
         def take(self, asked: Asked, envelope: Envelope) -> bool:
             """Take the first message with this envelope; False if it is not there any more."""
+
+
+ANYTHING = Pattern(ANY, ANY, ANY)
+
+PROBES = 16
+"""For how many patterns native MPI is asked at most where one question was not enough."""
 
 
 class Asked(Posted):
@@ -48,105 +59,153 @@ class Asked(Posted):
 
 
 class JointMatcher:
-    """Brings receives and messages of both sides together. Not safe for threads."""
+    """Brings receives and messages of both sides together. Not safe for threads.
+
+    The ranks of near and of far senders differ, so all receives that are here can be in one queue.
+    """
 
     def __init__(self, near: Near) -> None:
         self._near = near
-        self._far = Matcher()
-        self.queue: list[Asked] = []
-        """The receives for which native MPI has to be asked, in the order of their posts."""
+        self._all = Matcher()
+        self._sought = 0
+        self._turns: deque[Key] = deque()
+        self.queue: dict[Key, deque[Asked]] = {}
+        """The receives for which native MPI has to be asked, in one line for each pattern."""
         self.near_first = False
         """Where to look first for what can come from both sides; each side has its turn."""
 
     def post(self, asked: Asked) -> None:
         """Ask for a message; it has come from a far sender, or will, or native MPI has it."""
-        if asked.near and asked.far and self.near_first and self._take_at_once(asked):
+        if not asked.near:
+            if not self._all.meet(asked):
+                self._all.asks.add(asked)
             return
         if asked.far:
-            self._far.enter(asked)
-            if asked.has_come:
+            if self.near_first and self._take_at_once(asked):
+                return
+            if self._all.meet(asked):
                 self.near_first = True
                 return
-        if asked.near:
-            if asked.sought or self.holds_back(asked.pattern):
-                self.queue.append(asked)
-                self.look()
-            else:
-                self._near.give(asked)
+        if not asked.sought and not self.holds_back(asked.pattern):
+            self._near.give(asked)
+            return
+        self.queue[asked.pattern.key] = self._all.asks.add(asked)
+        self._sought += asked.sought
+        while asked.number and self._seek(asked.pattern):
+            pass
 
     def _take_at_once(self, asked: Asked) -> bool:
         found = self._near.peek(asked.pattern)
-        if found is None or self.holds_back(asked.pattern) or not self._near.take(asked, found):
+        if found is None or self.wants(found) or not self._near.take(asked, found):
             return False
         self.near_first = False
         return True
 
     def arrive(self, envelope: Envelope, message: Any) -> Asked | None:
         """Give a message of a far sender to whoever asked first, and return that, or keep it."""
-        asked = self._far.arrive(envelope, message)
-        if not isinstance(asked, Asked):
-            return None
-        if asked.near:
-            self.queue.remove(asked)
+        asked: Asked | None = self._all.arrive(envelope, message)
+        if asked is not None and asked.near:
+            self._forget(asked)
         return asked
 
     def look(self) -> bool:
-        """Let native MPI have what it may wait for now, and take what it has; False for nothing."""
+        """Let native MPI have what it may wait for now, and take what it has; False for nothing.
+
+        Mostly one question is enough. Where the first message is one that nobody here has asked
+        for there may be others behind it, and some of the patterns have their turn.
+        """
         moved = False
-        while self._look_once():
+        while self._sought and (found := self._near.peek(ANYTHING)) is not None:
+            asked: Asked | None = self._all.asks.first(found)
+            if asked is None:
+                moved |= self._look_behind()
+                break
+            if not self._take(asked, found):
+                break
+            moved = True
+        if self.queue and not self._sought:
+            self._give_all()
             moved = True
         return moved
 
-    def _look_once(self) -> bool:
-        for place, asked in enumerate(self.queue):
-            is_free = not any(one.pattern.overlaps(asked.pattern) for one in self.queue[:place])
-            if is_free and not asked.sought:
-                del self.queue[place]
-                self._near.give(asked)
-                return True
-            found = self._near.peek(asked.pattern)
-            if found is None:
-                continue
-            if any(earlier.pattern.fits(found) for earlier in self.queue[:place]):
-                return True  # it came after they were asked about
-            if self._near.take(asked, found):
-                del self.queue[place]
-                if asked.far:
-                    self._far.cancel(asked)
-                return True
+    def _look_behind(self) -> bool:
+        if not self._turns:
+            self._turns.extend(self.queue)
+        moved = False
+        for _ in range(min(len(self._turns), PROBES)):
+            key = self._turns.popleft()
+            while (line := self.queue.get(key)) is not None and self._seek(line[0].pattern):
+                moved = True
+        return moved
+
+    def hand_over(self, envelope: Envelope) -> bool:
+        """Let whoever is first get a near message that somebody `wants`; False if it is gone."""
+        asked: Asked = self._all.asks.first(envelope)
+        return self._seek(asked.pattern)
+
+    def _seek(self, pattern: Pattern) -> bool:
+        """Let whoever asked first have the first near message that fits; False for nothing."""
+        while (found := self._near.peek(pattern)) is not None:
+            asked: Asked = self._all.asks.first(found)
+            if asked.pattern.key == pattern.key:
+                return self._take(asked, found)
+            pattern = asked.pattern  # which may fit an earlier message of the same sender
         return False
+
+    def _take(self, asked: Asked, found: Envelope) -> bool:
+        if not self._near.take(asked, found):
+            return False
+        self._all.asks.remove(asked)
+        self._forget(asked)
+        return True
+
+    def _give_all(self) -> None:
+        """Leave what is only held back to native MPI, which knows the order."""
+        for asked in tuple(self._all.asks):
+            if asked.near:
+                self._all.asks.remove(asked)
+                self._forget(asked)
+                self._near.give(asked)
+
+    def _forget(self, asked: Asked) -> None:
+        """Ask native MPI no longer for what is not in the queue of all any more."""
+        self._sought -= asked.sought
+        key = asked.pattern.key
+        if not self.queue[key]:
+            del self.queue[key]
 
     def cancel(self, asked: Asked) -> bool:
         """Wait for it no longer; False if it has come or native MPI has it."""
-        is_queued, is_posted = asked in self.queue, asked in self._far.posted
-        if is_queued:
-            self.queue.remove(asked)
-        if is_posted:
-            self._far.cancel(asked)
-        return is_queued or is_posted
+        if not self._all.asks.remove(asked):
+            return False
+        if asked.near:
+            self._forget(asked)
+        return True
 
     def holds_back(self, pattern: Pattern) -> bool:
-        """Tell whether an earlier receive could lose a message to one with this pattern."""
-        return any(earlier.pattern.overlaps(pattern) for earlier in self.queue)
+        """Tell whether an earlier receive could lose a near message to one with this pattern."""
+        if not self.queue:
+            return False
+        if pattern.shape is EXACT:
+            return self._all.asks.first(pattern.key) is not None
+        return any(line[0].pattern.overlaps(pattern) for line in self.queue.values())
 
     def wants(self, envelope: Envelope) -> bool:
         """Tell whether a near message is for a receive that is sought or held back here."""
-        return any(asked.pattern.fits(envelope) for asked in self.queue)
+        return self._all.asks.first(envelope) is not None
 
     def find(self, pattern: Pattern) -> tuple[Envelope, Any] | None:
         """Return the first kept message of a far sender that fits, and leave it where it is."""
-        envelope = self._far.find(pattern)
-        return None if envelope is None else (envelope, self._far.first(envelope))
+        return self._all.find(pattern)
 
     def pending(self) -> list[Asked]:
-        """Return all receives that are here, those that only native MPI can satisfy last."""
-        far = [asked for asked in self._far.posted if isinstance(asked, Asked)]
-        return far + [asked for asked in self.queue if not asked.far]
+        """Return all receives that are here, in the order of their posts."""
+        return list(self._all.asks)
 
     def pick(self, envelope: Envelope) -> Any:
         """Take away the first kept message of a far sender with an envelope that `find` found."""
-        return self._far.post(Pattern(*envelope)).message
+        return self._all.post(Pattern(*envelope)).message
 
     def drain(self) -> list[Any]:
         """Return and forget all messages that are kept."""
-        return [self.pick(found) for found in list(self._far.unexpected())]
+        return [self.pick(found) for found in list(self._all.unexpected())]

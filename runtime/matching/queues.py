@@ -6,30 +6,14 @@ taken in the order in which they arrived, and so are those of one sender that fi
 
 from __future__ import annotations
 
-from collections import deque
-
+from runtime.matching.asks import Asks, Posted
 from runtime.matching.envelope import Envelope, Pattern
+from runtime.matching.kept import Keeping
 
 TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
-
-
-class Posted:
-    """A pattern that somebody waits for; `envelope` and `message` are there once it has come."""
-
-    __slots__ = ("envelope", "message", "pattern")
-
-    def __init__(self, pattern: Pattern) -> None:
-        self.pattern = pattern
-        self.envelope: Envelope | None = None
-        self.message: Any = None
-
-    @property
-    def has_come(self) -> bool:
-        """Whether there is nothing more to wait for."""
-        return self.envelope is not None
 
 
 class Matcher:
@@ -42,73 +26,50 @@ class Matcher:
     """
 
     def __init__(self) -> None:
-        self._posted: list[Posted] = []
-        self._unexpected: dict[Envelope, deque[tuple[int, Any]]] = {}
-        self._arrivals = 0
+        self.asks = Asks()
+        """What is asked for; who adds to it knows that nothing fits that has come."""
+        self._kept = Keeping()
 
     def post(self, pattern: Pattern) -> Posted:
         """Ask for a message; what is returned has come already, or will be given one later."""
         asked = Posted(pattern)
-        self.enter(asked)
+        if not self.meet(asked):
+            self.asks.add(asked)
         return asked
 
-    def enter(self, asked: Posted) -> None:
-        """Ask for a message with a `Posted` that the caller made, perhaps of a class of its own."""
-        envelope = self.find(asked.pattern)
-        if envelope is None:
-            self._posted.append(asked)
-            return
-        kept = self._unexpected[envelope]
-        asked.envelope, asked.message = envelope, kept.popleft()[1]
-        if not kept:
-            del self._unexpected[envelope]
+    def meet(self, asked: Posted) -> bool:
+        """Give it the first message that fits, of those that have come; False if there is none."""
+        kept = self._kept.first(asked.pattern)
+        if kept is None:
+            return False
+        asked.envelope, asked.message = kept.envelope, self._kept.take(kept)
+        return True
 
-    def arrive(self, envelope: Envelope, message: Any) -> Posted | None:
+    def arrive(self, envelope: Envelope, message: Any) -> Any:
         """Give a message to whoever asked first for one like it, and return that, or keep it."""
-        for place, asked in enumerate(self._posted):
-            if asked.pattern.fits(envelope):
-                del self._posted[place]
-                asked.envelope, asked.message = envelope, message
-                return asked
-        self._arrivals += 1
-        self._unexpected.setdefault(envelope, deque()).append((self._arrivals, message))
-        return None
+        asked = self.asks.first(envelope)
+        if asked is None:
+            self._kept.add(envelope, message)
+            return None
+        self.asks.remove(asked)
+        asked.envelope, asked.message = envelope, message
+        return asked
 
     def cancel(self, asked: Posted) -> None:
         """Wait for it no longer; nothing happens if it has come."""
-        if asked in self._posted:
-            self._posted.remove(asked)
+        self.asks.remove(asked)
 
-    def find(self, pattern: Pattern) -> Envelope | None:
-        """Return the envelope of the first kept message that fits, and leave it where it is."""
-        exact = pattern.exact
-        if exact is not None:
-            return exact if exact in self._unexpected else None
-        fitting = [
-            (kept[0][0], envelope)
-            for envelope, kept in self._unexpected.items()
-            if pattern.fits(envelope)
-        ]
-        return min(fitting)[1] if fitting else None
-
-    def first(self, envelope: Envelope) -> Any:
-        """Return the first kept message with this envelope, which `find` has found."""
-        return self._unexpected[envelope][0][1]
+    def find(self, pattern: Pattern) -> tuple[Envelope, Any] | None:
+        """Return the first kept message that fits, and leave it where it is."""
+        kept = self._kept.first(pattern)
+        return None if kept is None else (kept.envelope, kept.message)
 
     def unexpected(self) -> Iterator[Envelope]:
         """Yield the envelopes of all kept messages, in the order in which they arrived."""
-        arrived = sorted(
-            (number, envelope) for envelope, kept in self._unexpected.items() for number, _ in kept
-        )
-        for _, envelope in arrived:
-            yield envelope
-
-    @property
-    def posted(self) -> tuple[Posted, ...]:
-        """All that has not come, the first asked for first."""
-        return tuple(self._posted)
+        for kept in self._kept:
+            yield kept.envelope
 
     @property
     def waiting(self) -> tuple[Pattern, ...]:
         """What is asked for and has not come, the first asked for first."""
-        return tuple(asked.pattern for asked in self._posted)
+        return tuple(asked.pattern for asked in self.asks)

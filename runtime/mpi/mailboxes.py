@@ -28,6 +28,7 @@ class Mailbox:
         self._name_of = name_of
         self._members: Membership | None = None
         self.native = MPI.COMM_NULL
+        self._status = MPI.Status()
 
     def open(self, m: Membership, native: MPI.Intracomm) -> None:
         """Know the communicator."""
@@ -74,7 +75,7 @@ class Mailbox:
 
     def peek(self, pattern: Pattern, status: MPI.Status | None = None) -> Envelope | None:
         """Return what is written on the first message that native MPI has and that fits."""
-        status = status or MPI.Status()
+        status = status or self._status
         if not self.native.Iprobe(*self._native_pattern(pattern), status):
             return None
         return Envelope("", self.rank_from(status.source), status.tag)

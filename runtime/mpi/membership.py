@@ -8,7 +8,8 @@ from mpi4py import MPI
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections import deque
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from runtime.matching import Asked
@@ -55,7 +56,7 @@ class Membership:
 
     box: Mailbox
     """The messages of programs; set by the engine."""
-    sought: list[Asked]
+    sought: Mapping[Any, deque[Asked]]
     """Receives for which native MPI has to be asked; later ones may have to wait for them."""
 
     def __init__(

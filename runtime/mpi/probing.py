@@ -106,5 +106,5 @@ def _look_near(box: Mailbox, pattern: Pattern) -> Sight | None:
             return None
         if not box.matcher.wants(envelope):
             return Sight(envelope, status.count, None)
-        if not box.matcher.look():
+        if not box.matcher.hand_over(envelope):
             return None

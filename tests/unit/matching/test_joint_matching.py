@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.matching import ANY, Asked, Envelope, JointMatcher, Pattern
+from runtime.matching.joint import PROBES
 
 NEAR = (0, 1)
 FAR = (2, 3)
@@ -27,6 +28,9 @@ class Model:
     posted: list[Asked] = field(default_factory=list)
     sent: list[Envelope] = field(default_factory=list)
     got: dict[int, int] = field(default_factory=dict)
+    cancelled: set[int] = field(default_factory=set)
+    prefers: int = 0
+    peeks: int = 0
 
     def __post_init__(self) -> None:
         self.matcher = JointMatcher(self)
@@ -37,7 +41,10 @@ class Model:
             self.waiting.append(asked)
 
     def peek(self, pattern: Pattern) -> Envelope | None:
-        return next((found for found, _ in self.kept if pattern.fits(found)), None)
+        """Only the order of the messages of one sender is certain."""
+        self.peeks += 1
+        fitting = [found for found, _ in self.kept if pattern.fits(found)]
+        return next((one for one in fitting if one.rank == self.prefers), (*fitting, None)[0])
 
     def take(self, asked: Asked, envelope: Envelope) -> bool:
         place = next(place for place, kept in enumerate(self.kept) if kept[0] == envelope)
@@ -68,33 +75,49 @@ class Model:
                 return
         self.kept.append((envelope, number))
 
+    def cancel(self, place: int) -> None:
+        if place < len(self.posted) and self.matcher.cancel(self.posted[place]):
+            assert place not in self.got
+            self.cancelled.add(place)
+
     def matched(self, asked: Asked, number: int) -> None:
         place = self.posted.index(asked)
         for earlier in range(place):
-            if earlier not in self.got:
+            if earlier not in self.got and earlier not in self.cancelled:
                 assert not self.posted[earlier].pattern.fits(self.sent[number])
         for before in range(number):
             if before not in self.got.values() and self.sent[before].rank == self.sent[number].rank:
                 assert not asked.pattern.fits(self.sent[before])
         assert place not in self.got
+        assert place not in self.cancelled
         self.got[place] = number
 
+    def look_at_all(self) -> None:
+        for _ in range(-(-len(self.posted) // PROBES) + 1):
+            self.matcher.look()
+
     def check_nothing_is_left_that_fits(self) -> None:
-        self.matcher.look()
+        self.look_at_all()
+        ended = {*self.got, *self.cancelled}
+        left = [asked for place, asked in enumerate(self.posted) if place not in ended]
         for number, envelope in enumerate(self.sent):
             if number not in self.got.values():
-                for place, asked in enumerate(self.posted):
-                    assert place in self.got or not asked.pattern.fits(envelope)
+                assert not [asked for asked in left if asked.pattern.fits(envelope)]
+        assert self.matcher.pending() == [one for one in left if one not in self.waiting]
+        assert bool(self.matcher.queue) == any(one.near for one in self.matcher.pending())
 
 
 RANKS = st.sampled_from((*NEAR, *FAR))
-TAGS = st.sampled_from((5, 6))
+TAGS = st.sampled_from((5, 6, 7))
 POSTS = st.tuples(st.just("post"), st.none() | RANKS, st.none() | TAGS, st.booleans())
 SENDS = st.tuples(st.just("send"), RANKS, TAGS)
 LOOKS = st.tuples(st.just("look"))
+CANCELS = st.tuples(st.just("cancel"), st.integers(0, 20))
+PREFERS = st.tuples(st.just("prefer"), st.sampled_from(NEAR))
+STEPS = POSTS | SENDS | LOOKS | CANCELS | PREFERS
 
 
-@given(st.lists(POSTS | SENDS | LOOKS, max_size=40))
+@given(st.lists(STEPS, max_size=40))
 def test_messages_of_both_sides_are_matched_in_the_order_of_mpi(steps: list[tuple]) -> None:  # type: ignore[type-arg] # of three kinds
     model = Model()
     for what, *rest in steps:
@@ -102,6 +125,10 @@ def test_messages_of_both_sides_are_matched_in_the_order_of_mpi(steps: list[tupl
             model.post(*rest)
         elif what == "send":
             model.send(*rest)
+        elif what == "cancel":
+            model.cancel(*rest)
+        elif what == "prefer":
+            model.prefers = rest[0]
         else:
             model.matcher.look()
     model.check_nothing_is_left_that_fits()
@@ -131,7 +158,7 @@ def test_without_a_wildcard_native_mpi_waits_itself() -> None:
     model = Model()
     model.post(0, 5, unsized=False)
     assert model.waiting == model.posted
-    assert model.matcher.queue == []
+    assert not model.matcher.queue
 
 
 def test_a_receive_with_another_tag_is_not_held_back() -> None:
@@ -194,3 +221,75 @@ def test_what_waits_here_wants_what_fits() -> None:
     assert model.matcher.wants(Envelope("", 0, 5))
     assert not model.matcher.wants(Envelope("", 0, 6))
     assert model.matcher.pending() == model.posted
+
+
+def test_one_question_is_enough_where_nothing_has_come() -> None:
+    model = Model()
+    for tag in range(100):
+        model.post(None, tag, unsized=False)
+    model.peeks = 0
+    assert not model.matcher.look()
+    assert model.peeks == 1
+
+
+def test_a_post_costs_one_question() -> None:
+    model = Model()
+    for tag in range(100):
+        model.post(None, tag, unsized=False)
+    assert model.peeks == 100
+
+
+def test_behind_a_message_that_nobody_wants_patterns_have_their_turn() -> None:
+    model = Model()
+    for tag in range(2 * PROBES):
+        model.post(None, tag, unsized=False)
+    model.send(0, 99)
+    model.send(0, 2 * PROBES - 1)
+    model.peeks = 0
+    assert not model.matcher.look()
+    assert model.peeks == 1 + PROBES
+    assert model.matcher.look()
+    assert model.got == {2 * PROBES - 1: 1}
+
+
+def test_a_message_that_somebody_wants_is_handed_over() -> None:
+    model = Model()
+    model.post(0, None, unsized=True)
+    model.send(0, 5)
+    model.send(0, 5)
+    assert model.matcher.wants(Envelope("", 0, 5))
+    assert model.matcher.hand_over(Envelope("", 0, 5))
+    assert model.got == {0: 0}
+    assert not model.matcher.wants(Envelope("", 0, 5))
+
+
+def test_what_nothing_holds_back_any_more_is_left_to_native_mpi_in_order() -> None:
+    model = Model()
+    model.post(None, 5, unsized=False)
+    for tag in (None, 5, None):
+        model.post(0, tag, unsized=False)
+    model.matcher.cancel(model.posted[0])
+    assert model.matcher.look()
+    assert model.waiting == model.posted[1:]
+    assert not model.matcher.queue
+
+
+def test_a_post_does_not_take_what_came_for_an_earlier_one() -> None:
+    model = Model()
+    model.send(2, 5)
+    model.post(None, 5, unsized=False)
+    assert model.matcher.near_first
+    model.post(None, None, unsized=False)
+    model.send(0, 5)
+    model.send(0, 5)
+    model.post(None, 5, unsized=False)
+    assert model.got == {0: 0, 1: 1, 2: 2}
+
+
+def test_a_post_lets_an_earlier_one_have_what_was_sent_earlier() -> None:
+    model = Model()
+    model.post(0, None, unsized=True)
+    model.send(0, 5)
+    model.send(0, 6)
+    model.post(None, 6, unsized=False)
+    assert model.got == {0: 0, 1: 1}

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.matching import ANY, Envelope, Matcher, Pattern, Posted
+from runtime.matching.kept import SLACK, Kept
 
 CODES, NUMBERS = st.sampled_from(["ocean", "ice"]), st.integers(0, 1)
 ENVELOPES = st.builds(Envelope, CODES, NUMBERS, NUMBERS)
@@ -111,8 +113,8 @@ def test_finding_leaves_the_message_where_it_is() -> None:
     matcher = Matcher()
     assert matcher.find(Pattern(ANY, ANY, ANY)) is None
     matcher.arrive(Envelope("ocean", 1, 5), "a")
-    assert matcher.find(Pattern(ANY, 1, ANY)) == ("ocean", 1, 5)
-    assert matcher.find(Pattern("ocean", 1, 5)) == ("ocean", 1, 5)
+    assert matcher.find(Pattern(ANY, 1, ANY)) == (("ocean", 1, 5), "a")
+    assert matcher.find(Pattern("ocean", 1, 5)) == (("ocean", 1, 5), "a")
     assert matcher.find(Pattern("ocean", 1, 6)) is None
     assert matcher.post(Pattern(ANY, ANY, 5)).message == "a"
 
@@ -126,3 +128,14 @@ def test_a_pattern_says_what_it_asks_for() -> None:
 def test_an_envelope_has_names_for_what_is_on_it() -> None:
     envelope = Envelope("ocean", 1, 5)
     assert (envelope.code, envelope.rank, envelope.tag) == ("ocean", 1, 5)
+
+
+def test_nothing_is_left_of_messages_that_are_taken_in_another_way_than_others() -> None:
+    matcher = Matcher()
+    matcher.arrive(Envelope("ice", 1, 5), "kept")
+    for tag in range(4 * SLACK):
+        assert matcher.find(Pattern("ice", ANY, ANY)) == (Envelope("ice", 1, 5), "kept")
+        matcher.arrive(Envelope("ocean", 1, tag), tag)
+        assert matcher.post(Pattern("ocean", 1, tag)).message == tag
+    gc.collect()
+    assert sum(isinstance(one, Kept) for one in gc.get_objects()) < 2 * SLACK
