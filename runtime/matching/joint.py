@@ -115,7 +115,7 @@ class JointMatcher:
         for there may be others behind it, and some of the patterns have their turn.
         """
         moved = False
-        while self._sought and (found := self._near.peek(ANYTHING)) is not None:
+        while self._sought and (found := self._next(is_burst=moved)) is not None:
             asked: Asked | None = self._all.asks.first(found)
             if asked is None:
                 moved |= self._look_behind()
@@ -127,6 +127,12 @@ class JointMatcher:
             self._give_all()
             moved = True
         return moved
+
+    def _next(self, *, is_burst: bool) -> Envelope | None:
+        found = self._near.peek(ANYTHING)
+        if found is None and is_burst:  # the question in vain may have let the next one come in
+            found = self._near.peek(ANYTHING)
+        return found
 
     def _look_behind(self) -> bool:
         if not self._turns:

@@ -18,7 +18,7 @@ from runtime.mpi.statuses import clear, error_class_of, hand_out
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeVar
 
     from runtime.mpi.engine import Engine
@@ -42,16 +42,26 @@ class Mix:
             else:
                 self.places.append(place)
                 self.natives.append(request)
+        self.left: list[Operation] = []
+        """What goes on, the last first; what is not there is done, or persistent and not begun."""
+        for _, request in reversed(self.mine):
+            operation = operation_of(request)
+            if operation is not None:
+                self.left.append(operation)
 
-    @property
-    def active(self) -> list[tuple[int, MPI.Request]]:
-        """Those of the grid that can be waited for: the others are persistent and not started."""
-        return [one for one in self.mine if operation_of(one[1]) is not None]
+    def done(self) -> Iterator[tuple[int, MPI.Request]]:
+        """Yield those of the grid that are done."""
+        for one in self.mine:
+            operation = operation_of(one[1])
+            if operation is not None and operation.test():
+                yield one
 
-    @property
-    def done(self) -> list[tuple[int, MPI.Request]]:
-        """Those of the grid that are done."""
-        return [one for one in self.active if _test(one[1])]
+    def are_done(self) -> bool:
+        """Tell whether all of the grid are done; asks again only for the first that was not."""
+        left = self.left
+        while left and left[-1].test():
+            left.pop()
+        return not left
 
     def engine(self) -> Engine | None:
         """Return what to wait with; None if native MPI shall wait itself."""
@@ -122,14 +132,14 @@ def status_any(requests: Sequence[MPI.Request], status: MPI.Status | None) -> tu
     """Tell whether one is done, and which."""
     mix = Mix(requests)
     _move(mix)
-    for place, request in mix.done:
+    for place, request in mix.done():
         describe(request, status)
         return place, True
     index, flag = MPI.Request.Get_status_any(mix.natives, status)
     if index != MPI.UNDEFINED and flag:
         correct(mix.natives[index], status)
         return mix.places[index], True
-    return MPI.UNDEFINED, flag and not mix.active
+    return MPI.UNDEFINED, flag and not mix.left
 
 
 def status_all(requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None) -> bool:
@@ -138,7 +148,7 @@ def status_all(requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] |
     _move(mix)
     found = [MPI.Status() for _ in requests]
     near = [found[place] for place in mix.places]
-    if len(mix.done) < len(mix.active) or not MPI.Request.Get_status_all(mix.natives, near):
+    if not mix.are_done() or not MPI.Request.Get_status_all(mix.natives, near):
         return False
     _correct_all(mix, near)
     for place, request in mix.mine:
@@ -155,10 +165,10 @@ def status_some(
     _move(mix)
     found: list[MPI.Status] = []
     near = MPI.Request.Get_status_some(mix.natives, found)
-    if near is None and not mix.active:
+    if near is None and not mix.left:
         return None
     indices = [mix.places[index] for index in near or ()]
-    for place, request in mix.done:
+    for place, request in mix.done():
         indices.append(place)
         found.append(MPI.Status())
         describe(request, found[-1])
@@ -167,13 +177,13 @@ def status_some(
 
 
 def _any(mix: Mix, status: MPI.Status | None) -> tuple[int, bool, Any]:
-    for place, request in mix.done:
+    for place, request in mix.done():
         return place, True, mix.complete(request, status)
     index, flag, found = _native_any(mix, status)
     if flag and index != MPI.UNDEFINED:
         correct(mix.natives[index], status)
         return mix.places[index], True, found
-    is_idle = flag and not mix.active
+    is_idle = flag and not mix.left
     if is_idle:
         clear(status)
     return MPI.UNDEFINED, is_idle, None
@@ -186,7 +196,7 @@ def _native_any(mix: Mix, status: MPI.Status | None) -> tuple[int, bool, Any]:
 
 
 def _all(mix: Mix, statuses: Sequence[MPI.Status] | None) -> list[Any] | None:
-    if len(mix.done) < len(mix.active):
+    if not mix.are_done():
         return None
     found = [MPI.Status() for _ in range(mix.size)]
     objects: list[Any] = [None] * mix.size
@@ -223,12 +233,12 @@ def _some(
     else:
         near = MPI.Request.Testsome(mix.natives, found)
         objects.extend([None] * len(near or ()))
-    if near is None and not mix.active:
+    if near is None and not mix.left:
         return None, None
     for index, status in zip(near or (), found, strict=False):
         correct(mix.natives[index], status)
     indices = [mix.places[index] for index in near or ()]
-    ended = mix.done
+    ended = list(mix.done())
     done = [(len(indices) + number, one) for number, (_, one) in enumerate(ended)]
     indices.extend(place for place, _ in ended)
     found.extend(MPI.Status() for _ in done)
@@ -266,11 +276,6 @@ def _correct_all(mix: Mix, near: Sequence[MPI.Status]) -> None:
         correct(request, status)
 
 
-def _test(request: MPI.Request) -> bool:
-    operation = operation_of(request)
-    return operation is None or operation.test()
-
-
 def _move(mix: Mix) -> None:
     engine = mix.engine() if mix.mine else None
     if engine is not None:
@@ -300,5 +305,4 @@ def _until(mix: Mix, attempt: Callable[[], T], is_enough: Callable[[T], object])
 
 
 def _operations(mix: Mix) -> list[Operation]:
-    going = [one for _, request in mix.mine if (one := operation_of(request)) is not None]
-    return [*going, NATIVE] if any(mix.natives) else going
+    return [*mix.left, NATIVE] if any(mix.natives) else mix.left

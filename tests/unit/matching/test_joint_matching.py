@@ -293,3 +293,26 @@ def test_a_post_lets_an_earlier_one_have_what_was_sent_earlier() -> None:
     model.send(0, 6)
     model.post(None, 6, unsized=False)
     assert model.got == {0: 0, 1: 1}
+
+
+@dataclass
+class Slow(Model):
+    """Native MPI that notices one more message with each question in vain."""
+
+    coming: list[Envelope] = field(default_factory=list)
+
+    def peek(self, pattern: Pattern) -> Envelope | None:
+        found = super().peek(pattern)
+        if found is None and self.coming:
+            self.send(*self.coming.pop(0)[1:])
+        return found
+
+
+def test_messages_that_come_one_after_the_other_are_taken_at_once() -> None:
+    model = Slow()
+    for _ in range(3):
+        model.post(None, None, unsized=False)
+    model.coming = [Envelope("", 0, 5)] * 3
+    assert not model.matcher.look()
+    assert model.matcher.look()
+    assert model.got == {0: 0, 1: 1, 2: 2}

@@ -10,7 +10,9 @@ from mpi4py import MPI
 
 from runtime.mpi.comm import Comm, wrap
 from runtime.mpi.errors import ProcessGone
-from runtime.mpi.requests import Prequest, Request
+from runtime.mpi.operations import Operation
+from runtime.mpi.requests import Prequest, Request, new_request
+from runtime.mpi.several import Mix
 from runtime.wire import PeerLost
 
 if TYPE_CHECKING:
@@ -53,6 +55,30 @@ def test_all_are_left_as_they_are_until_all_are_done(here: Comm, there: Comm) ->
     assert Request.Testall([near, far])
     assert not near
     assert not far
+
+
+class Counted(Operation):
+    """Something that goes on and counts how often it is asked about."""
+
+    asked = 0
+
+    def test(self) -> bool:
+        self.asked += 1
+        return self.done
+
+
+def test_only_the_first_that_is_not_done_is_asked_again(pair: Pair) -> None:
+    going = [Counted() for _ in range(4)]
+    mix = Mix([new_request(pair.members[1], one) for one in going])
+    going[0].finish()
+    going[2].finish()
+    assert [mix.are_done(), mix.are_done()] == [False, False]
+    assert [one.asked for one in going] == [1, 2, 0, 0]
+    assert mix.left == [going[3], going[2], going[1]]
+    for one in (going[1], going[3]):
+        one.finish()
+    assert mix.are_done()
+    assert mix.left == []
 
 
 def test_one_of_any_kind_is_found(here: Comm, there: Comm) -> None:
