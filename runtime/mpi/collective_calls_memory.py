@@ -131,6 +131,19 @@ class Landing:
                 part.unpack(self.blocks[which])
 
 
+def is_aliased(sent: Spec, received: Spec) -> bool:
+    """Tell whether what is to be sent begins where data is to arrive; MPI forbids that."""
+    if sent is received or not (sent.nbytes and received.nbytes):
+        return False
+    if not (len(sent.memory) and len(received.memory)):
+        return False  # addresses of their own, behind MPI.BOTTOM
+    return _address(sent) == _address(received)
+
+
+def _address(spec: Spec) -> int:
+    return MPI.Get_address(spec.memory) + spec.offset
+
+
 def elements(spec: Spec) -> memoryview:
     """Return the elements of a reduction one after another, with the gaps of their datatype.
 

@@ -26,8 +26,8 @@ from runtime.collectives.parcels import (
 )
 from runtime.collectives.runs import Merge, allreduce_ordered, reduce_ordered, scan_ordered
 from runtime.mpi.collective_calls_neighbour_plans import neighbours
-from runtime.mpi.collective_calls_plans import nothing, root_there
-from runtime.mpi.collective_calls_state import Call, Plan
+from runtime.mpi.collective_calls_plans import root_there
+from runtime.mpi.collective_calls_state import Call, Plan, nothing
 from runtime.mpi.reductions import Average
 
 if TYPE_CHECKING:

@@ -41,14 +41,14 @@ class ObjectCollectives(MPI.Comm):
         call = call_on(self)
         if call is None:
             return MPI.Comm.bcast(self, obj, root)
-        return call.run(plans.bcast(call, obj, root))
+        return call.result(plans.bcast(call, obj, root))
 
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
         """Return everybody's objects at the root, None elsewhere."""
         call = call_on(self)
         if call is None:
             return MPI.Comm.gather(self, sendobj, root)
-        found: list[Any] | None = call.run(plans.gather(call, sendobj, root))
+        found: list[Any] | None = call.result(plans.gather(call, sendobj, root))
         return found
 
     def scatter(self, sendobj: Sequence[Any] | None, root: int = 0) -> Any:
@@ -56,21 +56,21 @@ class ObjectCollectives(MPI.Comm):
         call = call_on(self)
         if call is None:
             return MPI.Comm.scatter(self, sendobj, root)
-        return call.run(plans.scatter(call, sendobj, root))
+        return call.result(plans.scatter(call, sendobj, root))
 
     def allgather(self, sendobj: Any) -> list[Any]:
         """Return everybody's objects."""
         call = call_on(self)
         if call is None:
             return MPI.Comm.allgather(self, sendobj)
-        return call.run(plans.allgather(call, sendobj))
+        return call.result(plans.allgather(call, sendobj))
 
     def alltoall(self, sendobj: Sequence[Any]) -> list[Any]:
         """Return from every member its object for this one."""
         call = call_on(self)
         if call is None:
             return MPI.Comm.alltoall(self, sendobj)
-        return call.run(plans.alltoall(call, sendobj))
+        return call.result(plans.alltoall(call, sendobj))
 
     def reduce(self, sendobj: Any, op: Op = MPI.SUM, root: int = 0) -> Any | None:
         """Return everybody's objects, combined in rank order, at the root."""
@@ -80,7 +80,7 @@ class ObjectCollectives(MPI.Comm):
                 total = MPI.Comm.reduce(self, sendobj, MPI.SUM, root)
                 return None if total is None else total / _members_of(self)
             return MPI.Comm.reduce(self, sendobj, op, root)
-        return call.run(plans.reduce(call, sendobj, op, root))
+        return call.result(plans.reduce(call, sendobj, op, root))
 
     def allreduce(self, sendobj: Any, op: Op = MPI.SUM) -> Any:
         """Return everybody's objects, combined in rank order."""
@@ -89,7 +89,7 @@ class ObjectCollectives(MPI.Comm):
             if isinstance(op, Average):
                 return MPI.Comm.allreduce(self, sendobj, MPI.SUM) / _members_of(self)
             return MPI.Comm.allreduce(self, sendobj, op)
-        return call.run(plans.allreduce(call, sendobj, op))
+        return call.result(plans.allreduce(call, sendobj, op))
 
 
 def _members_of(comm: MPI.Comm) -> int:
@@ -110,7 +110,7 @@ class ObjectScans(MPI.Intracomm):
             if isinstance(op, Average):
                 return MPI.Intracomm.scan(self, sendobj, MPI.SUM) / (self.Get_rank() + 1)
             return MPI.Intracomm.scan(self, sendobj, op)
-        return call.run(plans.scan(call, sendobj, op, exclusive=False))
+        return call.result(plans.scan(call, sendobj, op, exclusive=False))
 
     def exscan(self, sendobj: Any, op: Op = MPI.SUM) -> Any:
         """Return the objects of the ranks before this one, combined; None at rank 0."""
@@ -120,7 +120,7 @@ class ObjectScans(MPI.Intracomm):
                 total = MPI.Intracomm.exscan(self, sendobj, MPI.SUM)
                 return None if total is None else total / self.Get_rank()
             return MPI.Intracomm.exscan(self, sendobj, op)
-        return call.run(plans.scan(call, sendobj, op, exclusive=True))
+        return call.result(plans.scan(call, sendobj, op, exclusive=True))
 
 
 class ObjectNeighbours(MPI.Topocomm):
@@ -134,11 +134,11 @@ class ObjectNeighbours(MPI.Topocomm):
         call = call_on(self)
         if call is None:
             return MPI.Topocomm.neighbor_allgather(self, sendobj)
-        return call.run(plans.neighbour_allgather(call, sendobj))
+        return call.result(plans.neighbour_allgather(call, sendobj))
 
     def neighbor_alltoall(self, sendobj: list[Any]) -> list[Any]:
         """Return from every neighbour its object for this one."""
         call = call_on(self)
         if call is None:
             return MPI.Topocomm.neighbor_alltoall(self, sendobj)
-        return call.run(plans.neighbour_alltoall(call, sendobj))
+        return call.result(plans.neighbour_alltoall(call, sendobj))

@@ -23,6 +23,7 @@ from runtime.collectives.neighbours import exchange
 from runtime.mpi.collective_calls_memory import (
     Landing,
     copied,
+    is_aliased,
     is_in_place,
     outgoing,
     own_parts,
@@ -30,7 +31,7 @@ from runtime.mpi.collective_calls_memory import (
     read,
     read_vector,
 )
-from runtime.mpi.collective_calls_state import Call, Plan
+from runtime.mpi.collective_calls_state import Call, Plan, nothing
 from runtime.mpi.specs import EMPTY, Spec, read_vector_w
 
 if TYPE_CHECKING:
@@ -51,14 +52,10 @@ def root_there(root: int) -> int | None:
     return None if root == MPI.ROOT else root
 
 
-def nothing(_: NativePort) -> Steps[None]:
-    """Take no part in a collective whose root is another member of my group."""
-    yield from ()
-
-
 def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
     """Plan a broadcast."""
-    call.check_root(root)
+    if not call.has_root(root):
+        return call.refused(MPI.ERR_ROOT)
     if root == MPI.PROC_NULL:
         return Plan("Bcast", nothing)
     sending = root == (MPI.ROOT if call.is_inter else call.rank)
@@ -79,7 +76,8 @@ def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
 
 def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -> Plan[None]:
     """Plan a gather."""
-    call.check_root(root)
+    if not call.has_root(root):
+        return call.refused(MPI.ERR_ROOT)
     name = "Gatherv" if vector else "Gather"
     if root == MPI.PROC_NULL:
         return Plan(name, nothing)
@@ -88,6 +86,8 @@ def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -
     sent = None
     if not at_root or (not call.is_inter and not is_in_place(sendbuf)):
         sent = read(sendbuf, readonly=True)
+    if sent and parts and not call.is_inter and is_aliased(sent, parts[root]):
+        return call.refused(MPI.ERR_BUFFER)
 
     def steps(port: NativePort) -> Steps[None]:
         mine = None if sent is None else sent.pack()
@@ -108,7 +108,8 @@ def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -
 
 def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -> Plan[None]:
     """Plan a scatter."""
-    call.check_root(root)
+    if not call.has_root(root):
+        return call.refused(MPI.ERR_ROOT)
     name = "Scatterv" if vector else "Scatter"
     if root == MPI.PROC_NULL:
         return Plan(name, nothing)
@@ -117,6 +118,8 @@ def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) 
     received = None
     if not at_root or (not call.is_inter and not is_in_place(recvbuf)):
         received = read(recvbuf, readonly=False)
+    if received and parts and not call.is_inter and is_aliased(parts[root], received):
+        return call.refused(MPI.ERR_BUFFER)
 
     def steps(port: NativePort) -> Steps[None]:
         blocks = None if parts is None else outgoing(parts)
@@ -153,6 +156,8 @@ def allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[N
     parts = _received(call, recvbuf, vector)
     in_place = not call.is_inter and is_in_place(sendbuf)
     sent = None if in_place else read(sendbuf, readonly=True)
+    if sent and not call.is_inter and is_aliased(sent, parts[call.rank]):
+        return call.refused(MPI.ERR_BUFFER)
 
     def steps(port: NativePort) -> Steps[None]:
         landing = Landing.of(parts)
@@ -176,6 +181,8 @@ def alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[No
     parts = _received(call, recvbuf, vector)
     in_place = not call.is_inter and is_in_place(sendbuf)
     sent = None if in_place else _sent(call, sendbuf, vector)
+    if sent and not vector and is_aliased(sent[0], parts[0]):
+        return call.refused(MPI.ERR_BUFFER)
     size = None if vector else parts[0].nbytes
     return _alltoall(call, "Alltoallv" if vector else "Alltoall", sent, parts, size)
 

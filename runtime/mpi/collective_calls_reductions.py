@@ -19,9 +19,16 @@ from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
 from runtime.collectives.runs import allreduce_ordered, reduce_ordered, scan_ordered
-from runtime.mpi.collective_calls_memory import elements, is_in_place, put_elements, read
-from runtime.mpi.collective_calls_plans import nothing, root_there
-from runtime.mpi.collective_calls_state import Call, Plan
+from runtime.mpi.collective_calls_memory import (
+    elements,
+    is_aliased,
+    is_in_place,
+    put_elements,
+    read,
+)
+from runtime.mpi.collective_calls_plans import root_there
+from runtime.mpi.collective_calls_state import Call, Plan, nothing
+from runtime.mpi.errors import report
 from runtime.mpi.reductions import Average, Averaging, Reduction, reduction
 from runtime.mpi.specs import Spec
 
@@ -67,7 +74,10 @@ def work_on(call: Call, op: MPI.Op, spec: Spec) -> Work:
         members = call.members.size + (call.size if call.is_inter else 0)
         averaging = Averaging(spec.datatype, members)
         return Work(averaging.reduction, averaging.width, averaging)
-    found = reduction(op, spec.datatype)
+    try:
+        found = reduction(op, spec.datatype)
+    except MPI.Exception as error:
+        report(call.comm, error)
     return Work(found, found.grain)
 
 
@@ -90,7 +100,8 @@ def _send_and_receive(call: Call, sendbuf: Any, recvbuf: Any) -> tuple[Spec, Spe
 
 def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Plan[None]:
     """Plan a reduction to one process."""
-    call.check_root(root)
+    if not call.has_root(root):
+        return call.refused(MPI.ERR_ROOT)
     if root == MPI.PROC_NULL:
         return Plan("Reduce", nothing)
     at_root = root == (MPI.ROOT if call.is_inter else call.rank)
@@ -101,6 +112,8 @@ def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Pla
         sent = read(sendbuf, readonly=True, blocks=0)
         if received is not None:
             _check_alike(sent, received)
+            if is_aliased(sent, received):
+                return call.refused(MPI.ERR_BUFFER)
     work = work_on(call, op, sent)
     there = root_there(root)
 
@@ -127,6 +140,8 @@ def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Pla
 def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
     """Plan a reduction to all."""
     sent, received = _send_and_receive(call, sendbuf, recvbuf)
+    if is_aliased(sent, received):
+        return call.refused(MPI.ERR_BUFFER)
     work = work_on(call, op, sent)
 
     def steps(port: NativePort) -> Steps[None]:
@@ -159,6 +174,8 @@ def reduce_scatter_block(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> 
         received = read(recvbuf, readonly=False, blocks=0)
         block = read(sendbuf, readonly=True, blocks=size)
         _check_alike(block, received)
+        if is_aliased(block, received):
+            return call.refused(MPI.ERR_BUFFER)
         sent = Spec(block.buffer, block.memory, block.count * size, block.datatype, block.offset)
     counts = [received.count] * size
     return _reduce_scatter(
@@ -195,6 +212,8 @@ def reduce_scatter(
             raise ValueError(
                 f"mismatch in receive count {received.count} and counts[{rank}] {counts[rank]}"
             )
+        if is_aliased(sent, received):
+            return call.refused(MPI.ERR_BUFFER)
     return _reduce_scatter(
         call, "Reduce_scatter", work_on(call, op, sent), (sent, received), counts
     )
@@ -232,6 +251,8 @@ def scan(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, *, exclusive: bool)
     if not is_in_place(sendbuf):
         sent = read(sendbuf, readonly=True, blocks=0)
         _check_alike(sent, received)
+        if is_aliased(sent, received):
+            return call.refused(MPI.ERR_BUFFER)
     work = work_on(call, op, sent)
     covered = call.rank if exclusive else call.rank + 1
 

@@ -14,10 +14,11 @@ from runtime.collectives.layout import Layout
 from runtime.mpi.collective_calls_guard import Guard
 from runtime.mpi.collective_calls_port import NativePort
 from runtime.mpi.collective_calls_rings import Neighbours
-from runtime.mpi.errors import refuse, report
+from runtime.mpi.errors import refuse, report, tell
 from runtime.mpi.membership import Membership, derived_context, intra, near_members
 from runtime.mpi.place import here
-from runtime.mpi.requests import new_request, persistent_request
+from runtime.mpi.requests import Prequest, new_request, persistent_request
+from runtime.mpi.sends import refused
 
 if TYPE_CHECKING:
     from runtime.collectives.port import Steps
@@ -39,6 +40,15 @@ class Plan(Generic[_T]):
     name: str
     algorithm: Algorithm[_T]
     reduction: Reduction | None = None
+
+
+def nothing(_: NativePort) -> Steps[None]:
+    """Take no part in a collective whose root is another member of my group."""
+    yield from ()
+
+
+_REFUSED: Plan[Any] = Plan("refused", nothing)
+"""That of a call with a wrong argument whose error handler has returned: nobody takes part."""
 
 
 class Collecting:
@@ -135,27 +145,47 @@ class Call:
         """Return where the members live."""
         return self.state.layout
 
+    def has_root(self, root: int) -> bool:
+        """Tell whether there is such a root."""
+        return 0 <= root < self.size or (self.is_inter and root in {MPI.ROOT, MPI.PROC_NULL})
+
     def check_root(self, root: int) -> None:
         """Raise MPI's error for a root that is none."""
-        if not 0 <= root < self.size and not (self.is_inter and root in {MPI.ROOT, MPI.PROC_NULL}):
+        if not self.has_root(root):
             refuse(self.comm, MPI.ERR_ROOT)
 
-    def run(self, plan: Plan[_T]) -> _T:
+    def refused(self, error_class: int) -> Plan[None]:
+        """Raise an error of MPI, or return the plan of a call that an error handler lets go on."""
+        tell(self.comm, MPI.Exception(error_class))
+        return _REFUSED
+
+    def run(self, plan: Plan[None]) -> None:
+        """Carry a collective out."""
+        if plan is _REFUSED:
+            return
+        task = self.state.start(plan)
+        self.state.engine.wait_until(task.test, lambda: (task,))
+        if task.error is not None:
+            tell(self.comm, task.error)
+
+    def result(self, plan: Plan[_T]) -> _T:
         """Carry a collective out, and return its result."""
         task = self.state.start(plan)
-        try:
-            self.state.engine.wait(task)
-        except MPI.Exception as error:
-            report(self.comm, error)
+        self.state.engine.wait_until(task.test, lambda: (task,))
+        if task.error is not None:
+            report(self.comm, task.error)
         result: _T = task.result
         return result
 
     def begin(self, plan: Plan[Any]) -> MPI.Request:
         """Begin a collective."""
-        return new_request(self.members, self.state.begin(plan))
+        begun = refused() if plan is _REFUSED else self.state.begin(plan)
+        return new_request(self.members, begun)
 
     def prepare(self, plan: Plan[Any]) -> MPI.Prequest:
         """Return the request that begins a collective each time it is started."""
+        if plan is _REFUSED:
+            return Prequest()
         return persistent_request(self.members, lambda: self.state.begin(plan))
 
 

@@ -13,7 +13,7 @@ from runtime.mpi.creation_release import release
 from runtime.mpi.creation_split import COMM_TYPE_CLUSTER, COMM_TYPE_SITE, Splitting
 from runtime.mpi.errors import refuse
 from runtime.mpi.groups import LIKENESS, Group, group_of
-from runtime.mpi.membership import Membership
+from runtime.mpi.membership import Membership, keep_to_itself
 from runtime.mpi.operations import Both, Operation
 from runtime.mpi.requests import new_request
 
@@ -172,6 +172,7 @@ def _inner_copied(
     inner, begun = members.inner.Idup()
     yield members.engine.native(begun)
     made = members_behind(copy) if copy is not None else None
+    keep_to_itself(inner)
     if made is not None:
         made.inner = inner
     return inner

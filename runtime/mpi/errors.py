@@ -28,33 +28,35 @@ class NotOnTheGrid(GridMPIError, NotImplementedError):
 
 
 def refuse(comm: MPI.Comm, error_class: int) -> NoReturn:
-    """Raise an error of MPI as a call on a communicator does: its error handler comes first."""
+    """Raise an error of MPI as a call does that has a result: its error handler comes first."""
     report(comm, MPI.Exception(error_class))
 
 
 def report(comm: MPI.Comm, error: BaseException) -> NoReturn:
-    """Raise an error, to the error handler of a communicator first if MPI or the grid raises it.
-
-    Where errors are fatal the whole run ends, not the cluster alone. What MPI has no code for is
-    `MPI.ERR_OTHER` to a handler.
-    """
-    if isinstance(error, MPI.Exception):
-        code = error.error_code
-    elif isinstance(error, GridMPIError):
-        code = MPI.ERR_OTHER
-    else:
-        raise error
-    if _is_fatal(comm):
-        _end_the_run(error, code)
-    comm.Call_errhandler(code)
+    """Raise an error, to the error handler of a communicator first; see `tell`."""
+    tell(comm, error)
     raise error
 
 
-def _is_fatal(comm: MPI.Comm) -> bool:
+def tell(comm: MPI.Comm, error: BaseException) -> None:
+    """Tell the error handler of a communicator of an error, if MPI or the grid raises it.
+
+    It returns where the handler is the program's and returns: so does a call of MPI then. With
+    MPI's own handlers it raises the error, or ends the whole run where errors are fatal, not the
+    cluster alone. What MPI has no code for is `MPI.ERR_OTHER` to a handler, and raised anyway.
+    """
+    if not isinstance(error, MPI.Exception | GridMPIError):
+        raise error
+    code = error.error_code if isinstance(error, MPI.Exception) else MPI.ERR_OTHER
     handler = comm.Get_errhandler()
     is_fatal = handler in (MPI.ERRORS_ARE_FATAL, MPI.ERRORS_ABORT)
+    is_of_mpi = handler == MPI.ERRORS_RETURN
     handler.Free()
-    return is_fatal
+    if is_fatal:
+        _end_the_run(error, code)
+    comm.Call_errhandler(code)
+    if is_of_mpi or not isinstance(error, MPI.Exception):
+        raise error
 
 
 def _end_the_run(error: BaseException, code: int) -> None:

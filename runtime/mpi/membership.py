@@ -165,6 +165,15 @@ def inter(
     return _joined(engine, (tuple(group), tuple(peers)), native, inner, context)
 
 
+def keep_to_itself(inner: MPI.Intracomm) -> None:
+    """Let errors of native collectives be raised, whatever handler was inherited by its duplicate.
+
+    That handler hears of them once they leave a call.
+    """
+    if inner:
+        inner.Set_errhandler(MPI.ERRORS_RETURN)
+
+
 def _joined(
     engine: Engine,
     sides: tuple[tuple[int, ...], tuple[int, ...]],
@@ -174,6 +183,7 @@ def _joined(
 ) -> Membership:
     group, peers = sides
     is_inter = group != peers
+    keep_to_itself(inner)
     close = near_members(engine, sorted((*group, *peers)) if is_inter else group)
     places = {index: place for place, index in enumerate(close)}
     ranks = {index: rank for rank, index in enumerate(peers)}

@@ -49,6 +49,8 @@ class ObjectCalls(MPI.Comm):
         if near is None or m.sought or buf is not None:
             operation, load = receive_object(m, buf, source, tag)
             complete(m, operation, status)
+            if operation.error is not None:
+                raise operation.error  # the error handler has returned, but there is no object
             return load(operation)
         message = m.native.improbe(near, tag)
         if message is None:

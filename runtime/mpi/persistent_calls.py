@@ -70,7 +70,8 @@ class PersistentCalls(MPI.Comm):
             return MPI.Comm.Recv_init(self, buf, source, tag)
         if source == MPI.PROC_NULL:
             return _near(m, m.native.Recv_init(buf, source, tag))
-        check_source(m, source, tag)
+        if not check_source(m, source, tag):
+            return Prequest()
         read(buf, readonly=False)
         return persistent_request(m, lambda: receive_spec(m, buf, source, tag))
 
@@ -84,7 +85,8 @@ def _near(m: Membership, native: MPI.Request) -> Prequest:
 def _far(
     m: Membership, buf: Any, dest: int, tag: int, *, sync: bool = False, copy: bool = False
 ) -> Prequest:
-    check(m, dest, tag)
+    if not check(m, dest, tag):
+        return Prequest()
     spec = read(buf, readonly=True)
 
     def begin() -> Operation:

@@ -14,7 +14,16 @@ from runtime.mpi.persistent_calls import PersistentCalls
 from runtime.mpi.politeness import settle
 from runtime.mpi.probe_calls import ProbeCalls
 from runtime.mpi.requests import native_request, new_request
-from runtime.mpi.sends import begin_buffered, check, complete, receive_spec, send_data, send_spec
+from runtime.mpi.sends import (
+    begin_buffered,
+    check,
+    check_source,
+    complete,
+    receive_spec,
+    refused,
+    send_data,
+    send_spec,
+)
 from runtime.mpi.specs import read
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -221,11 +230,13 @@ def _both(m: Membership, sent: tuple[Any, int, int], received: tuple[Any, int, i
     """Begin to receive, then to send."""
     sendbuf, dest, sendtag = sent
     recvbuf, source, recvtag = received
-    near = m.near.get(dest)
-    if near is None:
-        check(m, dest, sendtag)
+    for rank, accept, tag in ((dest, check, sendtag), (source, check_source, recvtag)):
+        if rank != MPI.PROC_NULL and not accept(m, rank, tag):
+            return refused()
+    if dest != MPI.PROC_NULL:  # once it is posted a receive cannot be taken back
         read(sendbuf, readonly=True)
     receiving = receive_spec(m, recvbuf, source, recvtag)
+    near = m.near.get(dest)
     if near is None:
         return Both(send_spec(m, sendbuf, dest, sendtag), receiving)
     request = m.native.Isend(sendbuf, near, sendtag)
@@ -238,8 +249,9 @@ def _replacing(
     """Begin to send a copy of a message, and to receive another where it was."""
     # Not by what the native MPI has for it, also within a cluster: MPICH leaves tag and count out.
     dest = sent[0]
-    if dest != MPI.PROC_NULL:
-        check(m, *sent)
+    for rank, accept, tag in ((dest, check, sent[1]), (received[0], check_source, received[1])):
+        if rank != MPI.PROC_NULL and not accept(m, rank, tag):
+            return refused()
     copy = b"" if dest == MPI.PROC_NULL else bytes(read(buf, readonly=False).pack())
     receiving = receive_spec(m, buf, *received)
     return Both(send_data(m, copy, *sent), receiving)

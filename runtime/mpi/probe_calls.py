@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.mpi.errors import report
+from runtime.mpi.errors import refuse, report
 from runtime.mpi.mailboxes import pattern_of
 from runtime.mpi.probing import Looking, Sight, look, match
-from runtime.mpi.sends import check_source
+from runtime.mpi.sends import check_source, fault_of_source
 from runtime.mpi.statuses import write
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -32,7 +32,8 @@ class ProbeCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None or source == MPI.PROC_NULL:
             return _native(self, m).Probe(source, tag, status)
-        _tell(_await(m, source, tag), status)
+        if check_source(m, source, tag):
+            _tell(_await(m, source, tag), status)
         return True
 
     def Iprobe(
@@ -133,7 +134,6 @@ def _native(comm: MPI.Comm, m: Membership | None) -> MPI.Comm:
 
 
 def _await(m: Membership, source: int, tag: int) -> Sight:
-    check_source(m, source, tag)
     looking = Looking(m, source, tag)
     m.engine.wait_until(looking.test, lambda: (looking,))
     if looking.error is not None or looking.sight is None:
@@ -142,7 +142,8 @@ def _await(m: Membership, source: int, tag: int) -> Sight:
 
 
 def _look_once(m: Membership, source: int, tag: int) -> Sight | None:
-    check_source(m, source, tag)
+    if not check_source(m, source, tag):
+        return None
     with m.engine.lock:
         m.engine.poll()
         return look(m, pattern_of(source, tag))
@@ -151,6 +152,8 @@ def _look_once(m: Membership, source: int, tag: int) -> Sight | None:
 def _await_match(
     m: Membership, source: int, tag: int, status: MPI.Status | None, *, lower: bool
 ) -> MPI.Message:
+    if fault := fault_of_source(m, source, tag):
+        refuse(m.native, fault)
     while True:
         with m.engine.lock:  # nobody else of the grid may take what has been seen
             sight = look(m, pattern_of(source, tag))
@@ -164,7 +167,8 @@ def _await_match(
 def _match_once(
     m: Membership, source: int, tag: int, status: MPI.Status | None, *, lower: bool
 ) -> MPI.Message | None:
-    check_source(m, source, tag)
+    if not check_source(m, source, tag):
+        return None
     with m.engine.lock:
         m.engine.poll()
         sight = look(m, pattern_of(source, tag))

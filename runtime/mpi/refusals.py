@@ -18,7 +18,6 @@ _IN_CLUSTER = "Use a communicator of one cluster, such as MPI.COMM_CLUSTER"
 _MESSAGES = "Use messages between clusters: Send and Recv, or a collective operation"
 _PROCESSES = "Let the descriptor start all processes, or call it on MPI.COMM_SELF"
 _LOSSES = "Catch the error that a call raises when a process is lost; it names the process"
-_DUPLICATE = "Use Dup, and Set_info afterwards"
 
 _INSTEAD = {
     "Accept": _PROCESSES,
@@ -35,7 +34,6 @@ _INSTEAD = {
     "Iagree": _LOSSES,
     "Shrink": _LOSSES,
     "Ishrink": _LOSSES,
-    "Idup_with_info": _DUPLICATE,
 }
 
 

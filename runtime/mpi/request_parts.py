@@ -5,12 +5,12 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.mpi import politeness
-from runtime.mpi.errors import report
+from runtime.mpi.errors import tell
 from runtime.mpi.statuses import clear, fill
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from typing import Any, Literal, NoReturn
+    from typing import Any, Literal
 
     from runtime.mpi.engine import Engine
     from runtime.mpi.membership import Membership
@@ -53,7 +53,11 @@ def finish_object(request: MPI.Request, status: MPI.Status | None) -> Any:
     """End a request that is done; return the object it has received."""
     operation, load = operation_of(request), getattr(request, "_load", None)
     finish(request, status)
-    return None if operation is None or load is None else load(operation)
+    if operation is None or load is None:
+        return None
+    if operation.error is not None:
+        raise operation.error  # the error handler has returned, but there is no object
+    return load(operation)
 
 
 def describe(request: MPI.Request, status: MPI.Status | None) -> Operation | None:
@@ -79,12 +83,12 @@ def corrected(request: MPI.Request, status: MPI.Status | None, found: Any) -> An
     return found
 
 
-def fail(request: MPI.Request, error: BaseException) -> NoReturn:
-    """Raise the error of a request as a call on its communicator does."""
+def fail(request: MPI.Request, error: BaseException) -> None:
+    """Raise the error of a request as a call on its communicator does, or let a handler hear it."""
     m = getattr(request, "_members", None)
     if m is None:
         raise error
-    report(m.native, error)
+    tell(m.native, error)
 
 
 def engine_of(request: MPI.Request) -> Engine | None:

@@ -8,9 +8,9 @@ from operator import index
 
 from mpi4py import MPI
 
-from runtime.mpi.errors import refuse, report
+from runtime.mpi.errors import refuse, tell
 from runtime.mpi.landings import Fresh, InSpec, into_memory
-from runtime.mpi.operations import NativeOperation, Operation
+from runtime.mpi.operations import Finished, NativeOperation, Operation
 from runtime.mpi.specs import memory_of, read
 from runtime.mpi.statuses import fill
 
@@ -28,14 +28,16 @@ def send_spec(
     m: Membership, buf: Any, dest: int, tag: int, *, sync: bool = False, copy: bool = False
 ) -> Operation:
     """Begin to send what a message specification describes to another cluster."""
-    check(m, dest, tag)
+    if not check(m, dest, tag):
+        return refused()
     data = read(buf, readonly=True).pack()
     return send_data(m, bytes(data) if copy else data, dest, tag, sync=sync)
 
 
 def send_object(m: Membership, obj: Any, dest: int, tag: int, *, sync: bool = False) -> Operation:
     """Begin to send an object to another cluster."""
-    check(m, dest, tag)
+    if not check(m, dest, tag):
+        return refused()
     return send_data(m, MPI.pickle.dumps(obj), dest, tag, sync=sync)
 
 
@@ -50,7 +52,8 @@ def receive_spec(m: Membership, buf: Any, source: int, tag: int) -> Operation:
     if near is not None and (near == MPI.PROC_NULL or not m.sought):
         request = m.native.Irecv(buf, near, tag)
         return NativeOperation(request, m.rank_from, f"a message from rank {source}")
-    check_source(m, source, tag)
+    if not check_source(m, source, tag):
+        return refused()
     return m.engine.receive(m, source, tag, InSpec(read(buf, readonly=False)))
 
 
@@ -61,7 +64,8 @@ def receive_object(
 
     `buf` is memory to receive it in, or how much that shall be at most.
     """
-    check_source(m, source, tag)
+    if fault := fault_of_source(m, source, tag):
+        refuse(m.native, fault)
     memory: memoryview | None = None
     landing: Landing = Fresh()
     if buf is not None:
@@ -79,7 +83,7 @@ def receive_object(
 def begin_buffered(m: Membership, operation: Operation) -> None:
     """Let a send of a copy go on alone, unless it has failed already."""
     if operation.error is not None:
-        report(m.native, operation.error)
+        tell(m.native, operation.error)
     m.engine.leave_alone(operation)
 
 
@@ -88,23 +92,45 @@ def complete(m: Membership, operation: Operation, status: MPI.Status | None = No
     m.engine.wait_until(operation.test, lambda: (operation,))
     fill(status, operation)
     if operation.error is not None:
-        report(m.native, operation.error)
+        tell(m.native, operation.error)
 
 
-def check(m: Membership, dest: int, tag: int) -> None:
-    """Raise what MPI raises if there is no such rank or tag to send to."""
+def check(m: Membership, dest: int, tag: int) -> bool:
+    """Tell whether there is such a rank and tag to send to.
+
+    If not, it raises what MPI raises, unless the program has an error handler that returns.
+    """
+    fault = MPI.SUCCESS
     if not 0 <= index(dest) < len(m.peers):
-        refuse(m.native, MPI.ERR_RANK)
-    if not 0 <= index(tag) <= tag_limit():
-        refuse(m.native, MPI.ERR_TAG)
+        fault = MPI.ERR_RANK
+    elif not 0 <= index(tag) <= tag_limit():
+        fault = MPI.ERR_TAG
+    return _accepts(m, fault)
 
 
-def check_source(m: Membership, source: int, tag: int) -> None:
-    """Raise what MPI raises if there is no such rank or tag to receive from."""
+def check_source(m: Membership, source: int, tag: int) -> bool:
+    """Tell whether there is such a rank and tag to receive from, as `check` does."""
+    return _accepts(m, fault_of_source(m, source, tag))
+
+
+def fault_of_source(m: Membership, source: int, tag: int) -> int:
+    """Return the class of MPI's error if there is no such rank or tag to receive from, or 0."""
     if source != MPI.ANY_SOURCE and not 0 <= index(source) < len(m.peers):
-        refuse(m.native, MPI.ERR_RANK)
+        return MPI.ERR_RANK
     if tag != MPI.ANY_TAG and not 0 <= index(tag) <= tag_limit():
-        refuse(m.native, MPI.ERR_TAG)
+        return MPI.ERR_TAG
+    return MPI.SUCCESS
+
+
+def refused() -> Operation:
+    """Return what a call begins that MPI has refused, and that goes on all the same."""
+    return Finished(MPI.ANY_SOURCE)
+
+
+def _accepts(m: Membership, fault: int) -> bool:
+    if fault:
+        tell(m.native, MPI.Exception(fault))
+    return not fault
 
 
 def warn_of_buffer() -> None:

@@ -1,0 +1,181 @@
+"""Errors of calls on communicators of the grid: who hears of them, and that nobody hangs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+
+Grid = Callable[..., dict[int, list[str]]]
+
+TRIED = """
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    me, size = world.rank, world.size
+    far = (me + size // 2) % size
+
+    def tried(call):
+        try:
+            return call()
+        except MPI.Exception as error:
+            return MPI.Get_error_string(error.error_class).split(",")[0]
+        except Exception as error:
+            return type(error).__name__
+"""
+
+
+@pytest.mark.parametrize("layout", ["1+1", "2+2"])
+def test_collectives_refuse_to_send_from_where_they_receive(grid: Grid, layout: str) -> None:
+    said = grid(
+        layout,
+        TRIED
+        + """
+    a, ones = np.arange(float(size)), [1] * size
+    calls = [
+        lambda: world.Allreduce(a, a),
+        lambda: world.Iallreduce(a, a),
+        lambda: world.Allreduce_init(a, a),
+        lambda: world.Scan(a, a),
+        lambda: world.Exscan(a, a),
+        lambda: world.Alltoall(a, a),
+        lambda: world.Reduce_scatter_block(a, a[:1]),
+        lambda: world.Reduce_scatter(a, a[:1], ones),
+        lambda: world.Allgather(a[me : me + 1], a),
+    ]
+    print({tried(call) for call in calls})
+    print(tried(lambda: world.Allreduce(a[:0], a[:0])))
+    """,
+    )
+    assert said == {rank: ["{'Invalid buffer pointer'}", "None"] for rank in said}
+
+
+@pytest.mark.parametrize("call", ["Reduce(a,", "Gather(a[me : me + 1],"])
+def test_a_root_alone_refuses_to_send_from_where_it_receives(grid: Grid, call: str) -> None:
+    said = grid(
+        "2+2",
+        TRIED
+        + f"""
+    a = np.arange(float(size))
+    print(tried(lambda: world.{call} a if me == 0 else None)))
+    """,
+    )
+    assert said == {rank: ["None" if rank else "Invalid buffer pointer"] for rank in said}
+
+
+def test_an_exchange_whose_send_is_refused_receives_nothing(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        TRIED
+        + """
+    b = bytearray(1)
+    print(tried(lambda: world.Sendrecv(object(), me, 9, b, far, 9)))
+    print(tried(lambda: world.Sendrecv(b"x", me, -5, b, far, 9)))
+    sent = world.Isend(b"m", far, 9)
+    found = bytearray(1)
+    world.Recv(found, far, 9)
+    sent.Wait()
+    print(bytes(b), bytes(found))
+    """,
+    )
+    assert said == {rank: ["TypeError", "Invalid tag", r"b'\x00' b'm'"] for rank in said}
+
+
+@pytest.mark.parametrize("layout", ["1+1", "2+2"])
+def test_calls_return_whose_error_handler_returns(grid: Grid, layout: str) -> None:
+    said = grid(
+        layout,
+        TRIED
+        + """
+    heard = []
+    comm = world.Dup()
+    handler = MPI.Comm.Create_errhandler(lambda one, code: heard.append(MPI.Get_error_class(code)))
+    comm.Set_errhandler(handler)
+    classes = [MPI.ERR_RANK, MPI.ERR_TAG, MPI.ERR_ROOT, MPI.ERR_TRUNCATE, MPI.ERR_BUFFER]
+    names = ["RANK", "TAG", "ROOT", "TRUNCATE", "BUFFER"]
+
+    def shown(call):
+        found = tried(call)
+        print(found, *(names[classes.index(one)] for one in heard))
+        heard.clear()
+
+    b = bytearray(1)
+    for peer in (me, far):
+        shown(lambda: comm.Send(b"", peer, -5))
+        shown(lambda: comm.Isend(b"", peer, -5).Wait())
+        shown(lambda: comm.Sendrecv(b"", peer, -5, b, peer, 3))
+    sent = comm.Isend(b"long", far, 3)
+    shown(lambda: comm.Recv(b, far, 3))
+    sent.Wait()
+    sent = comm.Isend(b"long", far, 3)
+    shown(lambda: comm.Irecv(b, far, 3).Wait())
+    sent.Wait()
+    shown(lambda: comm.send(None, 77))
+    shown(lambda: comm.Iprobe(77))
+    shown(lambda: comm.Probe(77))
+    shown(lambda: comm.Bcast(b, 77))
+    shown(lambda: comm.Ibcast(b, 77).Wait())
+    shown(lambda: comm.Allreduce(b, b))
+    shown(lambda: comm.recv(None, 77))
+    shown(lambda: comm.bcast(None, 77))
+    comm.Barrier()
+    """,
+    )
+    of_peers = ["None TAG", "True TAG", "None TAG"] * 2
+    rest = [
+        "None TRUNCATE",
+        "True TRUNCATE",
+        "None RANK",
+        "False RANK",
+        "True RANK",
+        "None ROOT",
+        "True ROOT",
+        "None BUFFER",
+    ]
+    objects = ["Invalid rank RANK", "Invalid root ROOT"]
+    assert said == {rank: [*of_peers, *rest, *objects] for rank in said}
+
+
+def test_an_error_handler_hears_of_a_loss_in_a_collective(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        import os
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        def handle(comm, code):
+            print(MPI.Get_error_class(code) == MPI.ERR_OTHER)
+        world.Set_errhandler(MPI.Comm.Create_errhandler(handle))
+        world.Barrier()
+        if world.rank == 1:
+            os.kill(os.getpid(), 9)
+        for call in (world.Barrier, lambda: world.allreduce(1)):
+            try:
+                call()
+            except MPI.ProcessGone:
+                print("gone", flush=True)
+        """,
+        code=137,
+    )
+    assert said[0][-4:] == ["True", "gone", "True", "gone"]
+
+
+def test_a_loss_in_a_collective_ends_the_run_where_errors_are_fatal(grid: Grid) -> None:
+    said = grid(
+        "1+1|1",
+        """
+        import os
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        world.Set_errhandler(MPI.ERRORS_ARE_FATAL)
+        world.Barrier()
+        if world.rank == 1:
+            os.kill(os.getpid(), 9)
+        world.Barrier()
+        print("went on")
+        """,
+        code=137,
+    )
+    assert not [line for lines in said.values() for line in lines if line == "went on"]
