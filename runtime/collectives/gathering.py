@@ -4,12 +4,14 @@ Optimum: the bytes over a link are those of the blocks behind it. Inside the roo
 native call does it. From another cluster, small blocks come as one bundle from its leader to the
 root, one message for each cluster; large ones come from their owners directly, at the same time,
 since a leader in between could only slow them down.
+
+Native MPI may drop what is too long for the root without a word, so sizes are gathered beside.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from runtime.collectives.blocks import SMALL, Blocks
 from runtime.collectives.layout import Layout
@@ -24,46 +26,53 @@ def gather(
     root: int,
     *,
     size: int | None = None,
-) -> Steps[None]:
-    """Bring every member's block to the root.
+) -> Steps[bool]:
+    """Bring every member's block to the root; return whether all of this cluster fitted there.
 
     `into` is given at the root, `mine` is None there when its own block is in place. `size` is the
-    size of every block where all know that it is the same.
+    size of every block where all shall know that it is the same.
     """
     part = layout.mine
     if root in part.members:
-        yield from _gather_at_root(layout, port, mine, into, root)
-        return
+        return (yield from _gather_at_root(layout, port, mine, into, root))
     data = memoryview(b"") if mine is None else mine
     small = len(data) < SMALL and len(part.members) > 1
     pending: list[Pending] = []
     if len(data) and not small:
         pending.append(port.send(root, data))
-    if len(part.members) > 1 and (size is None or small):
+    if len(part.members) > 1:
         bundle = data if small else data[:0]
-        sizes = yield from small_sizes(layout, port, len(bundle), size)
+        count = len(part.members)
+        sizes: Sequence[int] = [len(bundle)] * count
+        told, heard = _telling(layout, port, len(bundle), 0)
+        if size is None:
+            yield told
+            sizes, told = heard(), []
         if layout.me == part.members[0]:
             blocks = Blocks.in_a_row(sizes)
+            yield [*port.gather(bundle, blocks, 0), *told]
             if blocks.total:
-                yield port.gather(bundle, blocks, 0)
-                pending.append(port.send(root, blocks.memory))
-            else:
-                pending += port.gather(bundle, blocks, 0)
+                # The root raises the error where the message is longer than its room.
+                excess = [] if sizes == heard() else [b"?"]
+                pending.append(port.send(root, blocks.memory, *excess))
         else:
-            pending += port.gather(bundle, None, 0)
+            pending += [*port.gather(bundle, None, 0), *told]
     if pending:
         yield pending
+    return True
 
 
 def _gather_at_root(
     layout: Layout, port: Port, mine: memoryview | None, into: Blocks | None, root: int
-) -> Steps[None]:
+) -> Steps[bool]:
     """Collect natively from my cluster and, when I am the root, from the others' members."""
     part = layout.mine
     pending: list[Pending] = []
+    position = part.members.index(root)
     if layout.me != root or into is None:
-        yield port.gather(mine, None, part.members.index(root))
-        return
+        told, _ = _telling(layout, port, 0 if mine is None else len(mine), position)
+        yield [*port.gather(mine, None, position), *told]
+        return True
     bundles: list[tuple[Blocks, memoryview]] = []
     for other in layout.remote():
         pending += [port.receive(rank, into[rank]) for rank in _direct(other.members, into.sizes)]
@@ -74,14 +83,30 @@ def _gather_at_root(
                 room = memoryview(bytearray(small.total))
                 bundles.append((small, room))
             pending.append(port.receive(other.members[0], room))
+    rooms = into.of(part.members)
+    heard: Callable[[], list[int]] = list
     if len(part.members) > 1:
-        pending += port.gather(mine, into.of(part.members), layout.position)
+        told, heard = _telling(layout, port, 0 if mine is None else len(mine), position)
+        pending += told
+        pending += port.gather(mine, rooms, layout.position)
     elif mine is not None:
         into[root][:] = mine
     if pending:
         yield pending
     for blocks, data in bundles:
         blocks.fill(data)
+    return all(size <= room for size, room in zip(heard(), rooms.sizes, strict=False))
+
+
+def _telling(
+    layout: Layout, port: Port, mine: int, root: int
+) -> tuple[list[Pending], Callable[[], list[int]]]:
+    """Let a member know the sizes of my cluster; return the call, and what that has heard."""
+    told, count = memoryview(struct.pack("<q", mine)), len(layout.mine.members)
+    if layout.position != root:
+        return [*port.gather(told, None, root)], list
+    sizes = Blocks.in_a_row([8] * count)
+    return [*port.gather(told, sizes, root)], lambda: [*struct.unpack(f"<{count}q", sizes.memory)]
 
 
 def scatter(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mpi4py import MPI
+
 from runtime.mpi.operations import Operation
 
 if TYPE_CHECKING:
@@ -25,18 +27,28 @@ class Guard:
         self._abandoned: list[Operation] = []
 
     def steps(self, steps: Generator[Any, None, Any]) -> Generator[Operation, None, Any]:
-        """Carry an algorithm out, and end it when a leader is lost."""
+        """Carry an algorithm out, and end it when a leader is lost.
+
+        What MPI refuses, such as a message that is too long, is raised at the end: others of this
+        cluster wait for native calls that are still to come.
+        """
+        refused: MPI.Exception | None = None
         try:
             waits = next(steps)
             while True:
                 waiting = Guarded(self, waits)
                 try:
                     yield waiting
+                except MPI.Exception as error:
+                    refused = refused or error
+                    waits = next(steps)
                 except BaseException as error:  # thrown in by whoever drives this
                     waits = steps.throw(error)
                 else:
                     waits = next(steps)
         except StopIteration as end:
+            if refused is not None:
+                raise refused from None
             return end.value
 
     def loss(self) -> Exception | None:

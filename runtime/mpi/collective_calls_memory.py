@@ -131,6 +131,13 @@ class Landing:
                 part.unpack(self.blocks[which])
 
 
+def fitted(block: memoryview, size: int) -> memoryview:
+    """Return a block with the size of the room for it: cut, or with zeros behind it."""
+    if len(block) >= size:
+        return block[:size]
+    return memoryview(bytes(block) + bytes(size - len(block)))
+
+
 def is_aliased(sent: Spec, received: Spec) -> bool:
     """Tell whether what is to be sent begins where data is to arrive; MPI forbids that."""
     if sent is received or not (sent.nbytes and received.nbytes):

@@ -23,6 +23,7 @@ from runtime.collectives.neighbours import exchange
 from runtime.mpi.collective_calls_memory import (
     Landing,
     copied,
+    fitted,
     is_aliased,
     is_in_place,
     outgoing,
@@ -99,7 +100,10 @@ def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -
             yield from gather_between(call.state.sides, port, data, into, there)
         else:
             size = None if vector or mine is None else len(mine)
-            yield from gather_blocks(call.layout, port, mine, into, root, size=size)
+            own = mine if mine is None or into is None else fitted(mine, into.sizes[root])
+            fits = yield from gather_blocks(call.layout, port, own, into, root, size=size)
+            if not fits or (mine and own and len(mine) > len(own)):
+                raise MPI.Exception(MPI.ERR_TRUNCATE)
         if landing is not None:
             landing.unpack(but=call.rank if mine is None and not call.is_inter else -1)
 
@@ -170,7 +174,10 @@ def allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[N
             return
         if mine is None and landing.parts is not None:
             mine = parts[call.rank].pack()
-        yield from allgather_blocks(call.layout, port, mine, landing.blocks)
+        own = None if mine is None else fitted(mine, landing.blocks.sizes[call.rank])
+        yield from allgather_blocks(call.layout, port, own, landing.blocks)
+        if mine and own is not None and len(mine) > len(own):
+            raise MPI.Exception(MPI.ERR_TRUNCATE)  # not before: the others wait for this block
         landing.unpack(but=call.rank if in_place else -1)
 
     return Plan("Allgatherv" if vector else "Allgather", steps)

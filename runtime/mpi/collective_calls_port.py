@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
+from runtime.mpi.landings import exactly_into
+
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
     from runtime.collectives.port import Data
@@ -34,7 +36,7 @@ class NativePort:
 
     def receive(self, rank: int, into: memoryview) -> Operation:
         """Receive a message of known size from any member."""
-        return self._engine.receive(self._members, rank, self._tag, into, inner=True)
+        return self._engine.receive(self._members, rank, self._tag, exactly_into(into), inner=True)
 
     def expect(self, rank: int) -> Operation:
         """Receive a message of unknown size from any member."""

@@ -59,6 +59,20 @@ class InSpec:
         return None
 
 
+class Exactly(InSpec):
+    """Plain memory for a message of its size; a shorter one is as wrong as a longer one."""
+
+    __slots__ = ()
+
+    def room(self, size: int) -> memoryview | None:
+        """Return the memory itself if it has that size."""
+        return super().room(size) if size == self._spec.nbytes else None
+
+    def land(self, data: Data) -> Data | None:  # noqa: ARG002 - whatever it is
+        """Refuse what did not fit into `room`."""
+        raise MPI.Exception(MPI.ERR_TRUNCATE)
+
+
 class Fresh:
     """Memory that is made when the size is known."""
 
@@ -90,5 +104,14 @@ class Fresh:
 
 def into_memory(memory: memoryview) -> InSpec:
     """Return the landing in plain writable memory."""
+    return InSpec(_bytes(memory))
+
+
+def exactly_into(memory: memoryview) -> Exactly:
+    """Return the landing in plain writable memory of a message that has its size."""
+    return Exactly(_bytes(memory))
+
+
+def _bytes(memory: memoryview) -> Spec:
     flat = memory if memory.format == "B" and memory.ndim == 1 else memory.cast("B")
-    return InSpec(Spec(flat, flat, len(flat), MPI.BYTE))
+    return Spec(flat, flat, len(flat), MPI.BYTE)

@@ -179,3 +179,40 @@ def test_a_loss_in_a_collective_ends_the_run_where_errors_are_fatal(grid: Grid) 
         code=137,
     )
     assert not [line for lines in said.values() for line in lines if line == "went on"]
+
+
+@pytest.mark.parametrize("layout", ["1+1", "2+2"])
+@pytest.mark.parametrize("sender", [0, 1, -1])
+def test_blocks_that_are_too_long_are_truncated_with_an_error(
+    grid: Grid, layout: str, sender: int
+) -> None:
+    said = grid(
+        layout,
+        TRIED
+        + f"""
+    mine = np.zeros(3 if me == {sender} % size else 1)
+    if me == 0:
+        calls = [lambda: world.Gather(mine, np.zeros(size)),
+            lambda: world.Gatherv(mine, [np.zeros(size), [1] * size])]
+    else:
+        calls = [lambda: world.Gather(mine, None), lambda: world.Gatherv(mine, None)]
+    for call in (*calls, lambda: world.Allgather(mine, np.zeros(size))):
+        print(tried(call))
+    """,
+    )
+    wrong, size = "Message truncated", len(said)
+    for rank, lines in said.items():
+        at_root = [wrong if rank == 0 else "None"] * 2
+        assert lines == [*at_root, wrong if rank == sender % size else "None"]
+
+
+def test_data_of_another_size_than_that_of_the_root_is_an_error(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        TRIED
+        + """
+    for mine in (2, 4):
+        print(tried(lambda: world.Bcast(np.zeros(3 if me == 0 else mine))))
+    """,
+    )
+    assert said == {0: ["None", "None"], 1: ["Message truncated", "Message truncated"]}
