@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from runtime.wire import Outgoing
 
+STEPS, MOST_QUESTIONS = 3, 64
+"""How often native MPI is asked at once for its part of a collective: at first, later."""
+
 
 class Operation:
     """Something that will be done: then `done` is true, or it failed, and there is an `error` too.
@@ -126,7 +129,7 @@ class NativeOperation(Operation):
 class NativeStep(NativeOperation):
     """A native request of a collective; members of this cluster ring when it is worth to ask."""
 
-    __slots__ = ("_restless", "_ring")
+    __slots__ = ("_questions", "_restless", "_ring")
 
     def __init__(
         self, request: MPI.Request, what: str, *, restless: bool, ring: Callable[[], None] | None
@@ -135,6 +138,7 @@ class NativeStep(NativeOperation):
         super().__init__(request, None, what)
         self._restless = restless
         self._ring = ring
+        self._questions = STEPS
 
     @property
     def restless(self) -> bool:
@@ -142,9 +146,17 @@ class NativeStep(NativeOperation):
         return self._restless
 
     def test(self) -> bool:
-        """Ask native MPI, which takes one step of a collective at a time."""
+        """Ask native MPI, which with each question takes one step of a collective.
+
+        Or it takes one message of a program that came before: after questions in vain it is asked
+        twice as many, because whoever waits sleeps for long before the next ones.
+        """
         test = super().test
-        return test() or test() or test()
+        for _ in range(self._questions):
+            if test():
+                return True
+        self._questions = min(2 * self._questions, MOST_QUESTIONS)
+        return False
 
     def finish(self, error: BaseException | None = None) -> None:
         """Be done, and tell others of this cluster."""
