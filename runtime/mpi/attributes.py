@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
 
 from mpi4py import MPI
 
@@ -61,9 +61,24 @@ class Attributes(MPI.Comm):
         return face_of(MPI.Comm.fromhandle(handle))
 
 
+_members_of: dict[int, Membership] = {}
+"""Those of communicators that the program has made, by the handle of the native one.
+
+No attribute of that says it: callbacks that are called when it is freed may come after it.
+"""
+
+
 def remember(members: Membership) -> None:
-    """Let a membership be found by the handle of its native communicator, until that is freed."""
-    members.native.Set_attr(_keyval(), members)
+    """Let a membership be found by the handle of its native communicator."""
+    _members_of[members.native.handle] = members
+
+
+def free_native(members: Membership) -> None:
+    """Free the native communicator of a membership, and forget it afterwards."""
+    handle = members.native.handle
+    members.native.Free()
+    if _members_of.get(handle) is members:
+        del _members_of[handle]
 
 
 def face_of(native: MPI.Comm) -> MPI.Comm:
@@ -73,15 +88,10 @@ def face_of(native: MPI.Comm) -> MPI.Comm:
 
     if not native:
         return native
-    kept: Any = native.Get_attr(_keyval())
+    kept = _members_of.get(native.handle)
     if kept is not None:
         return wrap(kept)
     return next((one for one in start().comms.values() if one == native), None) or near(native)
-
-
-@cache
-def _keyval() -> int:
-    return MPI.Comm.Create_keyval()
 
 
 def _with_face(callback: _Callback | bool | None) -> Any:

@@ -6,6 +6,7 @@ import ctypes
 
 from mpi4py import MPI
 
+from runtime.mpi.attributes import free_native
 from runtime.mpi.operations import Operation, Steps
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -43,7 +44,7 @@ class Ending(Operation):
         """Free the native communicators when it is time."""
         if not self.done and self.is_due():
             self.leave()
-            self._members.native.Free()
+            free_native(self._members)
             self._members.inner.Free()
             self.finish()
         return self.done
@@ -63,7 +64,8 @@ def release(comm: MPI.Comm, members: Membership) -> Ending:
     with engine.lock:
         if ending.is_due():
             ending.leave()
-            MPI.Comm.Free(comm)
+            _forget_handle(comm)
+            free_native(members)
             members.inner.Free()
             ending.finish()
         else:
