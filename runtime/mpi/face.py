@@ -38,6 +38,7 @@ from runtime.mpi.refusals import File as File
 from runtime.mpi.refusals import Win as Win
 from runtime.mpi.requests import Prequest as Prequest
 from runtime.mpi.requests import Request as Request
+from runtime.mpi.sessions import Session as Session
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def Finalize() -> None:  # type: ignore[no-redef]  # ours
 
 globals().update({name: one for name, one in vars(_native).items() if name not in globals()})
 globals().update(_worlds.start(world_is_grid=_world_is_grid()).comms)
+_worlds.handle_errors_as_asked()
 _commctx_intra = _library_calls.commctx_intra
 _commctx_inter = _library_calls.commctx_inter
 atexit.register(_worlds.finish)

@@ -32,6 +32,9 @@ class Worlds:
             if name not in self.comms:
                 self.comms[name] = self._made(name)
         self.comms["COMM_WORLD"] = self.comms["COMM_GRID" if world_is_grid else "COMM_CLUSTER"]
+        if world_is_grid:
+            self.comms["COMM_CLUSTER"].Set_name("COMM_CLUSTER")
+            self.comms["COMM_WORLD"].Set_name("MPI_COMM_WORLD")
 
     def _made(self, name: Communicator) -> MPI.Comm:
         members = tuple(
@@ -65,6 +68,21 @@ def start(*, world_is_grid: bool = False) -> Worlds:
         engine = None if link is None or place.is_one_cluster else _engine(place, link)
         _worlds = Worlds(place, engine, world_is_grid=world_is_grid)
     return _worlds
+
+
+def handle_errors_as_asked() -> None:
+    """Give the communicators the error handler that `mpi4py.rc.errors` asks for.
+
+    MPI was there before the program could ask: mpi4py itself has not seen it.
+    """
+    from mpi4py import rc
+
+    fatal = MPI.ERRORS_ARE_FATAL
+    asked = {"default": fatal, "fatal": fatal, "abort": MPI.ERRORS_ABORT}.get(rc.errors)
+    if asked is not None and current() is not None:
+        for comm in start().comms.values():
+            if comm:
+                comm.Set_errhandler(asked)
 
 
 def _engine(place: Place, link: RankLink) -> Engine:

@@ -167,3 +167,70 @@ def test_who_waits_for_anybody_goes_on_when_one_has_ended_unseen(grid: Grid) -> 
         """,
     )
     assert said == {0: [], 1: [], 2: ["late"]}
+
+
+def test_the_world_has_the_name_that_mpi_gives_it(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        from mpi4py import MPI
+        print(MPI.COMM_WORLD.Get_name(), MPI.COMM_CLUSTER.Get_name())
+        """,
+    )
+    assert said == {0: ["MPI_COMM_WORLD COMM_CLUSTER"], 1: ["MPI_COMM_WORLD COMM_CLUSTER"]}
+
+
+def test_callbacks_of_attributes_see_the_communicator_that_is_freed(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        """
+        from mpi4py import MPI
+        sizes = []
+        key = MPI.Comm.Create_keyval(lambda *_: 1, lambda comm, *_: sizes.append(comm.size))
+        first = MPI.COMM_WORLD.Dup()
+        first.Set_attr(key, 1)
+        second = first.Dup()
+        second.Free()
+        first.Delete_attr(key)
+        first.Set_attr(key, 1)
+        first.Disconnect()
+        print(sizes, first == MPI.COMM_NULL, second == MPI.COMM_NULL)
+        """,
+    )
+    assert said == {rank: ["[3, 3, 3] True True"] for rank in range(3)}
+
+
+@pytest.mark.parametrize("errors", ["exception", "fatal", "default", "abort"])
+def test_errors_are_handled_as_the_program_asks_mpi4py(grid: Grid, errors: str) -> None:
+    said = grid(
+        "1+1",
+        f"""
+        import mpi4py
+        mpi4py.rc.errors = "{errors}"
+        from mpi4py import MPI
+        handlers = {{
+            "exception": MPI.ERRORS_RETURN, "fatal": MPI.ERRORS_ARE_FATAL,
+            "default": MPI.ERRORS_ARE_FATAL, "abort": MPI.ERRORS_ABORT,
+        }}
+        for comm in MPI.COMM_WORLD, MPI.COMM_SELF:
+            print(comm.Get_errhandler() == handlers["{errors}"])
+        """,
+    )
+    assert said == {0: ["True", "True"], 1: ["True", "True"]}
+
+
+def test_sessions_see_the_whole_world(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        """
+        from mpi4py import MPI
+        session = MPI.Session.Init()
+        group = session.Create_group("mpi://WORLD")
+        comm = MPI.Intracomm.Create_from_group(group, "all")
+        told = session.Get_pset_info("mpi://WORLD")["mpi_size"]
+        print(group.size, comm.allreduce(1), told, session.Create_group("mpi://SELF").size)
+        comm.Free()
+        session.Finalize()
+        """,
+    )
+    assert said == {rank: ["3 3 3 1"] for rank in range(3)}

@@ -1,0 +1,38 @@
+"""Sessions: native ones, whose world is the one that the program has."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.face_type import FaceType
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+_WORLD = "mpi://WORLD"
+
+
+class Session(MPI.Session, metaclass=FaceType):
+    """A session."""
+
+    _stands_for: ClassVar[type[MPI.Session]] = MPI.Session
+
+    def Create_group(self, pset_name: str) -> MPI.Group:
+        """Return the group of a set of processes; that of the world is that of COMM_WORLD."""
+        if pset_name == _WORLD and self:
+            return _world().Get_group()
+        return MPI.Session.Create_group(self, pset_name)
+
+    def Get_pset_info(self, pset_name: str) -> MPI.Info:
+        """Return what is known of a set of processes."""
+        info = MPI.Session.Get_pset_info(self, pset_name)
+        if pset_name == _WORLD:
+            info.Set("mpi_size", str(_world().Get_size()))
+        return info
+
+
+def _world() -> MPI.Comm:
+    from runtime.mpi.worlds import predefined
+
+    return predefined("COMM_WORLD")
