@@ -7,7 +7,7 @@ from collections.abc import Generator
 from mpi4py import MPI
 
 from runtime.mpi import group_algebra as algebra
-from runtime.mpi.creation_children import duplicate, meet
+from runtime.mpi.creation_children import duplicate, meet, of_a_limited_number
 from runtime.mpi.creation_members import engine_of, groups_of, members_behind
 from runtime.mpi.creation_release import release
 from runtime.mpi.creation_split import COMM_TYPE_CLUSTER, COMM_TYPE_SITE, Splitting
@@ -90,9 +90,10 @@ class Creation(Splitting):
         if members is None:
             return MPI.Comm.Dup(self, info)
         meet(members, members.group + (members.peers if members.is_inter else ()))
-        native = members.native.Dup(info)
-        copying = members.engine.start(members, _inner_copied(members), "a duplicate")
-        members.engine.wait(copying)
+        with of_a_limited_number():
+            native = members.native.Dup(info)
+            copying = members.engine.start(members, _inner_copied(members), "a duplicate")
+            members.engine.wait(copying)
         copy: Self = duplicate(self, members, native, copying.result)
         return copy
 

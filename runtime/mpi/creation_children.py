@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from mpi4py import MPI
 
 from runtime.mpi.attributes import remember
@@ -110,12 +113,27 @@ def _both(group: Members, peers: Members) -> Members:
     return tuple(sorted((*group, *peers)))
 
 
+@contextmanager
+def of_a_limited_number() -> Iterator[None]:
+    """Say what may help where native MPI cannot make one more communicator."""
+    try:
+        yield
+    except MPI.Exception as error:
+        if error.error_class == MPI.ERR_OTHER:
+            error.add_note(
+                "An MPI makes a limited number of communicators, and one over several clusters "
+                "takes two of them: free communicators that are not needed any more."
+            )
+        raise
+
+
 def _native(engine: Engine, members: list[int], context: bytes) -> MPI.Intracomm:
     ranks = [one - engine.first for one in members]
     everybody = MPI.COMM_WORLD.Get_group()
     chosen = everybody.Incl(ranks)
     try:
-        return MPI.COMM_WORLD.Create_group(chosen, int.from_bytes(context) % _GROUP_TAGS)
+        with of_a_limited_number():
+            return MPI.COMM_WORLD.Create_group(chosen, int.from_bytes(context) % _GROUP_TAGS)
     finally:
         chosen.Free()
         everybody.Free()
