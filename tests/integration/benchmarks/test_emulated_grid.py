@@ -186,10 +186,11 @@ def test_a_closed_grid_ends_what_still_runs_in_it() -> None:
 
 
 OWNER = """
-import sys, time
+import subprocess, sys, time
 from benchmarks.grid import EmulatedGrid, Layout
 grid = EmulatedGrid(Layout((1,)))
-process = grid.popen("c0", ["sleep", "1000"])
+process = grid.popen("c0", ["sh", "-c", "echo; exec sleep 1000"], stdout=subprocess.PIPE)
+process.stdout.readline()  # now it is in the cluster
 print(process.pid, grid.forwarder, flush=True)
 time.sleep(1000)
 """
