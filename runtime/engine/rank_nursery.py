@@ -221,4 +221,4 @@ def _load(comm_world: str) -> None:
 
     native.load()
     if comm_world == "grid":
-        from runtime.mpi import install, library_calls, worlds  # noqa: F401
+        from runtime.mpi import install, library_calls, worlds  # noqa: F401 - for ranks to come

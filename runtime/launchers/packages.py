@@ -13,7 +13,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from runtime.launchers.base import Command, Launcher
-from runtime.launchers.errors import InputClosed, StagingFailed
+from runtime.launchers.errors import InputClosed
+from runtime.launchers.unpacking import await_unpacking
 
 _OLD_FORMAT = 2  # which every Python understands
 _FAST = 1  # a network is seldom slower than a better compression
@@ -65,14 +66,7 @@ def stage_packages(launcher: Launcher, python: str, names: Sequence[str], folder
     process = launcher.start(Command((python, "-I", "-S", "-c", _UNPACK, folder)))
     with suppress(InputClosed):  # then it gave up, and its exit below says why
         process.write(archive)
-    process.close_input()
-    if not process.wait().ok:
-        raise StagingFailed(
-            f"files could not be written to {folder}",
-            place=launcher.place,
-            cause="\n".join(process.tail),
-            cure="Make room there, or name another folder for temporary files",
-        )
+    await_unpacking(process, launcher.place, folder)
 
 
 def _files(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:

@@ -11,6 +11,7 @@ from typing import IO, Protocol, cast
 from runtime.launchers import archive, bootstrap
 from runtime.launchers.base import Command, Process, Sink, Stream
 from runtime.launchers.errors import FetchFailed, InputClosed, StagingFailed
+from runtime.launchers.unpacking import await_unpacking
 
 
 class _Starter(Protocol):
@@ -69,14 +70,7 @@ def stage(launcher: _Starter, python: str, files: Mapping[str, Path | bytes], fo
             place=launcher.place,
             cure="Check the path and the rights of the file",
         ) from fault
-    process.close_input()
-    if not process.wait().ok:
-        raise StagingFailed(
-            f"files could not be written to {folder}",
-            place=launcher.place,
-            cause="\n".join(process.tail),
-            cure="Make room there, or name another folder for temporary files",
-        )
+    await_unpacking(process, launcher.place, folder)
 
 
 def fetch(launcher: _Starter, python: str, paths: Sequence[str], folder: str, target: Path) -> None:
