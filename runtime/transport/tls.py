@@ -8,13 +8,16 @@ travels inside tells by itself where it ends.
 from __future__ import annotations
 
 import errno
+import fcntl
 import functools
 import os
 import select
 import socket
 import ssl
+import termios
 import threading
 import time
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +32,11 @@ if TYPE_CHECKING:
 
 RECORD = 16384
 """The most bytes that are encrypted as one."""
+
+AT_ONCE = 8 * RECORD
+"""The most bytes given to the library at once, and kept if it could not write all of them."""
+
+_WHOLE = RECORD + 22  # what a full record takes on its way
 
 _BEGIN = b"-----BEGIN CERTIFICATE-----"
 
@@ -192,9 +200,15 @@ class TlsSocket(ssl.SSLSocket):
             return False
         return True
 
+    def _come(self) -> int:
+        """Return how many bytes the system has for the library."""
+        told = array("i", (0,))
+        fcntl.ioctl(self.fileno(), termios.FIONREAD, told)
+        return told[0]
+
     def _fill(self, spaces: Sequence[memoryview]) -> int | None:
         """Decrypt as long as whole records come and there is space; None if nothing is there."""
-        count = got = 0  # `read` returns a number where it is given a buffer
+        count = got = come = 0  # `read` returns a number where it is given a buffer
         try:
             for space in spaces:
                 at, end = 0, len(space)
@@ -202,7 +216,10 @@ class TlsSocket(ssl.SSLSocket):
                     got = self.read(end - at, space[at:])  # type: ignore[assignment]
                     at += got
                     count += got
-                    if at < end and (got < RECORD or not self._has_come()):
+                    come -= _WHOLE
+                    if at < end and (
+                        got < RECORD or (come < _WHOLE and (come := self._come()) < _WHOLE)
+                    ):
                         LEFT.discard(self.fileno())
                         return count
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
@@ -307,8 +324,9 @@ def _records(pieces: Sequence[memoryview], skipped: int) -> Iterator[memoryview 
         skipped -= at
         while at < end:
             if not size and end - at >= RECORD:
-                yield piece[at : at + RECORD]
-                at += RECORD
+                whole = min((end - at) // RECORD * RECORD, AT_ONCE)
+                yield piece[at : at + whole]
+                at += whole
                 continue
             part = piece[at : at + RECORD - size]
             small.append(part)
