@@ -59,7 +59,7 @@ format: $(VENV)/.dev
 conformance: $(VENV)/.dev
 	@$(BIN)/python -m tests.conformance $(CONFORMANCE)
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks
 
 mutate: $(VENV)/.dev
@@ -95,3 +95,9 @@ $(VENV)/.dev: $(CAUSES) | $(BIN)/python
 	@$(PIP) --editable ".[mpi,dev]"
 	@$(COMPILE)
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.bench: $(CAUSES) $(VENV)/.dev
+	@echo "Installing what is measured against into $(VENV) (once) ..."
+	@$(PIP) --editable ".[mpi,dev,bench]"
+	@$(COMPILE)
+	@touch $@

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import actors, assemblies, calls, front_ends, mpi, plot, wire
+from benchmarks import actors, assemblies, calls, front_ends, mpi, plot, startup, wire
 from benchmarks.grid import missing
 from benchmarks.report import Goal, Line, show
 
 PICTURES = Path("build/benchmarks")
-PARTS = ("components", "wire", "front-ends", "mpi")
+PARTS = ("components", "startup", "wire", "front-ends", "mpi")
 
 
 def main() -> None:
@@ -28,6 +28,8 @@ def main() -> None:
     console = Console(width=max(100, Console().width))
     if "components" in wanted:
         components(console)
+    if "startup" in wanted:
+        startup.main()
     if "wire" in wanted:
         wire.main([])
     if "front-ends" in wanted:

@@ -1,6 +1,6 @@
 """How long a machine takes to start, against plain `mpiexec`; and what an idle front-end takes.
 
-    python benchmarks/startup.py [rounds]
+    python -m benchmarks.startup [rounds]
 
 The machine has 2 sites of 2 clusters of 2 ranks on this host; the time is from the start of
 `gcm-deploy` to the first line of the application. The yardstick is four plain
@@ -23,10 +23,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from rich.console import Console
+
+from benchmarks.report import Goal, Line, duration, show
+
 WORLDS = ("cluster", "grid")
-GOAL_RATIO = 1.5
-GOAL_MEGABYTES = 40
-GOAL_CPU = 0.5
+MOST_RATIO = 1.5
+MOST_MEGABYTES = 40.0
+MOST_PERCENT = 0.5
+ROUNDS = 7
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = "from mpi4py import MPI\nprint('rank', MPI.COMM_WORLD.rank, flush=True)\n"
@@ -40,9 +45,14 @@ DESCRIPTOR = """<deployment name="startup">
 """
 
 
-def main() -> None:
-    """Print the medians, their ratio, and the figures of an idle front-end."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+def main(rounds: int = ROUNDS) -> None:
+    """Measure, and print one table."""
+    console = Console(width=max(100, Console().width))
+    show("Starting a machine of 2 x 2 x 2, and what it takes at rest", measured(rounds), console)
+
+
+def measured(rounds: int = ROUNDS) -> list[Line]:
+    """Return the medians, their ratios, and the figures of an idle front-end."""
     beside = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
     mpiexec = shutil.which("mpiexec", path=beside) or sys.exit("no mpiexec")
     with tempfile.TemporaryDirectory() as name:
@@ -59,16 +69,21 @@ def main() -> None:
             (plain(mpiexec, folder), *(deployed(folder, world) for world in WORLDS))
             for _ in range(rounds)
         ]
-        alone, *machines = zip(*times, strict=True)
-        print(f"four plain mpiexec -n 2          {statistics.median(alone):6.3f} s")
-        for world, machine in zip(WORLDS, machines, strict=True):
-            ratio = statistics.median(b / a for a, b in zip(alone, machine, strict=True))
-            print(f"machine of 2 x 2 x 2, first line {statistics.median(machine):6.3f} s")
-            print(f"  ratio, COMM_WORLD a {world:7}    {ratio:6.2f}   (goal: at most {GOAL_RATIO})")
         (folder / "program.py").write_text(SLEEPER)
-        largest, busiest = idle(folder)
-        print(f"idle front-end, memory        {largest:6.1f} MB  (goal: at most {GOAL_MEGABYTES})")
-        print(f"idle front-end, CPU           {busiest:6.2f} %   (goal: at most {GOAL_CPU})")
+        memory, busy = idle(folder)
+    alone, *machines = zip(*times, strict=True)
+    peer = f"four plain mpiexec -n 2: {duration(statistics.median(alone))}"
+    lines = []
+    for world, machine in zip(WORLDS, machines, strict=True):
+        ratio = statistics.median(b / a for a, b in zip(alone, machine, strict=True))
+        what = f"first line, COMM_WORLD the {world}"
+        took, goal = duration(statistics.median(machine)), Goal(MOST_RATIO, ratio)
+        lines.append(Line(what, took, peer, f"{ratio:.2f} x", goal))
+    goal = Goal(MOST_MEGABYTES, memory, "MB")
+    lines.append(Line("idle front-end, memory", f"{memory:.1f} MB", goal=goal))
+    goal = Goal(MOST_PERCENT, busy, "%")
+    lines.append(Line("idle front-end, processor", f"{busy:.2f} %", goal=goal))
+    return lines
 
 
 def plain(mpiexec: str, folder: Path) -> float:
@@ -142,4 +157,4 @@ def resident_megabytes(pid: int) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))
