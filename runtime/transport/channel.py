@@ -11,6 +11,7 @@ from typing import Any
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
+from runtime.transport.backlog import UNREAD_SECONDS, Backlog
 from runtime.transport.errors import ChannelClosed, FrameError, NotSendable, TransportError
 from runtime.transport.frames import MOST_BYTES, Frame, FrameReader, Part
 from runtime.transport.messages import (
@@ -53,8 +54,9 @@ class Channel:
 
     Any thread may call. A thread whose call finds more than `send_limit` bytes waiting to leave
     waits too, and so does one that sends large arrays, until they have left; calls made on the
-    reactor's thread never wait. When the connection ends, every call that waits fails with
-    `ChannelClosed`, which names the peer and what was awaited.
+    reactor's thread never wait. A peer that does not read its answers is served no more calls than
+    `Backlog` says, and given up in the end. When the connection ends, every call that waits fails
+    with `ChannelClosed`, which names the peer and what was awaited.
 
     >>> channel = Channel(reactor, SocketStream(connected), "0:1", serve).open()  # doctest: +SKIP
     >>> channel.call(Invocation("/app/worker", "work", "step", (1,))).result()    # doctest: +SKIP
@@ -71,6 +73,7 @@ class Channel:
         codec: Codec = PLAIN,
         most_bytes: int = MOST_BYTES,
         send_limit: int = SEND_LIMIT,
+        patience: float = UNREAD_SECONDS,
     ) -> None:
         self._reactor = reactor
         self._stream = stream
@@ -79,6 +82,7 @@ class Channel:
         self._codec = codec
         self._reader = FrameReader(most_bytes)
         self._outbox = Outbox(stream, self._ask_for_room, send_limit)
+        self._backlog = Backlog(reactor, self._outbox, self._give_up, patience=patience)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._waiting: dict[int, tuple[object, Outcome]] = {}
@@ -88,7 +92,6 @@ class Channel:
         self._when_closed: list[Callable[[ChannelClosed], None]] = []
         self._sources: set[Channel] = set()
         self._held_by: set[Channel] = set()
-        self._wants_write = False
         self.peer = peer
         self.received_bytes = 0
         self._received = 0
@@ -183,11 +186,11 @@ class Channel:
         arrived(self._closed_error(about))
         return 0
 
-    def _send(self, frame: Frame, *, owned: bool = False) -> bool:
+    def _send(self, frame: Frame, *, owned: bool = False, answer: bool = False) -> bool:
         parts: list[Part] = [frame.head(), *frame.parts]
         if owned or self._reactor.is_own_thread():
-            return self._outbox.put_now(parts, owned=owned)
-        return self._outbox.put(parts)
+            return self._outbox.put_now(parts, owned=owned, answer=answer)
+        return self._outbox.put(parts, answer=answer)
 
     def _ask_for_room(self) -> None:
         self._reactor.soon(self._writable)
@@ -204,6 +207,8 @@ class Channel:
             return
         if not self._outbox.is_congested:
             self._release_sources()
+        while (request := self._backlog.take()) is not None:
+            self._admit(request)
         self._want()
         if self._closing and not self._outbox.size:
             self._end("it was closed on this side")
@@ -230,11 +235,15 @@ class Channel:
 
     def _want(self) -> None:
         if self._ended is None:
-            self._stream.want(read=not self._held_by, write=bool(self._outbox.size))
+            self._stream.want(read=self._may_read, write=bool(self._outbox.size))
+
+    @property
+    def _may_read(self) -> bool:
+        return not self._held_by and not self._backlog.is_full
 
     def _readable(self) -> None:
         for _ in range(_READS_AT_ONCE):
-            if self._ended is not None or self._held_by:
+            if self._ended is not None or not self._may_read:
                 return
             try:
                 count = self._stream.receive_into(self._reader.space())
@@ -256,18 +265,18 @@ class Channel:
             for frame in read():
                 self._dispatch(frame)
         except FrameError as error:
-            _log.warning("the connection to %s is given up: %s", self.peer, error)
-            self._end(str(error))
+            self._give_up(str(error))
+
+    def _give_up(self, why: str) -> None:
+        _log.warning("the connection to %s is given up: %s", self.peer, why)
+        self._end(why)
 
     def _dispatch(self, frame: Frame) -> None:
         self._received += 1
         if frame.kind in (CALL, NOTE):
             request = Request(frame, self, self._codec)
-            onward = self._relay(request.target.component) if self._relay else None
-            if onward is None:
-                self._serve(request, frame)
-            else:
-                self._pass_on(frame, onward, request)
+            if not self._backlog.keeps(request):
+                self._admit(request)
         elif frame.kind in (RESULT, FAILURE):
             found = self._waiting.pop(frame.number, None)
             if found is not None:
@@ -275,51 +284,62 @@ class Channel:
         else:
             raise FrameError(f"a message of the unknown kind {frame.kind} came")
 
-    def _serve(self, request: Request, frame: Frame) -> None:
+    def _admit(self, request: Request) -> None:
+        onward = self._relay(request.target.component) if self._relay else None
+        if onward is None:
+            self._serve(request)
+        else:
+            self._pass_on(request, onward)
+
+    def _serve(self, request: Request) -> None:
+        if not request.is_note:
+            self._backlog.begun()
         try:
             if self._handler is None:
                 raise TransportError(f"nothing here serves {request}")
             future = self._handler(request)
         except Exception as error:  # it is the caller's
-            self._refuse(request, frame, error)
+            self._answer(request, error, None)
             return
         if future is None:
-            self._answer(request, frame, None, None)
+            self._answer(request, None, None)
         else:
             future.add_done_callback(
                 lambda done: self._answer(
-                    request, frame, done.exception(), None if done.exception() else done.result()
+                    request, done.exception(), None if done.exception() else done.result()
                 )
             )
 
-    def _refuse(self, request: Request, frame: Frame, error: BaseException) -> None:
-        self._answer(request, frame, error, None)
-
-    def _answer(
-        self, request: Request, frame: Frame, error: BaseException | None, result: Any
-    ) -> None:
+    def _answer(self, request: Request, error: BaseException | None, result: Any) -> None:
         if request.is_note:
             if error is not None:
                 _log.error("%s, noted by %s, failed", request, self.peer, exc_info=error)
             return
+        try:
+            self._send_answer(request, error, result)
+        finally:
+            self._backlog.answered()
+
+    def _send_answer(self, request: Request, error: BaseException | None, result: Any) -> None:
+        number = request.frame.number
         if error is None:
             try:
-                self._send(result_frame(frame.number, result, self._codec))
+                self._send(result_frame(number, result, self._codec), answer=True)
                 return
             except (NotSendable, FrameError) as unsendable:
                 unsendable.place = f"the result of {request}"
                 error = unsendable
-        self._send(failure_frame(frame.number, error))
+        self._send(failure_frame(number, error), answer=True)
 
     # -- passing on, on the reactor's thread -----------------------------------------------------
 
-    def _pass_on(self, frame: Frame, onward: Channel, request: Request) -> None:
-        number = 0
+    def _pass_on(self, request: Request, onward: Channel) -> None:
+        frame, number = request.frame, 0
         if frame.kind == CALL:
 
             def arrived(outcome: Frame | ChannelClosed) -> None:
                 if isinstance(outcome, ChannelClosed):
-                    self._send(failure_frame(frame.number, outcome))
+                    self._send(failure_frame(frame.number, outcome), answer=True)
                 else:
                     self._forward(Frame(outcome.kind, frame.number, outcome.parts), onward)
 
@@ -364,6 +384,7 @@ class Channel:
         if self._linger is not None:
             self._linger.cancel()
         self._outbox.end()
+        self._backlog.end()
         self._stream.close()
         self._reactor.at_close(self, None)
         self._release_sources()

@@ -19,6 +19,7 @@ class Outbox:
 
     `put` is for threads that may wait. It waits while more than `limit` bytes are kept, and until
     large parts, which it does not copy, have left. `put_now` never waits and copies what is kept.
+    What is an `answer` is counted while it waits, since its receiver may go on asking.
     """
 
     def __init__(self, stream: Stream, ask_for_room: Callable[[], None], limit: int) -> None:
@@ -30,6 +31,9 @@ class Outbox:
         self._begun = 0  # bytes ever put
         self._left = 0  # bytes ever given to the stream
         self._ended = False
+        self._answers: deque[tuple[int, int]] = deque()  # where each ends that was put, its bytes
+        self._answer_bytes = 0
+        self._answering = 0  # threads that wait to put one
         self.frames = 0
         """How many frames were ever put."""
 
@@ -44,14 +48,25 @@ class Outbox:
         return self.size > self._limit
 
     @property
+    def has_waiting_answers(self) -> bool:
+        """Whether anybody waits for room for an answer."""
+        return self._answering > 0
+
+    @property
+    def has_too_many_answers(self) -> bool:
+        """Whether more than the limit waits of what was put without waiting."""
+        return self._answer_bytes > self._limit
+
+    @property
     def sent(self) -> int:
         """The bytes that the stream took."""
         return self._left
 
-    def put(self, parts: Sequence[Part]) -> bool:
+    def put(self, parts: Sequence[Part], *, answer: bool = False) -> bool:
         """Send `parts`, waiting for room; False if the stream has ended."""
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or not self.is_congested)
+            if self.is_congested and not self._ended:
+                self._wait_for_room(answer)
             if not self._add(parts):
                 return False
             if self.size and any(len(part) >= OUT_OF_BAND for part in parts):
@@ -59,7 +74,7 @@ class Outbox:
                 self._changed.wait_for(lambda: self._ended or self._left >= until)
             return not self._ended
 
-    def put_now(self, parts: Sequence[Part], *, owned: bool = False) -> bool:
+    def put_now(self, parts: Sequence[Part], *, owned: bool = False, answer: bool = False) -> bool:
         """Send `parts` without waiting; unless `owned`, large ones that have to wait are copied."""
         with self._changed:
             if self._kept and not owned:
@@ -68,6 +83,10 @@ class Outbox:
             added = self._add(parts)
             if not owned and not before:
                 self._kept = deque(memoryview(bytes(piece)) for piece in self._kept)
+            if answer and added and self.size:
+                size = sum(len(part) for part in parts)
+                self._answers.append((self._begun, size))
+                self._answer_bytes += size
             return added
 
     def flush(self) -> None:
@@ -80,7 +99,16 @@ class Outbox:
         with self._changed:
             self._ended = True
             self._kept.clear()
+            self._answers.clear()
+            self._answer_bytes = 0
             self._changed.notify_all()
+
+    def _wait_for_room(self, answer: bool) -> None:
+        self._answering += answer
+        self._changed.wait_for(lambda: self._ended or not self.is_congested)
+        if answer:
+            self._answering -= 1
+            self._ask_for_room()  # the reactor sees who may be served now
 
     def _add(self, parts: Sequence[Part]) -> bool:
         if self._ended:
@@ -116,4 +144,6 @@ class Outbox:
                     break
                 count -= len(first)
                 self._kept.popleft()
+            while self._answers and self._answers[0][0] <= self._left:
+                self._answer_bytes -= self._answers.popleft()[1]
             self._changed.notify_all()

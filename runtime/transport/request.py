@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 class Request:
     """A call that came in: where it goes is known, its arguments are not opened yet."""
 
-    __slots__ = ("_codec", "_frame", "channel", "target")
+    __slots__ = ("_codec", "channel", "frame", "target")
 
     def __init__(self, frame: Frame, channel: Channel, codec: Codec) -> None:
-        self._frame = frame
+        self.frame = frame
         self._codec = codec
         self.channel = channel
         self.target: Target = target_of(frame)
@@ -26,7 +26,7 @@ class Request:
     @property
     def is_note(self) -> bool:
         """Whether nobody waits for an answer."""
-        return self._frame.kind == NOTE
+        return self.frame.kind == NOTE
 
     def invocation(self) -> Invocation:
         """Open the arguments; that may import modules, so do it off the reactor's thread.
@@ -34,7 +34,7 @@ class Request:
         Raises:
             NotSendable: they cannot be rebuilt in this process.
         """
-        args, kwargs = arguments_of(self._frame, self._codec)
+        args, kwargs = arguments_of(self.frame, self._codec)
         to = self.target
         return Invocation(to.component, to.interface, to.operation, args, kwargs, to.client)
 

@@ -1,0 +1,119 @@
+"""Calls that are not served yet, since their sender does not read the answers to those before."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from runtime.transport.outbox import Outbox
+from runtime.transport.reactor import Reactor, Timer
+from runtime.transport.request import Request
+
+MOST_UNANSWERED = 256
+"""How many calls of a peer are served at a time while it does not read what it asked for."""
+
+MOST_BYTES = 32 << 20
+"""How many bytes of calls are kept for such a peer before nothing more is read from it: 32 MiB."""
+
+UNREAD_SECONDS = 60.0
+"""How long such a peer may read nothing at all before it is given up."""
+
+
+_OBJECTS = 1 << 10  # bytes that a call takes beyond what was received
+
+
+class Backlog:
+    """Keeps calls back while answers to the same peer find no room, and gives up who never reads.
+
+    Results are not kept back, only calls, so that two processes that ask each other for very much
+    go on. `begun` and `answered` are told of each call that is served.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        outbox: Outbox,
+        give_up: Callable[[str], None],
+        *,
+        most_unanswered: int = MOST_UNANSWERED,
+        most_bytes: int = MOST_BYTES,
+        patience: float = UNREAD_SECONDS,
+    ) -> None:
+        self._reactor = reactor
+        self._outbox = outbox
+        self._give_up = give_up
+        self._most_unanswered = most_unanswered
+        self._most_bytes = most_bytes
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._unanswered = 0
+        self._kept: deque[Request] = deque()
+        self._size = 0
+        self._timer: Timer | None = None
+
+    def begun(self) -> None:
+        """Know that a call is being served."""
+        with self._lock:
+            self._unanswered += 1
+
+    def answered(self) -> None:
+        """Know that the answer to a call is where it can leave; safe from every thread."""
+        with self._lock:
+            self._unanswered -= 1
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is kept that nothing more may be read."""
+        return self._size > self._most_bytes
+
+    def keeps(self, request: Request) -> bool:
+        """Keep a call that may not be served yet; return whether that is so."""
+        if not self._kept and not self._is_overloaded():
+            return False
+        if not self._kept:
+            self._watch()
+        self._kept.append(request)
+        self._size += _size(request)
+        return True
+
+    def take(self) -> Request | None:
+        """Return the next call that may be served now, if there is one."""
+        if not self._kept or self._is_overloaded():
+            return None
+        request = self._kept.popleft()
+        self._size -= _size(request)
+        if not self._kept:
+            self._stop()
+        return request
+
+    def end(self) -> None:
+        """Drop what is kept."""
+        self._kept.clear()
+        self._size = 0
+        self._stop()
+
+    def _is_overloaded(self) -> bool:
+        if self._outbox.has_too_many_answers:
+            return True
+        return self._outbox.has_waiting_answers and self._unanswered >= self._most_unanswered
+
+    def _watch(self) -> None:
+        before = self._outbox.sent
+
+        def look() -> None:
+            if self._outbox.sent != before:
+                self._watch()
+            else:
+                self._give_up(f"it has read no answers to its calls for {self._patience:g} s")
+
+        self._timer = self._reactor.later(self._patience, look)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _size(request: Request) -> int:
+    return request.frame.size + _OBJECTS
