@@ -13,6 +13,7 @@ from runtime.mpi.creation_release import release
 from runtime.mpi.creation_split import COMM_TYPE_CLUSTER, COMM_TYPE_SITE, Splitting
 from runtime.mpi.errors import refuse
 from runtime.mpi.groups import LIKENESS, Group, group_of
+from runtime.mpi.handlers import hand_down
 from runtime.mpi.membership import Membership, keep_to_itself
 from runtime.mpi.operations import Both, Operation
 from runtime.mpi.requests import new_request
@@ -88,7 +89,7 @@ class Creation(Splitting):
         """Return a duplicate, with the hints of `info` if they are given."""
         members = members_behind(self)
         if members is None:
-            return MPI.Comm.Dup(self, info)
+            return hand_down(self, MPI.Comm.Dup(self, info))
         meet(members, members.group + (members.peers if members.is_inter else ()))
         with of_a_limited_number():
             native = members.native.Dup(info)
@@ -100,14 +101,15 @@ class Creation(Splitting):
     def Dup_with_info(self, info: MPI.Info) -> Self:
         """Return a duplicate with the hints of `info`."""
         if members_behind(self) is None:
-            return MPI.Comm.Dup_with_info(self, info)
+            return hand_down(self, MPI.Comm.Dup_with_info(self, info))
         return self.Dup(info)
 
     def Idup(self, info: MPI.Info | None = None) -> tuple[Self, MPI.Request]:
         """Return a duplicate, and the request that says when it may be used."""
         members = members_behind(self)
         if members is None:
-            return MPI.Comm.Idup(self, info)
+            near, begun = MPI.Comm.Idup(self, info)
+            return hand_down(self, near), begun
         engine = members.engine
         native, begun = members.native.Idup(info)
         duplicated = engine.native(begun)
@@ -120,7 +122,8 @@ class Creation(Splitting):
     def Idup_with_info(self, info: MPI.Info) -> tuple[Self, MPI.Request]:
         """Return a duplicate with hints, and the request that says when it may be used."""
         if members_behind(self) is None:
-            return MPI.Comm.Idup_with_info(self, info)
+            near, begun = MPI.Comm.Idup_with_info(self, info)
+            return hand_down(self, near), begun
         return self.Idup(info)
 
     def Free(self) -> None:

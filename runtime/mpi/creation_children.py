@@ -9,6 +9,7 @@ from mpi4py import MPI
 
 from runtime.mpi.attributes import remember
 from runtime.mpi.group_algebra import Members
+from runtime.mpi.handlers import hand_down
 from runtime.mpi.membership import Membership, inter, intra, near_members
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -38,7 +39,7 @@ def child(
     if parent.engine.me not in members:
         return MPI.COMM_NULL
     meet(parent, members)
-    return over(parent.engine, members, context, topology=topology)
+    return hand_down(parent.native, over(parent.engine, members, context, topology=topology))
 
 
 def over(
@@ -68,7 +69,7 @@ def child_of_two(parent: Membership, group: Members, peers: Members, context: by
     if parent.engine.me not in group or not peers:
         return MPI.COMM_NULL
     meet(parent, _both(group, peers))
-    return over_two(parent.engine, group, peers, context)
+    return hand_down(parent.native, over_two(parent.engine, group, peers, context))
 
 
 def over_two(engine: Engine, group: Members, peers: Members, context: bytes) -> Any:
@@ -172,13 +173,13 @@ def duplicate(
         topology = members.topology
         made = intra(engine, members.group, native, inner, context, topology=topology)
     remember(made)
-    return wrap(made, type(comm))  # type: ignore[arg-type]  # it has members, so it is one of ours
+    return hand_down(comm, wrap(made, type(comm)))  # type: ignore[arg-type]  # it has members, so it is one of ours
 
 
-def near_or_null(native: _Comm) -> _Comm:
+def near_or_null(native: _Comm, parent: MPI.Comm | None = None) -> _Comm:
     """Return what a native call made as one of our classes; COMM_NULL stays what it is."""
     from runtime.mpi.comm import near
 
     found: Any = near(native) if native else MPI.COMM_NULL
     ours: _Comm = found
-    return ours
+    return ours if parent is None else hand_down(parent, ours)

@@ -37,7 +37,7 @@ class Splitting(MPI.Comm):
         """Return a communicator of the members of a group, or COMM_NULL to others."""
         members = members_behind(self)
         if members is None:
-            return near_or_null(MPI.Comm.Create(self, checked_native(self, group)))
+            return near_or_null(MPI.Comm.Create(self, checked_native(self, group)), self)
         chosen = checked_group(self, members, group)
         made: MPI.Comm
         if not members.is_inter:
@@ -53,7 +53,7 @@ class Splitting(MPI.Comm):
         members = members_behind(self)
         color, key = index(color), index(key)
         if members is None:
-            return near_or_null(MPI.Comm.Split(self, color, key))
+            return near_or_null(MPI.Comm.Split(self, color, key), self)
         if color < 0 and color != MPI.UNDEFINED:
             with as_mpi(self):
                 raise ArgumentFault(Wrong.ARGUMENT, f"the color {color} is negative")
@@ -86,7 +86,7 @@ class Splitting(MPI.Comm):
         wanted = {one for one in all_of(self, index(split_type)) if one != MPI.UNDEFINED}
         if not wanted <= {COMM_TYPE_CLUSTER, COMM_TYPE_SITE}:
             native = self if members is None else members.native
-            return near_or_null(MPI.Comm.Split_type(native, split_type, key, info))
+            return near_or_null(MPI.Comm.Split_type(native, split_type, key, info), self)
         if len(wanted) > 1:
             refuse(self, MPI.ERR_ARG)
         return self.Split(_color_of(split_type, members), key)

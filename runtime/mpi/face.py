@@ -84,7 +84,7 @@ def Finalize() -> None:  # type: ignore[no-redef]  # ours
 
 globals().update({name: one for name, one in vars(_native).items() if name not in globals()})
 globals().update(_worlds.start(world_is_grid=_world_is_grid()).comms)
-_worlds.handle_errors_as_asked()
+_worlds.handle_errors()
 _commctx_intra = _library_calls.commctx_intra
 _commctx_inter = _library_calls.commctx_inter
 atexit.register(_worlds.finish)

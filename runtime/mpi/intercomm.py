@@ -14,6 +14,7 @@ from runtime.mpi.creation_members import (
 )
 from runtime.mpi.errors import GridMPIError, refuse
 from runtime.mpi.groups import Group, group_of, members_of, spans_clusters
+from runtime.mpi.handlers import hand_down
 from runtime.mpi.intercomm_leaders import agreed, told
 from runtime.mpi.membership import derived_context
 
@@ -42,7 +43,8 @@ class GroupCreation(MPI.Intracomm):
         """Return a communicator of the members of a group; only these call it."""
         members = members_behind(self)
         if members is None:
-            return near_or_null(MPI.Intracomm.Create_group(self, checked_native(self, group), tag))
+            native = MPI.Intracomm.Create_group(self, checked_native(self, group), tag)
+            return near_or_null(native, self)
         chosen = checked_group(self, members, group)
         turn = _turns.next("Create_group", members.context, chosen, tag)
         context = derived_context(members.context, "Create_group", chosen, tag, turn)
@@ -82,7 +84,8 @@ class GroupCreation(MPI.Intracomm):
         engine = _engine()
         if engine is None:
             return near_or_null(
-                MPI.Intracomm.Create_intercomm(self, local_leader, peer_comm, remote_leader, tag)
+                MPI.Intracomm.Create_intercomm(self, local_leader, peer_comm, remote_leader, tag),
+                self,
             )
         group = indexes_of(self, engine)
         if not 0 <= local_leader < len(group):
@@ -102,7 +105,7 @@ class GroupCreation(MPI.Intracomm):
             )
         _meet(group + peers)
         made: MPI.Intercomm = over_two(engine, group, peers, context)
-        return made
+        return hand_down(self, made)
 
 
 class InterParts(MPI.Intercomm):
@@ -127,7 +130,7 @@ class InterParts(MPI.Intercomm):
         """Return a communicator of both groups; the one that says `high` comes second."""
         members = self._members
         if members is None:
-            return near_or_null(MPI.Intercomm.Merge(self, high))
+            return near_or_null(MPI.Intercomm.Merge(self, high), self)
         theirs = bool(self.allgather(bool(high))[0])
         groups = sorted((members.group, members.peers))
         if theirs != bool(high):

@@ -1,9 +1,14 @@
-"""Completing several requests at once, of the grid and of native MPI in any mix."""
+"""Completing several requests at once, of the grid and of native MPI in any mix.
+
+No communicator is meant by such a call, so the error handler of COMM_SELF hears of its errors. What
+native MPI finds it has told that already.
+"""
 
 from __future__ import annotations
 
 from mpi4py import MPI
 
+from runtime.mpi.errors import tell
 from runtime.mpi.politeness import NATIVE, settle
 from runtime.mpi.request_parts import (
     correct,
@@ -68,12 +73,19 @@ class Mix:
         one = self.mine[0][1] if self.mine else self.natives[0] if self.natives else MPI.Request()
         return engine_of(one)
 
-    def complete(self, request: MPI.Request, status: MPI.Status | None) -> Any:
-        """End a request of the grid that is done, and return its object."""
+    def complete(
+        self, request: MPI.Request, status: MPI.Status | None
+    ) -> tuple[BaseException | None, Any]:
+        """End a request of the grid that is done; return its error, and its object."""
+        operation = operation_of(request)
+        if operation is not None and operation.error is not None:
+            describe(request, status)
+            request._operation = None  # type: ignore[attr-defined]  # it is ours
+            return operation.error, None
         if self.objects:
-            return finish_object(request, status)
+            return None, finish_object(request, status)
         finish(request, status)
-        return None
+        return None, None
 
 
 def test_any(
@@ -100,7 +112,7 @@ def test_all(
     """Complete all if all are done; return their objects, or None."""
     mix = Mix(requests, objects=objects)
     _move(mix)
-    return _all(mix, statuses)
+    return _all(mix, statuses, gives_up=False)
 
 
 def wait_all(
@@ -108,7 +120,10 @@ def wait_all(
 ) -> list[Any]:
     """Wait until all are done and complete them; return their objects."""
     mix = Mix(requests, objects=objects)
-    return _until(mix, lambda: _all(mix, statuses), lambda found: found is not None) or []
+    return (
+        _until(mix, lambda: _all(mix, statuses, gives_up=True), lambda found: found is not None)
+        or []
+    )
 
 
 def test_some(
@@ -178,7 +193,10 @@ def status_some(
 
 def _any(mix: Mix, status: MPI.Status | None) -> tuple[int, bool, Any]:
     for place, request in mix.done():
-        return place, True, mix.complete(request, status)
+        error, loaded = mix.complete(request, status)
+        if error is not None:
+            tell(MPI.COMM_SELF, error)
+        return place, True, loaded
     index, flag, found = _native_any(mix, status)
     if flag and index != MPI.UNDEFINED:
         correct(mix.natives[index], status)
@@ -195,30 +213,37 @@ def _native_any(mix: Mix, status: MPI.Status | None) -> tuple[int, bool, Any]:
     return (*MPI.Request.Testany(mix.natives, status), None)
 
 
-def _all(mix: Mix, statuses: Sequence[MPI.Status] | None) -> list[Any] | None:
+def _all(mix: Mix, statuses: Sequence[MPI.Status] | None, *, gives_up: bool) -> list[Any] | None:
+    """Complete all if all are done. Who `gives_up` waits no longer once native MPI has an error.
+
+    What is not done then is ERR_PENDING in its status, and a request still.
+    """
     if not mix.are_done():
         return None
     found = [MPI.Status() for _ in range(mix.size)]
-    objects: list[Any] = [None] * mix.size
     near = [found[place] for place in mix.places]
+    objects: list[Any] = [None] * mix.size
+    raised: MPI.Exception | None = None
     try:
         done, near_objects = _native_all(mix, near)
-    except MPI.Exception:
-        hand_out(found, statuses)
-        raise
-    if not done:
+    except MPI.Exception as error:
+        done, near_objects, raised = True, [None] * len(near), error
+    if not (done or (gives_up and _has_error(near))):
         return None
     for place, one in zip(mix.places, near_objects, strict=True):
         objects[place] = one
     _correct_all(mix, near)
-    _complete_all(mix, mix.mine, found, objects, statuses)
+    errors = _complete_all(mix, mix.mine, found, objects)
+    is_told = bool(errors) and _has_error(near)
+    hand_out(found, statuses)
+    _raise_one_of(errors, raised, is_told=is_told)
     return objects
 
 
 def _native_all(mix: Mix, near: list[MPI.Status]) -> tuple[bool, list[Any]]:
     if mix.objects:
         done, objects = MPI.Request.testall(mix.natives, near)
-        return done, objects or []
+        return done, objects or [None] * len(near)
     return MPI.Request.Testall(mix.natives, near), [None] * len(near)
 
 
@@ -226,13 +251,14 @@ def _some(
     mix: Mix, statuses: Sequence[MPI.Status] | None
 ) -> tuple[list[int] | None, list[Any] | None]:
     found: list[MPI.Status] = []
-    objects: list[Any] = []
-    if mix.objects:
-        near, some = MPI.Request.testsome(mix.natives, found)
-        objects.extend(some or ())
-    else:
-        near = MPI.Request.Testsome(mix.natives, found)
-        objects.extend([None] * len(near or ()))
+    raised: MPI.Exception | None = None
+    before = list(map(bool, mix.natives))
+    try:
+        near, objects = _native_some(mix, found)
+    except MPI.Exception as error:
+        near = [one for one, was in enumerate(before) if was and not mix.natives[one]]
+        objects, raised = [None] * len(near), error
+        del found[len(near) :]
     if near is None and not mix.left:
         return None, None
     for index, status in zip(near or (), found, strict=False):
@@ -240,11 +266,22 @@ def _some(
     indices = [mix.places[index] for index in near or ()]
     ended = list(mix.done())
     done = [(len(indices) + number, one) for number, (_, one) in enumerate(ended)]
+    is_told = bool(done) and _has_error(found)
     indices.extend(place for place, _ in ended)
     found.extend(MPI.Status() for _ in done)
     objects.extend(None for _ in done)
-    _complete_all(mix, done, found, objects, statuses)
+    errors = _complete_all(mix, done, found, objects)
+    hand_out(found, statuses)
+    _raise_one_of(errors, raised, is_told=is_told)
     return indices, objects
+
+
+def _native_some(mix: Mix, found: list[MPI.Status]) -> tuple[list[int] | None, list[Any]]:
+    if mix.objects:
+        near, objects = MPI.Request.testsome(mix.natives, found)
+        return near, objects or []
+    near = MPI.Request.Testsome(mix.natives, found)
+    return near, [None] * len(near or ())
 
 
 def _complete_all(
@@ -252,23 +289,32 @@ def _complete_all(
     done: Sequence[tuple[int, MPI.Request]],
     found: list[MPI.Status],
     objects: list[Any],
-    statuses: Sequence[MPI.Status] | None,
-) -> None:
-    """End requests of the grid; the error of one is raised once all are ended."""
+) -> list[BaseException]:
+    """End requests of the grid, and return the errors of those that failed."""
     errors: list[BaseException] = []
     for place, request in done:
-        operation = operation_of(request)
-        error = None if operation is None else operation.error
+        error, objects[place] = mix.complete(request, found[place])
         if error is not None:
-            describe(request, found[place])
             found[place].error = error_class_of(error)
-            request._operation = None  # type: ignore[attr-defined]  # it is ours
             errors.append(error)
-        else:
-            objects[place] = mix.complete(request, found[place])
-    hand_out(found, statuses)
+    return errors
+
+
+def _has_error(statuses: Sequence[MPI.Status]) -> bool:
+    return any(one.error != MPI.SUCCESS for one in statuses)
+
+
+def _raise_one_of(
+    errors: Sequence[BaseException], raised: MPI.Exception | None, *, is_told: bool
+) -> None:
+    """Raise what is worth most: a loss, which names who is lost; else what native MPI `raised`."""
     for error in errors:
-        raise MPI.Exception(MPI.ERR_IN_STATUS) if isinstance(error, MPI.Exception) else error
+        if not isinstance(error, MPI.Exception):
+            tell(MPI.COMM_SELF, error)
+    if raised is not None:
+        raise raised
+    if errors and not is_told:
+        tell(MPI.COMM_SELF, MPI.Exception(MPI.ERR_IN_STATUS))
 
 
 def _correct_all(mix: Mix, near: Sequence[MPI.Status]) -> None:

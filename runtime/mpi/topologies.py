@@ -111,7 +111,7 @@ class CartParts(MPI.Cartcomm):
         """Return the part of the shape that remains of some dimensions, and holds this rank."""
         members = self._members
         if members is None or members.topology is None:
-            return near_or_null(MPI.Cartcomm.Sub(self, remain_dims))
+            return near_or_null(MPI.Cartcomm.Sub(self, remain_dims), self)
         shape: Cartesian = members.topology.shape
         remain = [bool(index(one)) for one in remain_dims]
         _check_length(remain, len(shape.dims))

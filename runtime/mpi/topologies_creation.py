@@ -48,7 +48,8 @@ class TopologyCreation(MPI.Intracomm):
         """
         members = self._members
         if members is None:
-            return near_or_null(MPI.Intracomm.Create_cart(self, dims, periods, reorder))  # type: ignore[arg-type]  # a single bool is allowed
+            native = MPI.Intracomm.Create_cart(self, dims, periods, reorder)  # type: ignore[arg-type]  # a single bool is allowed
+            return near_or_null(native, self)
         shape = self._cartesian(members, dims, periods)
         new_ranks = _placed(members, shape) if reorder else list(range(shape.size))
         group = [0] * shape.size
@@ -71,7 +72,7 @@ class TopologyCreation(MPI.Intracomm):
         """Return a communicator whose ranks form a graph; they stay as they are."""
         members = self._members
         if members is None:
-            return near_or_null(MPI.Intracomm.Create_graph(self, index, edges, reorder))
+            return near_or_null(MPI.Intracomm.Create_graph(self, index, edges, reorder), self)
         graph = self._graph(members, index, edges)
         made: MPI.Graphcomm = _child(members, "Create_graph", members.group[: graph.size], graph)
         return made
@@ -99,7 +100,7 @@ class TopologyCreation(MPI.Intracomm):
             create: Any = MPI.Intracomm.Create_dist_graph_adjacent
             edges = (sources, destinations, sourceweights, destweights)
             native: MPI.Distgraphcomm = create(self, *edges, info, reorder)
-            return near_or_null(native)
+            return near_or_null(native, self)
         coming, going = _ints(sources or ()), _ints(destinations or ())
         to, away = _weights(sourceweights, len(coming)), _weights(destweights, len(going))
         with as_mpi(self):
@@ -126,7 +127,8 @@ class TopologyCreation(MPI.Intracomm):
             return near_or_null(
                 MPI.Intracomm.Create_dist_graph(
                     self, sources, degrees, destinations, weights, info, reorder
-                )
+                ),
+                self,
             )
         starts = _ints(sources)
         counts = _ints(degrees, len(starts))

@@ -7,6 +7,7 @@ from mpi4py import MPI
 from runtime.engine.rank_link import current
 from runtime.mpi.comm import Comm, near, wrap
 from runtime.mpi.engine import Engine
+from runtime.mpi.handlers import handle_errors_as_asked
 from runtime.mpi.membership import derived_context, intra
 from runtime.mpi.place import Place, here, place_of_plain_mpi, place_of_rank, settle
 from runtime.topology import Communicator, rank_table
@@ -70,19 +71,10 @@ def start(*, world_is_grid: bool = False) -> Worlds:
     return _worlds
 
 
-def handle_errors_as_asked() -> None:
-    """Give the communicators the error handler that `mpi4py.rc.errors` asks for.
-
-    MPI was there before the program could ask: mpi4py itself has not seen it.
-    """
-    from mpi4py import rc
-
-    fatal = MPI.ERRORS_ARE_FATAL
-    asked = {"default": fatal, "fatal": fatal, "abort": MPI.ERRORS_ABORT}.get(rc.errors)
-    if asked is not None and current() is not None:
-        for comm in start().comms.values():
-            if comm:
-                comm.Set_errhandler(asked)
+def handle_errors() -> None:
+    """Let errors be handled as the program asks; under plain MPI mpi4py has seen to that."""
+    if current() is not None:
+        handle_errors_as_asked(comm for comm in start().comms.values() if comm)
 
 
 def _engine(place: Place, link: RankLink) -> Engine:
