@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from runtime.forwarding.leading import Find, lead_on
+from runtime.forwarding.pipes import Pipes
 from runtime.forwarding.splice import Splice
 from runtime.forwarding.words import Answer, Request, RequestReader
 from runtime.transport.credentials import Credentials
@@ -43,6 +44,7 @@ class Forwarder:
         self._credentials = credentials
         self._find = find
         self._splices: set[Splice] = set()
+        self._pipes = Pipes()
         self._asking: set[_Asking] = set()
         self._waiting: dict[str, _Waiting] = {}
         self._threads = ThreadPoolExecutor(MOST_OPENING, "forwarder")
@@ -77,6 +79,7 @@ class Forwarder:
         self._waiting.clear()
         for splice in list(self._splices):
             splice.close()
+        self._pipes.close()
         done.set()
 
     def _admit(self, came: socket.socket, peer: str, received: bytes) -> None:
@@ -128,7 +131,7 @@ class Forwarder:
             came.close()
             made.close()
             return
-        splice = Splice(self._reactor, came, made, self._ended)
+        splice = Splice(self._reactor, came, made, self._pipes, self._ended)
         self._splices.add(splice)
         self.opened += 1
         splice.open(rest, received)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from contextlib import suppress
 
+from runtime.forwarding.flow import Flow
+from runtime.forwarding.pipes import Pipes
+from runtime.transport.encryption import encrypts
 from runtime.transport.reactor import READ, WRITE, Reactor
-
-CHUNK = 256 << 10
-"""The most bytes of one direction that are held: what bounds the memory of a forwarder."""
 
 
 class Splice:
     """Joins two connected sockets until both directions have ended, or one connection breaks.
 
-    Each time a socket is ready one chunk moves, so many splices share a reactor fairly. `gone` is
-    called once, when both are closed. All methods are for the reactor's thread.
+    Each time a socket is ready one chunk moves, so many splices share a reactor fairly. Where much
+    moves it goes through one of the `pipes`, unless one end encrypts. `gone` is called once, when
+    both are closed. All methods are for the reactor's thread.
     """
 
     def __init__(
@@ -24,13 +24,15 @@ class Splice:
         reactor: Reactor,
         first: socket.socket,
         second: socket.socket,
+        pipes: Pipes,
         gone: Callable[[Splice], None],
     ) -> None:
         self._reactor = reactor
         self._gone = gone
         self._is_open = True
-        self._there = _Flow(first, second)
-        self._back = _Flow(second, first)
+        lent = None if encrypts(first) or encrypts(second) else pipes
+        self._there = Flow(first, second, lent)
+        self._back = Flow(second, first, lent)
         self._sockets = (first, second)
         self._watched = [0, 0]
         for one in self._sockets:
@@ -60,6 +62,8 @@ class Splice:
         for number, one in enumerate(self._sockets):
             self._watch(number, 0)
             one.close()
+        for flow in (self._there, self._back):
+            flow.let_go()
         self._gone(self)
 
     def _ready(self, number: int, events: int) -> None:
@@ -69,7 +73,7 @@ class Splice:
         if events & READ and self._is_open:
             self._move(flows[number])
 
-    def _move(self, flow: _Flow) -> None:
+    def _move(self, flow: Flow) -> None:
         if not self._is_open:
             return
         flow.move()
@@ -85,56 +89,3 @@ class Splice:
         self._watched[number] = events
         descriptor = self._sockets[number].fileno()
         self._reactor.watch(descriptor, events, lambda ready: self._ready(number, ready))
-
-
-class _Flow:
-    """One direction."""
-
-    def __init__(self, source: socket.socket, sink: socket.socket) -> None:
-        self._source = source
-        self._sink = sink
-        self._room = memoryview(bytearray(CHUNK))
-        self._left = self._room[:0]
-        self._source_ended = False
-        self.has_ended = False
-        self.moved = 0
-
-    @property
-    def wants_read(self) -> int:
-        return 0 if self._left or self._source_ended else READ
-
-    @property
-    def wants_write(self) -> int:
-        return WRITE if self._left else 0
-
-    def begin(self, received: bytes) -> None:
-        self._left = memoryview(received)
-        self.moved += len(received)
-
-    def move(self) -> None:
-        """Write what is left, or read once and write that.
-
-        A connection that breaks ends this direction alone: what the other one has received of it
-        before still goes on.
-        """
-        if not self._left and not self._source_ended:
-            try:
-                count = self._source.recv_into(self._room)
-            except BlockingIOError:
-                return
-            except OSError:
-                count = 0
-            self._source_ended = not count
-            self._left = self._room[:count]
-            self.moved += count
-        if self._left:
-            try:
-                self._left = self._left[self._sink.send(self._left) :]
-            except BlockingIOError:
-                return
-            except OSError:  # nobody is left to take it
-                self._source_ended, self._left = True, self._room[:0]
-        if self._source_ended and not self._left and not self.has_ended:
-            self.has_ended = True
-            with suppress(OSError):
-                self._sink.shutdown(socket.SHUT_WR)

@@ -57,6 +57,11 @@ def secured(connected: Socket, credentials: Credentials, *, dialled: bool) -> So
     return made  # type: ignore[no-any-return]  # it is a socket of either kind
 
 
+def encrypts(connected: _socket.socket) -> bool:
+    """Tell whether a socket encrypts, so that what it is given is not what the system sees."""
+    return hasattr(connected, "shake_hands")
+
+
 def is_set_up(connected: _socket.socket) -> bool:
     """Go on with the handshake of an encrypted connection; return whether nothing lacks.
 
