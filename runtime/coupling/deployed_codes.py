@@ -14,6 +14,7 @@ from runtime.coupling.directory import Directory
 from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, UnknownCode
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
+from runtime.engine.whereabouts import Report, report
 
 KEPT_LINES = 10_000
 """How many of a code's last lines can be asked for."""
@@ -49,6 +50,7 @@ class Codes:
         self._lines: dict[str, deque[OutputLine]] = {
             name: deque(maxlen=KEPT_LINES) for name in self._runs
         }
+        self._here: dict[str, Report] = {}
         self._changed = threading.Condition()
         self._is_open = False
         self._over = ""
@@ -87,6 +89,8 @@ class Codes:
         match operation:
             case "said":
                 self._keep(run, cluster, args[0])
+            case "rank_ready":
+                self._here[args[0]] = report(*args)
             case "ranks_up":
                 self._ranks_up(run, cluster)
             case "rank_ended":
@@ -125,7 +129,18 @@ class Codes:
                 self.hub.began(run.name, run.life)
             self._changed.notify_all()
         if goes:
+            self._tell_where(run)
             self._tell_all(run, "go", {})
+
+    def _tell_where(self, run: CodeRun) -> None:
+        """Let all front-ends know where the ranks of a code are in its present life."""
+        reports = [
+            self._here[f"{cluster}:{rank}"]
+            for cluster, ranks in run.clusters.items()
+            for rank in range(ranks)
+        ]
+        for cluster in self._by_cluster:
+            self._tell(cluster, "moved", reports)
 
     def _rank_ended(self, run: CodeRun, cluster: str, rank: str, code: int, why: str) -> None:
         with self._changed:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
@@ -20,6 +21,7 @@ from runtime.engine.hierarchy import part_path
 from runtime.engine.outcome import Relay
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.shared_routes import SharedRoutes
+from runtime.engine.whereabouts import Whereabouts
 from runtime.errors import GridError
 from runtime.hosting.references import ReferenceCodec
 from runtime.launchers.family import rename
@@ -66,6 +68,7 @@ class FrontEnd:
         self._host.routes.add("/", self._launcher)
         self._components: Components | None = None
         self._answers: dict[str, Any] | None = None
+        self._whereabouts = Whereabouts()
         self._may_go = False
         self._past: list[tuple[int, int, int]] = []
         self._forwarding: Forwarding | None = None
@@ -139,6 +142,9 @@ class FrontEnd:
                 self._bind()
             case "shake_hands":
                 self._shake_hands()
+            case "moved":
+                self._whereabouts.moved(*args)
+                self._tell_forwarding()
             case "go":
                 # Ranks that nobody has asked for yet will be told when they have come.
                 self._may_go = ranks is not None and ranks.has_begun
@@ -175,18 +181,22 @@ class FrontEnd:
         assert self._components is not None
         facts = self._ranks.facts if self._ranks is not None else {}
 
-        forwarding = self._forwarding
+        found = self._forwarding.found if self._forwarding is not None else NOT_FOUND
+        self._components.shake_hands(
+            facts, found, lambda answers: self._reactor.soon(partial(self._answered, answers))
+        )
 
-        def answered(answers: dict[str, Any]) -> None:
-            self._answers = answers
-            if forwarding is not None:
-                for answer in answers.values():  # it is the same in all of them
-                    forwarding.learn(answer["everybody"])
-                    break
-            self._reactor.soon(self._release)
+    def _answered(self, answers: dict[str, Any]) -> None:
+        self._answers = answers
+        for answer in answers.values():  # it is the same in all of them
+            self._whereabouts.told(answer["everybody"])
+            break
+        self._tell_forwarding()
+        self._release()
 
-        found = forwarding.found if forwarding is not None else NOT_FOUND
-        self._components.shake_hands(facts, found, answered)
+    def _tell_forwarding(self) -> None:
+        if self._forwarding is not None:
+            self._forwarding.learn(self._whereabouts.everybody)
 
     def _cannot_shake_hands(self, fault: GridError) -> None:
         if not self._stopping:
@@ -196,7 +206,10 @@ class FrontEnd:
     def _release(self) -> None:
         """Let the ranks run once the launcher says so and everybody's answers are here."""
         if self._may_go and self._answers is not None and self._ranks is not None:
-            self._ranks.go(self._answers)
+            everybody = self._whereabouts.everybody
+            self._ranks.go(
+                {rank: {**one, "everybody": everybody} for rank, one in self._answers.items()}
+            )
 
     def _stop(self) -> None:
         """End the ranks and the nodes in order, then this process."""

@@ -16,7 +16,7 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation, submit
 from runtime.engine.configuration import Configuration
 from runtime.engine.control import ControlHost
-from runtime.engine.doorstep import NOT_FOUND, Found
+from runtime.engine.doorstep import Found
 from runtime.engine.hierarchy import (
     CLUSTERING,
     Clustering,
@@ -30,6 +30,7 @@ from runtime.engine.hierarchy import (
 from runtime.engine.outcome import Connections, Relay
 from runtime.engine.route_monitor import PART
 from runtime.engine.shared_routes import SharedRoutes
+from runtime.engine.whereabouts import report
 from runtime.errors import GridError
 from runtime.transport.errors import NotSendable
 
@@ -141,7 +142,7 @@ class Components:
         waiting = {}
         for rank, one in self.wrappers.items():
             parent: Any = one.client(UP).reference
-            waiting[rank] = submit(parent.ready, [_report(rank, facts.get(rank), forwarder)])
+            waiting[rank] = submit(parent.ready, [report(rank, facts.get(rank), forwarder)])
         answered(
             {
                 rank: {
@@ -187,15 +188,3 @@ def _new_clustering(content: Clustering) -> Component:
     return primitive(
         lambda: content, CLUSTERING, type=clustering_component_type(), controllers=PART
     )
-
-
-def _report(rank: str, facts: Mapping[str, Any] | None, forwarder: Found) -> dict[str, Any]:
-    """Return what others know of a rank: its name alone if it is started later.
-
-    The first rank of a cluster stands for its front-end, too. Everybody gets all of these, so they
-    hold nothing else.
-    """
-    found = {"forwarder": forwarder} if rank.endswith(":0") and forwarder != NOT_FOUND else {}
-    if facts is None:
-        return {"rank": rank, **found, "host": "", "doors": NOT_FOUND}
-    return {"rank": rank, **found, "host": facts["host"], "doors": facts["doors"]}

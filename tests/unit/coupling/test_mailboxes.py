@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -211,6 +212,16 @@ def test_a_value_that_cannot_be_rebuilt_says_where_it_came_from() -> None:
 def test_a_long_wait_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
     peers = Peers(("a", 0), 1, Directory(NAMES), {"a": (1, None), "b": (1, None)})
     impatient = Mailbox(peers, lambda *_: None, patience=0)
-    with pytest.raises(TimeoutError):
-        impatient.receive("b", 1, 3, timeout=0.01)
+    said = threading.Event()
+
+    def note(_: logging.LogRecord) -> bool:
+        said.set()
+        return True
+
+    caplog.handler.addFilter(note)
+    waiting = later(lambda: impatient.receive("b", 1, 3))
+    assert said.wait(10)
+    impatient.lose("the front-end has gone")
+    with pytest.raises(NotCoupled):
+        waiting.result(10)
     assert caplog.messages == ["for 0 s now, a waits for a message with tag 3 from rank 1 of b"]

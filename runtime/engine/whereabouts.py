@@ -1,0 +1,52 @@
+"""Where the ranks of the machine are: what the handshake told, and what has changed since then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from runtime.engine.doorstep import NOT_FOUND, Found
+
+Report = Mapping[str, Any]
+"""What others know of a rank."""
+
+
+def report(rank: str, facts: Mapping[str, Any] | None, forwarder: Found = NOT_FOUND) -> Report:
+    """Return what others know of a rank: its name alone if it is started later.
+
+    The first rank of a cluster stands for its front-end, too, which forwards where `forwarder`
+    says. Everybody gets all of these, so they hold nothing else.
+    """
+    found = {"forwarder": forwarder} if rank.endswith(":0") and forwarder != NOT_FOUND else {}
+    if facts is None:
+        return {"rank": rank, **found, "host": "", "doors": NOT_FOUND}
+    return {"rank": rank, **found, "host": facts["host"], "doors": facts["doors"]}
+
+
+class Whereabouts:
+    """What a front-end knows of all ranks; those of a code that starts later have moved.
+
+    >>> known = Whereabouts()
+    >>> known.moved([report("0:0:0", {"host": "here", "doors": ("machine", ())})])
+    >>> known.told([report("0:0:0", None), report("0:1:0", None)])
+    >>> [one["host"] for one in known.everybody]
+    ['here', '']
+    """
+
+    def __init__(self) -> None:
+        self._told: dict[str, Report] = {}
+        self._moved: dict[str, Report] = {}
+
+    def told(self, everybody: Iterable[Report]) -> None:
+        """Know what everybody told in the handshake, in their order."""
+        self._told = {one["rank"]: one for one in everybody}
+
+    def moved(self, reports: Iterable[Report]) -> None:
+        """Know where ranks are that were started since, or again; the handshake may come later."""
+        self._moved.update((one["rank"], one) for one in reports)
+
+    @property
+    def everybody(self) -> list[Report]:
+        """The reports of all ranks as they are now; front-ends are where they were."""
+        moved = self._moved
+        return [{**one, **moved[at]} if at in moved else one for at, one in self._told.items()]

@@ -1,0 +1,50 @@
+"""Codes of several clusters that start later than the machine, or again: ranks find each other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gcm.documents import Diagnostics
+from runtime.deployment import make_plan, read_descriptor
+from runtime.deployment.checker import surroundings_of
+from runtime.engine.launch import Machine
+
+PROGRAM = """
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+print(world.allreduce(world.rank), "of", world.size, flush=True)
+"""
+
+
+@pytest.fixture(params=["direct", "front-end"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    (tmp_path / "solver.py").write_text(PROGRAM, encoding="utf-8")
+    path = tmp_path / "solver.xml"
+    path.write_text(
+        '<deployment name="solver"><application name="solver" script="solver.py"/>'
+        '<grid><site name="here">'
+        f'<cluster name="one" reachability="{request.param}"><mpi ranks="2"/></cluster>'
+        f'<cluster name="two" reachability="{request.param}"><mpi ranks="1"/></cluster>'
+        "</site></grid></deployment>",
+        encoding="utf-8",
+    )
+    faults = Diagnostics()
+    around = surroundings_of(str(path), python=sys.executable)
+    read = read_descriptor(str(path), surroundings=around, diagnostics=faults)
+    assert read is not None, list(map(str, faults))
+    with Machine(make_plan(read), steered=True, idle=True) as machine:
+        yield machine
+
+
+def test_a_code_that_is_started_later_and_again_spans_its_clusters(machine: Machine) -> None:
+    code = machine.code("solver").control
+    for life in (1, 2):
+        code.start()
+        assert code.wait(60) == {0: 0, 1: 0, 2: 0}
+        lines = [line.text for line in code.output() if line.stream == "stdout"]
+        assert lines == ["3 of 3"] * 3 * life

@@ -1,0 +1,47 @@
+"""What a front-end knows of where ranks are, when some of them start later or again."""
+
+from __future__ import annotations
+
+from runtime.engine.doorstep import NOT_FOUND, Found
+from runtime.engine.whereabouts import Whereabouts, report
+
+FORWARDER: Found = ("machine", ("host:1",))
+
+
+def facts(port: int) -> dict[str, object]:
+    return {"pid": 7, "host": "far", "doors": ("machine", (f"far:{port}",))}
+
+
+def test_a_report_holds_only_what_others_need() -> None:
+    assert report("0:1:2", facts(5)) == {
+        "rank": "0:1:2",
+        "host": "far",
+        "doors": ("machine", ("far:5",)),
+    }
+    assert report("0:1:2", None) == {"rank": "0:1:2", "host": "", "doors": NOT_FOUND}
+
+
+def test_the_first_rank_of_a_cluster_tells_where_its_front_end_forwards() -> None:
+    assert report("0:1:0", facts(5), FORWARDER)["forwarder"] == FORWARDER
+    assert "forwarder" not in report("0:1:1", facts(5), FORWARDER)
+    assert "forwarder" not in report("0:1:0", facts(5))
+
+
+def test_ranks_that_started_again_are_found_where_they_are_now_and_front_ends_where_they_were() -> (
+    None
+):
+    known = Whereabouts()
+    known.told([report("0:0:0", facts(1), FORWARDER), report("0:1:0", facts(2))])
+    known.moved([report("0:0:0", facts(3))])
+    known.moved([report("0:0:0", facts(4))])
+    first, second = known.everybody
+    assert first == {**report("0:0:0", facts(4)), "forwarder": FORWARDER}
+    assert second == report("0:1:0", facts(2))
+
+
+def test_who_has_moved_is_known_although_the_handshake_is_heard_of_later() -> None:
+    known = Whereabouts()
+    known.moved([report("0:0:0", facts(3))])
+    assert known.everybody == []
+    known.told([report("0:0:0", None), report("0:0:1", None)])
+    assert known.everybody == [report("0:0:0", facts(3)), report("0:0:1", None)]
