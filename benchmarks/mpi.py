@@ -22,8 +22,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import plots
+from benchmarks import pictures, plots, report
 from benchmarks.grid import missing
+from benchmarks.mpi_goals import against_native
 from benchmarks.mpi_launch import Launch, Mpich, OpenMpi, Ours
 from benchmarks.mpi_measure import collectives, inside, pingpong, ranks
 from benchmarks.mpi_openmpi import environment_of_openmpi
@@ -34,7 +35,8 @@ from benchmarks.mpi_show import show
 PICTURES = Path("build/benchmarks")
 COLUMNS = ("ours", "ucx", "ofi", "openmpi")
 MORE_COLUMNS = ("tls",)
-TABLES = (*(one.name for one in SCENARIOS), "pingpong", "lan", "inside", "ranks")
+POINT_TO_POINT = ("pingpong", "lan")
+TABLES = (*(one.name for one in SCENARIOS), *POINT_TO_POINT, "inside", "ranks")
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -93,23 +95,18 @@ def measured(options: argparse.Namespace, console: Console) -> list[Found]:
         scenario = scenarios.get(name)
         one = collectives(options, ways, scenario) if scenario else measures[name]()
         show(one, console)
+        if name in POINT_TO_POINT:
+            report.show("Against the faster flat MPICH", against_native(one), console)
         draw(one)
         found.append(one)
     return found
 
 
 def draw(found: Found) -> None:
-    """Write the picture of a table."""
+    """Write the pictures of a table."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    file = PICTURES / f"mpi-{found.name}.svg"
-    if found.name in ("pingpong", "lan"):
-        series = {
-            name: {row.size: row.columns[name] for row in found.rows if name in row.columns}
-            for name in found.columns
-        }
-        series["plain TCP"] = {row.size: row.floor for row in found.rows if row.floor}
-        if any(series.values()):
-            file.write_text(plots.curves(found.title, series, unit="µs", factor=1e6), "utf-8")
+    if found.name in POINT_TO_POINT:
+        pictures.by_size(found, PICTURES / f"mpi-{found.name}")
     elif any(row.floor for row in found.rows):
         cases = {
             f"{row.what} {size_of(row.size)}": {
@@ -118,7 +115,7 @@ def draw(found: Found) -> None:
             for row in found.rows
             if row.floor
         }
-        file.write_text(
+        (PICTURES / f"mpi-{found.name}.svg").write_text(
             plots.bars(f"Times the floor: {found.title}", cases, found.columns), "utf-8"
         )
 

@@ -147,6 +147,7 @@ class Ours:
     name: str = "ours"
     encryption: str = "none"
     """Of connections between hosts; the other ways, and the floor, do not encrypt."""
+    reachability: str = "direct"
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -170,7 +171,8 @@ class Ours:
         for site, clusters in groupby(held, key=lambda one: one.site):
             lines.append(f'<site name="s{site}">')
             lines += [
-                f'<cluster name="{one.name}"><ssh host="{one.address}" command-path="{SSH}"/>'
+                f'<cluster name="{one.name}" reachability="{self.reachability}">'
+                f'<ssh host="{one.address}" command-path="{SSH}"/>'
                 f"<front-end python={quoteattr(self.python)}/>"
                 f'<mpi ranks="{ranks[one.name]}" command-path={mpiexec}/></cluster>'
                 for one in clusters

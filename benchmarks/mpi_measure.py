@@ -15,9 +15,11 @@ from benchmarks.mpi_rows import Found, Row
 from benchmarks.mpi_scenarios import KIB, MIB, Scenario
 from benchmarks.wire_measure import keep_best, one_way
 
-PING_SIZES = (1, 64, KIB, 8 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
+PING_SIZES = (1, 64, KIB, 8 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 64 * MIB)
 INSIDE_SIZES = (1, KIB, 64 * KIB, MIB)
 RANKS_PER_CLUSTER = (1, 2, 4, 8, 16)
+
+FORWARDED = Ours(name="ours, two front-ends", reachability="front-end")
 
 Case = tuple[str, int]
 
@@ -112,8 +114,13 @@ class _Crossings:
 
 
 def pingpong(options: argparse.Namespace, ways: Sequence[Launch], *, is_far: bool) -> Found:
-    """Measure one way between two ranks, in two sites or in two clusters of one."""
+    """Measure one way between two ranks, in two sites or in two clusters of one.
+
+    Where ours is measured it is so once more through the front-ends of both clusters.
+    """
     columns = Columns()
+    if any(isinstance(one, Ours) for one in ways):
+        ways = [*ways, FORWARDED]
     sizes = ",".join(map(str, PING_SIZES))
     told = ["pingpong", "--sizes", sizes, "--seconds", str(options.seconds)]
     with EmulatedGrid(Layout((1, 1) if is_far else (2,))) as grid:

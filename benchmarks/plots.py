@@ -16,8 +16,10 @@ WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 760, 400, 70, 50, 50
 ROW, LABEL_SIZE = 9, 12
 WORST = 20.0
 
-_LIGHT = ("#2563eb", "#b45309", "#0f766e", "#9333ea", "#be185d", "#526075")
-_DARK = ("#60a5fa", "#f0a63a", "#2dd4bf", "#c084fc", "#f472b6", "#a3b1c6")
+_LIGHT = ("#2563eb", "#b45309", "#0f766e", "#9333ea", "#be185d", "#526075",
+          "#0891b2", "#65a30d", "#dc2626", "#4338ca", "#a16207", "#111827")  # fmt: skip
+_DARK = ("#60a5fa", "#f0a63a", "#2dd4bf", "#c084fc", "#f472b6", "#a3b1c6",
+         "#22d3ee", "#a3e635", "#f87171", "#a5b4fc", "#fde047", "#f3f4f6")  # fmt: skip
 _BASE = """text{font:12px "Segoe UI",Roboto,Arial,"DejaVu Sans",sans-serif}
 .title{font-size:15px;font-weight:600}polyline{fill:none;stroke-width:2}"""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import plots, report
+from benchmarks import pictures, report
 from benchmarks.echoes.contract import WAYS, is_installed
 from benchmarks.grid import EmulatedGrid, Layout, missing
 from benchmarks.mpi_launch import RunFailed
@@ -96,29 +96,12 @@ def measured(place: str, options: argparse.Namespace) -> Found:
     return Found(f"wire-{place}", PLACES[place], rows, False, faults, late)
 
 
-def draw(found: Found) -> None:
-    """Write the pictures of a table: by time, and by bandwidth."""
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    times = {
-        name: {row.size: row.columns[name] for row in found.rows if name in row.columns}
-        for name in found.columns
-    }
-    times["plain TCP"] = {row.size: row.floor for row in found.rows if row.floor}
-    if not any(times.values()):
-        return
-    rates = {
-        name: {size: size / seconds for size, seconds in one.items()} for name, one in times.items()
-    }
-    for what, series, unit, factor in (("time", times, "µs", 1e6), ("rate", rates, "MB/s", 1e-6)):
-        text = plots.curves(found.title, series, unit=unit, factor=factor)
-        (PICTURES / f"{found.name}-{what}.svg").write_text(text, "utf-8")
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure what the command line asks for."""
     options = arguments(argv)
     console = Console(width=max(140, Console().width))
     found = []
+    PICTURES.mkdir(parents=True, exist_ok=True)
     for place in options.places:
         if place != "loopback" and (lacking := missing()):
             console.print(f"{PLACES[place]}: {lacking}\n", style="yellow")
@@ -126,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         one = measured(place, options)
         show(one, console)
         report.show("Bandwidth of large arrays and time of the smallest", goals(one), console)
-        draw(one)
+        pictures.by_size(one, PICTURES / one.name)
         found.append(one)
     if options.json:
         options.json.write_text(json.dumps([one.as_dict() for one in found], indent=1), "utf-8")

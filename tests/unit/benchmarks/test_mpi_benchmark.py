@@ -10,9 +10,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from benchmarks import mpi, plots, wire
+from benchmarks import mpi, pictures, plots, wire
 from benchmarks.grid import EmulatedGrid, Layout, Line
 from benchmarks.mpi_floor import crossings, floor, least_bytes
+from benchmarks.mpi_goals import against_native
 from benchmarks.mpi_launch import Mpich, OpenMpi, Ours, told
 from benchmarks.mpi_rows import Found, Row, size_of
 from benchmarks.mpi_scenarios import SCENARIOS, Scenario
@@ -226,3 +227,32 @@ def test_unknown_tables_and_ways_are_refused(capsys: pytest.CaptureFixture[str])
         assert "unknown: other" in capsys.readouterr().err
     assert mpi.arguments([]).tables == list(mpi.TABLES)
     assert wire.arguments([]).places == ["loopback", "lan", "wan"]
+
+
+def test_point_to_point_is_judged_by_the_faster_native_mpi() -> None:
+    rows = [
+        Row("one way", 1, None, {"ours": 1.1, "MPICH UCX": 1.0, "MPICH OFI": 2.0}),
+        Row("one way", 64 << 10, None, {"ours": 1.2, "MPICH UCX": 1.0}),
+        Row("one way", 256 << 10, None, {"ours": 9.0, "MPICH UCX": 1.0}),  # neither of the two
+        Row("one way", MIB, None, {"ours": 1.0, "MPICH UCX": 3.0, "MPICH OFI": 2.0}),
+        Row("one way", 4 * MIB, None, {"ours": 2.0, "MPICH OFI": 1.0}),
+        Row("one way", 64 * MIB, None, {"ours": 2.0, "Open MPI": 1.0}),  # no MPICH
+    ]
+    lines = against_native(Found("lan", "a title", rows))
+    assert [(one.what, one.ratio, one.goal is not None and one.goal.is_met) for one in lines] == [
+        ("time of 1 B", "1.10 x", True),
+        ("time of 64 KiB", "1.20 x", False),
+        ("bandwidth of 1 MiB", "2.00 x", True),
+        ("bandwidth of 4 MiB", "0.50 x", False),
+    ]
+    assert lines[0].peer == "MPICH UCX: 1.00 s"
+    assert lines[2].peer == "MPICH OFI: 2.00 s"
+
+
+def test_tables_by_size_are_drawn_twice(tmp_path: Path) -> None:
+    found = Found("lan", "a title", [Row("one way", n, 1.0, {"ours": 2.0}) for n in (1, 10)])
+    pictures.by_size(found, tmp_path / "mpi-lan")
+    assert "µs" in (tmp_path / "mpi-lan-time.svg").read_text("utf-8")
+    assert "MB/s" in (tmp_path / "mpi-lan-rate.svg").read_text("utf-8")
+    pictures.by_size(Found("none", "nothing", []), tmp_path / "none")
+    assert len(list(tmp_path.iterdir())) == 2
