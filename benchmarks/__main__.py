@@ -22,7 +22,10 @@ def main() -> None:
     """Run the benchmarks; a goal that is missed is marked, and no error: machines differ."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all if none")
-    wanted = parser.parse_args().parts or PARTS
+    parser.add_argument("--brief", action="store_true", help="measure once, and not for long")
+    options = parser.parse_args()
+    wanted = options.parts or PARTS
+    less = ["--turns", "1", "--seconds", "0.3"] if options.brief else []
     if unknown := [part for part in wanted if part not in PARTS]:
         parser.error(f"unknown: {', '.join(unknown)}")
     console = Console(width=max(100, Console().width))
@@ -31,14 +34,14 @@ def main() -> None:
     if "startup" in wanted:
         startup.main()
     if "wire" in wanted:
-        wire.main([])
+        wire.main(less)
     if "front-ends" in wanted:
         front_ends.main([])
     if "mpi" in wanted:
         if lacking := missing():
             console.print(f"MPI over several clusters: {lacking}", style="yellow")
         else:
-            mpi.main([])
+            mpi.main(less)
 
 
 def components(console: Console) -> None:
