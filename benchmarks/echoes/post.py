@@ -65,6 +65,10 @@ class _ByFrontEnds:
         asked = Asked(first, (theirs, ENDS[SERVER]), "the server")
         return Forwarded(asked, ENDS[SERVER], "the server", self._credentials)
 
+    def again(self, _peer: int, _now: float) -> Attempt | None:
+        """One connection has to do."""
+        return None
+
     def joined(self, _peer: int, *, is_dialled: bool) -> None:
         """Nobody asks here who has dialled."""
 

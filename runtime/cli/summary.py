@@ -133,13 +133,9 @@ def tables(summary: Summary) -> Iterator[Table]:
         yield Table(heading, tuple(sent), frozenset({1, 2, 3}))
     if summary.connections.tries:
         one = summary.connections
-        counts = (one.tries, one.failures, one.hits, one.misses, one.evictions, one.resumptions)
-        row = ("between clusters", *(f"{count:,}" for count in counts))
-        yield Table(
-            ("connections", "tries", "failures", "hits", "misses", "evictions", "resumptions"),
-            (row,),
-            frozenset(range(1, 7)),
-        )
+        names = ("tries", "failures", "hits", "misses", "evictions", "resumptions", "lanes")
+        row = ("between clusters", *(f"{getattr(one, name):,}" for name in names))
+        yield Table(("connections", *names), (row,), frozenset(range(1, 8)))
 
 
 def as_text(summary: Summary) -> str:

@@ -4,9 +4,11 @@ from runtime.routing.cache import ReferenceCache
 from runtime.routing.stops import FrontEnd, Leg, Rank, Stop
 from runtime.routing.tension import Experience, Tension
 from runtime.routing.ways import Kind, Route, routes
+from runtime.routing.widening import Flow, Widening
 
 __all__ = [
     "Experience",
+    "Flow",
     "FrontEnd",
     "Kind",
     "Leg",
@@ -15,5 +17,6 @@ __all__ = [
     "Route",
     "Stop",
     "Tension",
+    "Widening",
     "routes",
 ]

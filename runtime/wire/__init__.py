@@ -28,6 +28,10 @@ to which there is no connection goes unnoticed: who waits for one for long says 
 were on their way arrive, once and in order, and nobody is told. `post.rest(peer)` closes one that
 nobody uses, in agreement with the peer; who sends next opens another one.
 
+**Lanes.** Where one connection to a peer that is far away cannot fill the line, up to seven more
+are opened that carry parts of large payloads, as long as each step makes it faster. They are closed
+when little is sent. What a broken one has not delivered goes again over the others.
+
 **Threads.** Only `ready` and `wake` may be called without the lock of the owner. Callbacks are made
 by `progress`, `send`, `watch` and `close`; from them `send`, `give` and `take` may be called.
 

@@ -14,6 +14,7 @@ from runtime.wire.directory import Directory
 from runtime.wire.errors import PeerLost
 from runtime.wire.exchange import Exchange
 from runtime.wire.line import WRITE
+from runtime.wire.words import LANE
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -67,6 +68,13 @@ class Connector(Protocol):
         """Begin to open an authenticated connection to a peer; raises PeerLost if none can be."""
         ...
 
+    def again(self, peer: int, now: float) -> Attempt | None:
+        """Begin to open one more connection, a lane, in the way that the first one was opened.
+
+        None means that it was opened by the other end. Raises PeerLost if none can be opened now.
+        """
+        ...
+
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Know that a connection to a peer is used, which this end has opened or the other one."""
         ...
@@ -95,12 +103,18 @@ class DirectConnector:
         """Begin to dial; raises PeerLost if all addresses refuse at once, or there is none."""
         self.tries += 1
         try:
-            return _Direct(self, self._dial(peer, now))
+            return _Direct(self, self._dial(peer, self._credentials, now))
         except PeerLost:
             self.failures += 1
             raise
 
-    def _dial(self, peer: int, now: float) -> Dialling:
+    def again(self, peer: int, now: float) -> Attempt | None:
+        """Begin to dial a lane; None where it is the other end that has dialled."""
+        if peer not in self.between:
+            return None
+        return self._dial(peer, self._credentials.named(self._credentials.name + LANE), now)
+
+    def _dial(self, peer: int, credentials: Credentials, now: float) -> Dialling:
         party = self._directory.party(peer)
         ways = self._directory.ways(self._me, peer)
         if not ways:
@@ -108,7 +122,7 @@ class DirectConnector:
                 f"{party} cannot be reached",
                 cure="It has no address here; was it started after this rank?",
             )
-        return Dialling(str(party), party.name, ways, self._credentials, now)
+        return Dialling(str(party), party.name, ways, credentials, now)
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Take note of how a peer is reached, where it is this end that has dialled."""

@@ -5,7 +5,8 @@ Every frame begins with its kind, flags, the length of a message's head, a numbe
 - MESSAGE: the next message of this pair; `number` counts them from 0, so their order does not
   depend on the connection. The message's head follows, and with `INLINE` its payload of `size`
   bytes too. Otherwise the payload comes in segments.
-- SEGMENT: `size` more bytes of the payload of message `number`.
+- SEGMENT: `size` bytes of the payload of message `number`, from the byte on that the eight bytes
+  behind the frame's head tell. With `ASKS` the sender waits to hear of the `WHOLE` payload.
 - TAKEN: the receiver has matched messages that weigh `size`; as much more may be sent.
 - MATCHED: the receiver has matched message `number`, which asked to be told (`ASKS`).
 - CAME: all up to byte `number` of what this end receives has come.
@@ -14,6 +15,11 @@ Every frame begins with its kind, flags, the length of a message's head, a numbe
 - REST: this end would close the connection, with which nothing is wrong; REST_TOO: so would the
   other one, or STAY: it would not.
 - BYE: nothing will follow; BYE_TOO: it has been read.
+- WHOLE: the payload of message `number` has come, which asked for that in its segments.
+- LANE: the other connection on which this is said is lane `number` of the pair. SEGMENTs are all
+  that follows there.
+- LANE_OVER: lane `number` is not read any more; of what was written to it `size` bytes have come.
+- WIDEN: this end would send over `size` connections.
 
 Each direction of a pair is one stream of frames, over all its connections one after another. Its
 bytes are counted from 0 as soon as there is a connection that can be resumed (`RESUMES`); what says
@@ -28,8 +34,12 @@ from runtime.wire.errors import BadFrame
 
 HEAD = Struct("<BBHQQ")  # kind, flags, length of the message's head, number, size
 HEAD_SIZE = HEAD.size
+SEGMENT_HEAD = Struct("<BBHQQQ")  # and from which byte on
+SEGMENT_SIZE = SEGMENT_HEAD.size
+OFFSET_SIZE = SEGMENT_SIZE - HEAD_SIZE
 
 MESSAGE, SEGMENT, TAKEN, MATCHED, GO, BYE, BYE_TOO, CAME, REST, REST_TOO, STAY = range(1, 12)
+WHOLE, LANE, LANE_OVER, WIDEN = range(12, 16)
 INLINE, ASKS = 1, 2
 RESUMES, AGAIN = 1, 2
 
@@ -53,6 +63,8 @@ Larger ones stay where they are until all of them has come, which the receiver t
 
 pack = HEAD.pack
 unpack_from = HEAD.unpack_from
+pack_segment = SEGMENT_HEAD.pack
+unpack_segment = SEGMENT_HEAD.unpack_from
 
 
 def check(kind: int, flags: int, head: int, size: int) -> None:
@@ -64,10 +76,10 @@ def check(kind: int, flags: int, head: int, size: int) -> None:
             raise BadFrame("a message without a payload says that it comes in segments")
         most = MOST_SEGMENT if flags & INLINE else MOST_BYTES
     elif kind == SEGMENT:
-        if not size:
-            raise BadFrame("a segment has no bytes")
+        if not size or head != OFFSET_SIZE:
+            raise BadFrame("a segment has no bytes, or does not tell which ones it has")
         most = MOST_SEGMENT
-    elif 0 < kind <= STAY:
+    elif 0 < kind <= WIDEN:
         return
     else:
         raise BadFrame(

@@ -31,7 +31,7 @@ class Halves:
     @property
     def progress(self) -> tuple[int, int]:
         """How much came, and how much is known to have come to the other end."""
-        return self.inlet.position, self.outlet.settled
+        return self.inlet.position, self.outlet.under_way.settled
 
     def count(self) -> None:
         """Count from now on; twice is once."""

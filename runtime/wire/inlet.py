@@ -24,10 +24,13 @@ from runtime.wire.frames import (
     MOST_INLINE,
     REST,
     SEGMENT,
+    SEGMENT_SIZE,
     STAY,
     TAKEN,
+    WHOLE,
     check,
     unpack_from,
+    unpack_segment,
 )
 from runtime.wire.messages import Incoming, Receiver
 from runtime.wire.outlet import WINDOW, Outlet
@@ -52,13 +55,14 @@ class Inlet:
     that nobody gave a buffer for. `stage` can be shared by all that are not filled at the same
     time.
 
-    What is half received waits for the rest of it, whatever connection that comes over.
+    What is half received waits for the rest of it, whatever connection that comes over. `lanes` is
+    told what the peer says about other connections that carry parts of payloads.
     """
 
-    __slots__ = ("_ahead", "_debt", "_goodbye", "_incomplete", "_kick", "_left", "_outlet",
-                 "_receiver", "_rest", "_room", "_source", "_stage", "_told", "_untold", "_wait",
-                 "bytes", "current", "expected", "has_left", "may_go", "replayed",
-                 "said")  # fmt: skip
+    __slots__ = ("_ahead", "_at", "_debt", "_goodbye", "_kick", "_left", "_outlet", "_receiver",
+                 "_rest", "_room", "_source", "_stage", "_told", "_untold", "_wait", "asked",
+                 "bytes", "current", "expected", "has_left", "incomplete", "is_awaited", "lanes",
+                 "may_go", "replayed", "said")  # fmt: skip
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class Inlet:
         *,
         kick: Callable[[], None],
         goodbye: Callable[[], None],
+        lanes: Callable[[int, int, int], None] | None = None,
         room: Callable[[int], memoryview] = lambda size: memoryview(bytearray(size)),
         stage: memoryview | None = None,
         window: int = WINDOW,
@@ -77,6 +82,7 @@ class Inlet:
         self._outlet = outlet
         self._kick = kick
         self._goodbye = goodbye
+        self.lanes = lanes
         self._room = room
         self._debt = Debt(window)
         self._stage = memoryview(bytearray(STAGE)) if stage is None else stage
@@ -84,10 +90,15 @@ class Inlet:
         self._rest = b""  # the beginning of a frame
         self.expected = 0
         """The number of the next message, and how many have come."""
-        self._incomplete: dict[int, Incoming] = {}
+        self.incomplete: dict[int, Incoming] = {}
+        self.asked: set[int] = set()
+        """Of these messages the peer wants to hear when they are whole."""
+        self.is_awaited = False
+        """Whether parts of the next message are here already, over another connection."""
         self.current: Incoming | None = None
         """Whose segment is coming in, if any: then there are two spaces."""
         self._left = 0  # how much of that segment lacks
+        self._at = 0  # where in the payload it goes
         self.bytes = 0
         self.has_left = False
         self.may_go = False
@@ -114,7 +125,7 @@ class Inlet:
         current = self.current
         assert current is not None
         assert current.payload is not None
-        return [current.payload[current.came : current.came + self._left], self._ahead]
+        return [current.payload[self._at : self._at + self._left], self._ahead]
 
     def filled(self, count: int) -> None:
         """Take note that `count` bytes were received into the space or the spaces.
@@ -126,6 +137,7 @@ class Inlet:
         if self.current is not None:
             if count < self._left:
                 self._left -= count
+                self._at += count
                 self.current.came += count
                 if self._untold >= self._wait:
                     self._tell()
@@ -149,7 +161,7 @@ class Inlet:
     @property
     def is_between(self) -> bool:
         """Whether nothing is half received."""
-        return not (self._rest or self._incomplete)
+        return not (self._rest or self.incomplete)
 
     def count(self) -> None:
         """Count what comes from now on, and tell the peer from time to time."""
@@ -194,9 +206,12 @@ class Inlet:
                 at = min(after, end)
                 self._message(flags, number, size, stage[body:inner].tobytes(), stage[inner:at])
             elif kind == SEGMENT:
-                here = min(size, end - body)
-                at = body + here
-                self._segment(number, size, stage[body:at])
+                if end - at < SEGMENT_SIZE:
+                    break
+                offset = unpack_segment(stage, at)[-1]
+                body = at + SEGMENT_SIZE
+                at = body + min(size, end - body)
+                self._segment(flags, number, size, offset, stage[body:at])
             else:
                 at = body
                 self._control(kind, number, size)
@@ -215,23 +230,30 @@ class Inlet:
                 incoming.keep()
             return
         incoming = Incoming(self._source, head, size, number, self, asks=asks)
-        self._incomplete[number] = incoming
+        incoming.reach = 0
+        self.incomplete[number] = incoming
+        if self.is_awaited:
+            self.is_awaited = False
+            self._goodbye()
         self._receiver.arrived(incoming)
         if flags & INLINE:
-            self._segment(number, size, inline)
+            self._segment(0, number, size, 0, inline)
 
-    def _segment(self, number: int, size: int, here: memoryview) -> None:
-        incoming = self._incomplete.get(number)
-        if incoming is None or size > incoming.size - incoming.came:
+    def _segment(self, flags: int, number: int, size: int, offset: int, here: memoryview) -> None:
+        incoming = self.incomplete.get(number)
+        if incoming is None or size > incoming.size - max(incoming.came, offset):
             raise BadFrame(f"{size} bytes came for message {number}, which lacks less")
         if incoming.payload is None:
             incoming.payload = self._room(incoming.size)
-        came = incoming.came
+        if flags & ASKS:
+            self.asked.add(number)
+        incoming.reach = max(incoming.reach, offset + size)
         count = len(here)
-        incoming.payload[came : came + count] = here
+        incoming.payload[offset : offset + count] = here
         self.current = incoming
         self._left = size
         if count < size:
+            self._at = offset + count
             self._left -= count
             incoming.came += count
         else:
@@ -243,13 +265,22 @@ class Inlet:
         assert incoming is not None
         incoming.came += count
         if incoming.came == incoming.size:
-            del self._incomplete[incoming.number]
-            self.bytes += incoming.size
+            self.complete(incoming)
             if self._wait != _NEVER and (incoming.size > MOST_COPIED or incoming.asks):
                 self._wait = 0  # its sender waits to hear of that
-            if incoming.is_matched:
-                incoming.done = True
-                self._receiver.completed(incoming)
+
+    def complete(self, incoming: Incoming) -> None:
+        """Take note that all of a message is here, and tell who wants to know."""
+        number = incoming.number
+        del self.incomplete[number]
+        self.bytes += incoming.size
+        if number in self.asked:
+            self.asked.discard(number)
+            self._outlet.say(WHOLE, number)
+            self._kick()
+        if incoming.is_matched:
+            incoming.done = True
+            self._receiver.completed(incoming)
 
     def _control(self, kind: int, number: int, size: int) -> None:
         if kind == TAKEN:
@@ -268,6 +299,10 @@ class Inlet:
             if number >= self.replayed:
                 self.said = kind
                 self._goodbye()
+        elif kind == WHOLE:
+            self._outlet.whole(number)
+        elif self.lanes is not None and kind > WHOLE:
+            self.lanes(kind, number, size)
         else:
             raise BadFrame(f"a frame of kind {kind} came where none can be")
 

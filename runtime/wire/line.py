@@ -1,4 +1,4 @@
-"""A line: one open connection to a peer, read into an inlet and written from an outlet."""
+"""Open connections to a peer, read into an inlet and written from an outlet."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from runtime.wire.inlet import Inlet
 from runtime.wire.messages import SENT, Outgoing
 from runtime.wire.outlet import Outlet
 from runtime.wire.replay import Piece, total
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
@@ -28,34 +34,45 @@ PATIENCE = 20.0
 _BUFFER = 1 << 20  # bytes that a local connection keeps on their way, if the system lets it
 
 
-class Line:
-    """One connection. `watch` says what it waits for, `broken` is told when it is of no use.
+class Sending(Protocol):
+    """What is written to a connection, part by part."""
 
-    If it `resumes` what goes over it can go on over another one when this one breaks.
-    """
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to write now."""
+        ...
 
-    __slots__ = ("_broken", "_inlet", "_outlet", "_passed", "_recv_into", "_recvmsg_into", "_send",
-                 "_sendmsg", "_socket", "_watch", "is_blocked", "is_closed", "resumes")  # fmt: skip
+    def batch(self) -> list[Piece]:
+        """Return what to write next; the same list as long as not all of it is written."""
+        ...
+
+    def wrote(self, count: int) -> None:
+        """Take note that `count` bytes of the batch were written."""
+        ...
+
+
+class Connection:
+    """One connection. `watch` says what it waits for, `broken` is told when it is of no use."""
+
+    __slots__ = ("_broken", "_inlet", "_recv_into", "_recvmsg_into", "_send", "_sending",
+                 "_sendmsg", "_socket", "_watch", "is_blocked", "is_closed")  # fmt: skip
 
     def __init__(
         self,
         connected: socket.socket,
         inlet: Inlet,
-        outlet: Outlet,
+        sending: Sending,
         watch: Callable[[int], None],
         broken: Callable[[Exception], None],
         *,
-        resumes: bool = False,
         silence: float = SILENCE,
     ) -> None:
         _tune(connected, silence)
-        self.resumes = resumes
         self._socket = connected
         self._inlet = inlet
-        self._outlet = outlet
+        self._sending = sending
         self._watch = watch
         self._broken = broken
-        self._passed = outlet.passed.append
         self._recv_into = connected.recv_into
         self._recvmsg_into = connected.recvmsg_into
         self._send = connected.send
@@ -97,6 +114,64 @@ class Line:
             self._broken(error)
         return True
 
+    def flush(self) -> None:
+        """Write what can be written, and see to it that the rest will be."""
+        outlet = self._sending
+        is_blocked = False
+        try:
+            for _ in range(_WRITES_AT_ONCE):
+                batch = outlet.batch()
+                if not batch:
+                    break
+                if len(batch) == 1:
+                    outlet.wrote(self._send(batch[0]))
+                else:
+                    outlet.wrote(self._sendmsg(batch[:_MOST_VIEWS]))
+            else:
+                is_blocked = not outlet.is_idle
+        except BlockingIOError:
+            is_blocked = True
+        except OSError as error:
+            self._broken(error)
+            return
+        if is_blocked is not self.is_blocked:
+            self.is_blocked = is_blocked
+            self._watch(READ | WRITE if is_blocked else READ)
+
+    def close(self) -> None:
+        """Hang up."""
+        self.is_closed = True
+        self._socket.close()
+
+    def watch_again(self) -> None:
+        """Say once more what it waits for."""
+        self._watch(READ | WRITE if self.is_blocked else READ)
+
+
+class Line(Connection):
+    """The connection of a pair that carries all, or all but parts of large payloads.
+
+    If it `resumes` what goes over it can go on over another one when this one breaks.
+    """
+
+    __slots__ = ("_outlet", "_passed", "resumes")
+
+    def __init__(
+        self,
+        connected: socket.socket,
+        inlet: Inlet,
+        outlet: Outlet,
+        watch: Callable[[int], None],
+        broken: Callable[[Exception], None],
+        *,
+        resumes: bool = False,
+        silence: float = SILENCE,
+    ) -> None:
+        super().__init__(connected, inlet, outlet, watch, broken, silence=silence)
+        self.resumes = resumes
+        self._outlet = outlet
+        self._passed = outlet.passed.append
+
     def feed(self, received: bytes) -> None:
         """Take what was received before the line was there."""
         try:
@@ -125,35 +200,6 @@ class Line:
         outgoing = self._outlet.put_back(pieces, sent)
         self.flush()
         return outgoing
-
-    def flush(self) -> None:
-        """Write what can be written, and see to it that the rest will be."""
-        outlet = self._outlet
-        is_blocked = False
-        try:
-            for _ in range(_WRITES_AT_ONCE):
-                batch = outlet.batch()
-                if not batch:
-                    break
-                if len(batch) == 1:
-                    outlet.wrote(self._send(batch[0]))
-                else:
-                    outlet.wrote(self._sendmsg(batch[:_MOST_VIEWS]))
-            else:
-                is_blocked = not outlet.is_idle
-        except BlockingIOError:
-            is_blocked = True
-        except OSError as error:
-            self._broken(error)
-            return
-        if is_blocked is not self.is_blocked:
-            self.is_blocked = is_blocked
-            self._watch(READ | WRITE if is_blocked else READ)
-
-    def close(self) -> None:
-        """Hang up."""
-        self.is_closed = True
-        self._socket.close()
 
 
 def _tune(connected: socket.socket, silence: float) -> None:

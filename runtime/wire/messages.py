@@ -42,7 +42,7 @@ class Incoming:
     """
 
     __slots__ = ("_origin", "asks", "came", "done", "head", "is_lent", "number", "owner", "payload",
-                 "size", "source")  # fmt: skip
+                 "reach", "size", "source")  # fmt: skip
 
     def __init__(
         self,
@@ -66,6 +66,8 @@ class Incoming:
         """Whether the payload lies where it cannot stay, which ends when `arrived` returns."""
         self.came = 0 if lent is None else size
         """How many bytes of the payload are here."""
+        self.reach: int
+        """Before which byte they lie; one that is not complete at once has it."""
         self.done = False
         self.owner: Any = None
         self._origin: Origin | None = origin
@@ -92,7 +94,7 @@ class Incoming:
             self.done = True
             buffer[:] = self.payload or b""
         elif came and self.payload is not None:
-            buffer[:came] = self.payload[:came]
+            buffer[: self.reach] = self.payload[: self.reach]
         self.payload = buffer
         origin.matched(self)
 

@@ -7,7 +7,7 @@ that take turns. How much may be on its way unasked is bounded; what is beyond w
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from runtime.matching import Window, weight
 from runtime.wire.errors import BadFrame, WireError
@@ -25,8 +25,9 @@ from runtime.wire.frames import (
     pack,
 )
 from runtime.wire.messages import SENT, Outgoing
-from runtime.wire.replay import Piece, Replay, total
+from runtime.wire.replay import Piece, Replay, drop, total
 from runtime.wire.stream import MOST_VIEWS, Stream, copied, few
+from runtime.wire.underway import UnderWay
 
 WINDOW = 8 << 20
 """How many bytes one peer may send to another unasked: 8 MiB."""
@@ -54,25 +55,24 @@ class Outlet:
     (31, None, [])
     """
 
-    __slots__ = ("_asking", "_batch", "_copied", "_end", "_finishing", "_heads", "_streams",
-                 "_telling", "_unwritten", "_window", "_window_size", "bytes", "is_held",
-                 "messages", "passed", "replay", "settled")  # fmt: skip
+    __slots__ = ("_batch", "_copied", "_end", "_heads", "_streams", "_telling", "_unwritten",
+                 "_window", "_window_size", "bytes", "is_held", "messages", "more", "passed",
+                 "replay", "under_way")  # fmt: skip
 
     def __init__(self, window: int = WINDOW) -> None:
         self._window = Window(window)
         self._window_size = window
         # A head, what goes right behind it, and what comes of its stream once it is on its way.
         self._heads: deque[tuple[Piece, Sequence[Piece], Stream | None]] = deque()
-        self._streams: deque[Stream] = deque()
-        self._asking: dict[int, Stream] = {}
+        self.under_way = UnderWay()
+        self._streams = self.under_way.streams
+        self.more: Callable[[], None] | None = None
+        """What is called when there is more of large payloads than goes into one batch."""
         self._batch: list[Piece] = []
         self._unwritten = 0  # how many bytes are in the batch
         self._end = 0
         self.passed: list[list[Piece]] = []
         """Messages that passed by in one piece each; whoever wrote them appends them."""
-        self.settled = 0
-        """Up to where messages are done: all is written, or has come if that is told."""
-        self._finishing: deque[tuple[int, Outgoing]] = deque()
         self._copied = COPIED
         self._telling: int | None = None
         self.replay: Replay | None = None
@@ -124,8 +124,7 @@ class Outlet:
         self._unwritten += size
         self._end += size
         outgoing = SENT if len(pieces) == 1 else Outgoing()
-        if outgoing is not SENT:
-            self._finishing.append((self._end, outgoing))
+        self.under_way.finish_at(self._end, outgoing)
         self.wrote(sent)
         return outgoing
 
@@ -189,7 +188,7 @@ class Outlet:
         if room:
             stream.weight = weight(stream.allowed)
             self._window.sent(stream.weight)
-        self._asking[number] = stream
+        self.under_way.asking[number] = stream
         flags = ASKS
         behind: Sequence[Piece] = ()
         if size <= MOST_INLINE and stream.allowed == size:
@@ -216,19 +215,13 @@ class Outlet:
         Raises:
             BadFrame: there is no such message.
         """
-        stream = self._asking.pop(number, None)
-        if stream is None:
-            raise BadFrame(f"message {number} was matched, which did not ask")
-        self._window.taken(stream.weight)
-        stream.asks = False
-        waiting = stream.allowed
-        stream.allowed = stream.left
-        if stream.is_whole:
-            stream.outgoing.done = True
-        elif not stream.left:
-            self._finish(stream)
-        elif stream.has_begun and not waiting:
-            self._streams.append(stream)
+        self.under_way.matched(number, self._window)
+        if self._streams and self.more is not None:
+            self.more()
+
+    def whole(self, number: int) -> None:
+        """Know that the peer has all of a message; raises BadFrame if nobody asked."""
+        self.under_way.whole(number)
 
     def came(self, position: int) -> None:
         """Know that all up to a position has come.
@@ -240,8 +233,8 @@ class Outlet:
         if replay is None or position > self.end:
             raise BadFrame(f"byte {position} came of {self.end} that were written")
         replay.let_go(position)
-        if position > self.settled:
-            self._settle(position)
+        if position > self.under_way.settled:
+            self.under_way.settle(position)
 
     # --- resumption -------------------------------------------------------------------------------
 
@@ -250,7 +243,7 @@ class Outlet:
         if self.replay is None:
             self.replay = Replay()
             self._copied = MOST_COPIED
-            self._end = self.settled = 0
+            self._end = self.under_way.settled = 0
             self._heads = deque(copied(*one) for one in self._heads)
 
     def resume(self, position: int) -> None:
@@ -274,7 +267,7 @@ class Outlet:
     @property
     def has_all_come(self) -> bool:
         """Whether the peer has told that all has come that was ever said."""
-        return self.replay is not None and self.is_idle and self.settled >= self.end
+        return self.replay is not None and self.is_idle and self.under_way.settled >= self.end
 
     def release(self) -> None:
         """Hold nothing back any more, on another connection if this one is not kept."""
@@ -297,7 +290,7 @@ class Outlet:
     @property
     def is_finished(self) -> bool:
         """Whether all messages are done."""
-        return self.is_idle and not self._asking and not self._finishing
+        return self.is_idle and self.under_way.is_over
 
     def batch(self) -> list[Piece]:
         """Return what to write next; the same list as long as not all of it is written."""
@@ -323,44 +316,15 @@ class Outlet:
                 pieces.append(piece)
                 end += len(piece)
             if stream is not None:
-                stream.has_begun = True
-                stream.end = end
-                if stream.allowed:
-                    streams.append(stream)
-                elif not stream.left:
-                    self._finish(stream)
+                self.under_way.begin(stream, end)
         for _ in range(min(_SEGMENTS_AT_ONCE, len(streams))):
-            stream = streams.popleft()
-            end += stream.cut(pieces)
-            stream.end = end
-            if stream.allowed:
-                streams.append(stream)
-            elif not stream.left:
-                self._finish(stream)
+            end = self.under_way.cut(pieces, end)
         self._unwritten += end - start
         self._end = end
         if self.replay is not None:
             self.replay.add(pieces)
-
-    def _finish(self, stream: Stream) -> None:
-        """Let a message be done once its end is settled, if it has been matched."""
-        if stream.asks or stream.outgoing.done:
-            return
-        end, finishing = stream.end, self._finishing
-        stream.outgoing.done = end <= self.settled
-        if stream.outgoing.done:
-            return
-        at = len(finishing)
-        while at and finishing[at - 1][0] > end:
-            at -= 1
-        finishing.insert(at, (end, stream.outgoing))
-
-    def _settle(self, position: int) -> None:
-        """Let messages be done that end before a position."""
-        self.settled = position
-        finishing = self._finishing
-        while finishing and finishing[0][0] <= position:
-            finishing.popleft()[1].done = True
+        if streams and self.more is not None:
+            self.more()
 
     def wrote(self, count: int) -> None:
         """Take note that `count` bytes of the batch were written."""
@@ -369,29 +333,14 @@ class Outlet:
         if not self._unwritten:
             batch.clear()
         else:
-            done = 0
-            for piece in batch:
-                if count < len(piece):
-                    break
-                count -= len(piece)
-                done += 1
-            del batch[:done]
-            if count:
-                batch[0] = memoryview(batch[0])[count:]
+            drop(batch, count)
         if self.replay is None:
-            self._settle(self._end - self._unwritten)
+            self.under_way.settle(self._end - self._unwritten)
 
     def fail(self, error: WireError) -> None:
         """Give every message that is not done an error, and let go of all."""
-        waiting = [outgoing for _, outgoing in self._finishing]
-        streams = [*self._streams, *self._asking.values(), *(s for *_, s in self._heads if s)]
-        for outgoing in (*waiting, *(stream.outgoing for stream in streams)):
-            outgoing.error = error
-            outgoing.done = True
+        self.under_way.fail(error, [stream for *_, stream in self._heads if stream])
         self._heads.clear()
-        self._streams.clear()
-        self._asking.clear()
-        self._finishing.clear()
         self._batch.clear()
         self.passed.clear()
         if self.replay is not None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import socket
 
 from runtime.later import Later, logger
+from runtime.wire.breadth import Breadth
 from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost, gone, said
 from runtime.wire.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
 from runtime.wire.halves import Halves
 from runtime.wire.hope import Go
 from runtime.wire.inlet import Inlet
 from runtime.wire.joining import Joining
-from runtime.wire.line import READ, WRITE, Line
+from runtime.wire.line import READ, Line
 from runtime.wire.memory import room
 from runtime.wire.outlet import Outlet
 
@@ -49,6 +50,7 @@ class Peer:
             room=room,
             stage=post.stage,
         )
+        self.breadth = Breadth(index, post, self.inlet, self.outlet, self._kick)
         self._halves = Halves(self.inlet, self.outlet)
         self.line: Line | None = None
         """The connection that is used, if there is one and it is not about to be left."""
@@ -75,10 +77,10 @@ class Peer:
     def deadline(self) -> float | None:
         """When `look` has to be called, if nothing happens before."""
         resuming, joining = self._resuming, self._joining
-        if resuming is None:
-            return joining.deadline
-        soon = joining.deadline if joining.is_busy else resuming.next_try
-        return resuming.deadline if soon is None else min(soon, resuming.deadline)
+        times = [joining.deadline, self.breadth.deadline]
+        if resuming is not None:
+            times += [resuming.deadline, None if joining.is_busy else resuming.next_try]
+        return min((one for one in times if one is not None), default=None)
 
     def watch(self) -> None:
         """Have a connection until the next message comes: somebody waits for it."""
@@ -168,6 +170,7 @@ class Peer:
             silence=self._post.silence,
         )
         self.line = line
+        self.breadth.joined(connected, resumes=line.resumes)
         self._post.look_again()  # nothing is due here any more
         watch(descriptor, READ, line.handle)
         if received:
@@ -195,8 +198,7 @@ class Peer:
     def _take_back(self, line: Line) -> None:
         """Use a line again that was set aside."""
         self.line = line
-        events = READ | WRITE if line.is_blocked else READ
-        self._post.watch_descriptor(line.fileno(), events, line.handle)
+        line.watch_again()
         if not line.is_blocked:
             line.flush()
 
@@ -211,6 +213,7 @@ class Peer:
     def look(self, now: float) -> None:
         """See to what is due, and tell the receiver if the peer is lost."""
         self._joining.look(now)
+        self.breadth.look(now)
         if self._fault is None and self.inlet.said:
             self._talk_of_rest()
         if self.inlet.has_left and self.why is None:
@@ -243,7 +246,8 @@ class Peer:
     def _interrupted(self, fault: Exception, now: float) -> None:
         """Begin to resume the connection."""
         _log.info("the connection to %s broke: %s", self._post.describe(self.index), said(fault))
-        self._close_line()
+        self._close(self.line)
+        self.line = None
         before, self._resumed = self._resumed, None
         is_brief = now < self._opened_at + _BRIEF
         if before and is_brief and self._progress == self._halves.progress:
@@ -284,6 +288,7 @@ class Peer:
                 _log.warning("%s", why)  # whoever has said goodbye expects the end
             self._resuming = self._end = None
             self.outlet.fail(why)
+            self.breadth.close()
             self._post.receiver.lost(self.index, why)
 
     # --- rest -------------------------------------------------------------------------------------
@@ -298,7 +303,8 @@ class Peer:
 
     def _may_leave(self, line: Line) -> bool:
         is_sound = self._fault is None and not self._has_said_bye and not line.is_blocked
-        return is_sound and self._halves.may_rest and self._awaited != self.inlet.expected
+        is_idle = self._halves.may_rest and self._awaited != self.inlet.expected
+        return is_sound and is_idle and self.breadth.narrow()
 
     def _leave(self, line: Line, *, asks: bool) -> None:
         self.line = None
@@ -334,10 +340,8 @@ class Peer:
     def _rested(self, *, has_next: bool = False) -> None:
         """Know that the connection has been left; what came up meanwhile needs another one."""
         assert self._resting is not None
-        line = self._resting.end()
-        self._resting = self._fault = None
-        self.line = line
-        self._close_line()
+        self._close(self._resting.end())
+        self._resting = self._fault = self.line = None
         self._has_rested = True
         is_needed = not self.outlet.is_idle or self._awaited == self.inlet.expected
         if is_needed and not has_next:
@@ -379,20 +383,15 @@ class Peer:
     def hang_up(self) -> None:
         """Close whatever is open."""
         self._joining.close()
-        resting, self._resting = self._resting, None
-        lines = self._aside, resting and resting.line
-        self._aside = None
+        self.breadth.close()
+        self._close(self.line, self._aside, self._resting.line if self._resting else None)
+        self.line = self._aside = self._resting = None
+
+    def _close(self, *lines: Line | None) -> None:
         for line in lines:
-            if line:
+            if line is not None:
                 self._post.watch_descriptor(line.fileno(), 0, None)
                 line.close()
-        self._close_line()
-
-    def _close_line(self) -> None:
-        line, self.line = self.line, None
-        if line is not None:
-            self._post.watch_descriptor(line.fileno(), 0, None)
-            line.close()
 
     def _kick(self) -> None:
         if self.line is not None and not self.line.is_blocked:

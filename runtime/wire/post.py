@@ -17,14 +17,15 @@ from runtime.transport.encryption import LEFT
 from runtime.wire.bells import Bells
 from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.directory import Directory
-from runtime.wire.errors import PeerLost, WireError
+from runtime.wire.errors import WireError
 from runtime.wire.inlet import STAGE
 from runtime.wire.line import PATIENCE, READ, SILENCE
+from runtime.wire.meetings import Meetings
 from runtime.wire.messages import Outgoing, Receiver
 from runtime.wire.peer import Peer
 from runtime.wire.traffic import Traffic
 from runtime.wire.visitors import Doors
-from runtime.wire.words import PROBES
+from runtime.wire.words import LANE, PROBES
 
 _log = logger(__name__)
 
@@ -82,7 +83,6 @@ class Post:
         self._has_rung = False  # the bell rings until the last sleeper is awake
         self._was_woken = False  # while nobody slept
         self._wishes: deque[Callable[[], None]] = deque()
-        self._coming: set[Attempt] = set()
         self.at_end: Callable[[], None] | None = None
         """What is called once, when all has been sent and all have heard goodbye."""
         self._sleepers = 0
@@ -92,6 +92,9 @@ class Post:
         """Those of this machine; `ready` returns when somebody rings that of this rank."""
         if self.bells.fileno() >= 0:
             self.watch_descriptor(self.bells.fileno(), READ, self.bells.heard)
+        self._meetings = Meetings(
+            self._met, watch=self.watch_descriptor, clock=self.now, look_again=self.look_again
+        )
         self._doors: Doors | None = None
         if doors and credentials is not None:
             self._doors = Doors(
@@ -219,8 +222,7 @@ class Post:
 
     def come(self, attempt: Attempt) -> None:
         """Go where a peer waits; it proves itself there as one that has dialled."""
-        self._coming.add(attempt)
-        self._go_on_coming(attempt)
+        self._meetings.come(attempt)
 
     def why_lost(self, peer: int) -> Exception | None:
         """Return why a peer is lost, or None if it is not."""
@@ -257,6 +259,16 @@ class Post:
             if peer.line is not None
         }
 
+    @property
+    def lanes(self) -> int:
+        """How many connections there are beside the first one to each peer."""
+        return sum(peer.breadth.count for peer in self._peers.values())
+
+    def narrow(self) -> None:
+        """Do with one connection to each peer, for a while."""
+        for peer in self._peers.values():
+            peer.breadth.narrow()
+
     def traffic(self) -> Mapping[int, Traffic]:
         """Return what went between this rank and each peer, as far as it began."""
         return {
@@ -267,6 +279,7 @@ class Post:
                 peer.inlet.bytes,
                 peer.connections,
                 peer.resumptions,
+                peer.breadth.most,
             )
             for index, peer in self._peers.items()
         }
@@ -282,41 +295,25 @@ class Post:
         if name.endswith(PROBES):
             connected.close()  # it knows now
             return
-        index = self._directory.index(name)
+        index = self._directory.index(name.removesuffix(LANE))
         if index is None or index == self.me:
             _log.warning("a connection of %s was refused: it is no peer", name)
             connected.close()
             return
+        if name.endswith(LANE):
+            known = self._peers.get(index)
+            if known is None:
+                connected.close()  # a lane belongs to a connection that is there
+            else:
+                known.breadth.admit(connected, received)
+            return
         (self._peers.get(index) or self._meet(index)).admit(connected, received)
 
-    def _go_on_coming(self, attempt: Attempt) -> bool:
-        """Go on with a way to a meeting; what fails is noticed by who waits there."""
-        descriptor = attempt.fileno()
-        try:
-            opened = attempt.step(self.now())
-        except PeerLost as fault:
-            _log.info("a meeting did not come about: %s", fault)
-            self._leave(attempt, descriptor)
-            return True
-        if opened is None:
-            if attempt.fileno() != descriptor:
-                self.watch_descriptor(descriptor, 0, None)
-            self.watch_descriptor(
-                attempt.fileno(), attempt.events, lambda _: self._go_on_coming(attempt)
-            )
-            self.look_again()
-            return True
-        self._leave(attempt, descriptor)
-        connected, received = opened
+    def _met(self, connected: socket.socket, received: bytes) -> None:
         if self._doors is None:
             connected.close()
         else:
             self._doors.receive(connected, "a meeting", received)
-        return True
-
-    def _leave(self, attempt: Attempt, descriptor: int) -> None:
-        self._coming.discard(attempt)
-        self.watch_descriptor(descriptor, 0, None)
 
     # --- what peers and doors need ----------------------------------------------------------------
 
@@ -348,12 +345,11 @@ class Post:
         while self._wishes:
             self._wishes.popleft()()
         now = self.now()
-        for attempt in [one for one in self._coming if one.deadline <= now]:
-            self._go_on_coming(attempt)
+        self._meetings.look(now)
         for peer in list(self._peers.values()):
             peer.look(now)
         times = [peer.deadline for peer in self._peers.values()]
-        times += [attempt.deadline for attempt in self._coming]
+        times.append(self._meetings.deadline)
         if self._doors is not None:
             self._doors.look(now)
             times.append(self._doors.deadline)
@@ -379,8 +375,7 @@ class Post:
             self.at_end()
         if self._doors is not None:
             self._doors.close()
-        for attempt in self._coming:
-            attempt.close()
+        self._meetings.close()
         for peer in self._peers.values():
             peer.hang_up()
         self.bells.close()

@@ -7,7 +7,7 @@ import os
 from runtime.later import Later
 from runtime.wire.connecting import Attempt, CountingConnector
 from runtime.wire.directory import Directory
-from runtime.wire.errors import WireError
+from runtime.wire.errors import PeerLost, WireError
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -40,6 +40,15 @@ class Keeper(Protocol):
         """Begin to close an idle connection in agreement; return whether that began."""
         ...
 
+    @property
+    def lanes(self) -> int:
+        """Return how many lanes there are, to all peers."""
+        ...
+
+    def narrow(self) -> None:
+        """Do with one connection to each peer, for a while."""
+        ...
+
 
 class References:
     """Opens connections as `connector` does, counts, and lets those rest that nobody uses.
@@ -64,6 +73,13 @@ class References:
         self._make_room(more=1)
         return self._connector.connect(peer, now)
 
+    def again(self, peer: int, now: float) -> Attempt | None:
+        """Begin to open a lane; raises PeerLost if there is no room for one more connection."""
+        keeper = self.keeper
+        if keeper is not None and len(keeper.connected()) + keeper.lanes >= self._limit():
+            raise PeerLost("there is no room for one more connection")
+        return self._connector.again(peer, now)
+
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Know that there is a connection to a peer, which this end has dialled or the other."""
         self._connector.joined(peer, is_dialled=is_dialled)
@@ -75,11 +91,18 @@ class References:
         return self._connector.between.get(peer)
 
     def _make_room(self, *, more: int) -> None:
-        if self.keeper is None or self._joined + more <= (self._most or FEW):
+        keeper = self.keeper
+        if keeper is None or self._joined + keeper.lanes + more <= (self._most or FEW):
             return
         if self._cache is None:
-            self._cache = routing.ReferenceCache(self._most or _allowed())
-        self._cache.make_room(self.keeper.connected(), self.keeper.rest, more=more)
+            self._cache = routing.ReferenceCache(self._limit())
+        connected = keeper.connected()
+        if keeper.lanes and len(connected) + keeper.lanes + more > self._limit():
+            keeper.narrow()
+        self._cache.make_room(connected, keeper.rest, more=more)
+
+    def _limit(self) -> int:
+        return self._most or _allowed()
 
     def figures(self, traffic: Mapping[int, Traffic]) -> dict[str, int]:
         """Return how this rank found others; see `runtime.engine.outcome.Connections`."""
@@ -91,6 +114,9 @@ class References:
             "misses": self.misses,
             "evictions": 0 if self._cache is None else self._cache.evictions,
             "resumptions": sum(one.resumptions for one in traffic.values()),
+            "lanes": sum(
+                traffic[peer].lanes for peer in self._connector.between if peer in traffic
+            ),
         }
 
     def rows(

@@ -116,6 +116,19 @@ class Replay:
         self._spare.clear()
 
 
+def drop(pieces: list[Piece], count: int) -> None:
+    """Remove the first `count` bytes, which are less than there are."""
+    done = 0
+    for piece in pieces:
+        if count < len(piece):
+            break
+        count -= len(piece)
+        done += 1
+    del pieces[:done]
+    if count:
+        pieces[0] = memoryview(pieces[0])[count:]
+
+
 def total(pieces: Sequence[Piece]) -> int:
     """Return how many bytes pieces have."""
     return sum(map(len, pieces))

@@ -15,7 +15,7 @@ from runtime.wire.errors import PeerLost
 from runtime.wire.forwarded import Asked, Forwarded
 from runtime.wire.probing import Probe
 from runtime.wire.trying import CALL_PATIENCE, Called, Trying
-from runtime.wire.words import COME, MEET, PROBES
+from runtime.wire.words import COME, LANE, MEET, PROBES
 
 SHORT_PATIENCE = 3.0
 """Seconds for a peer to answer where there are other routes to try."""
@@ -68,6 +68,14 @@ class RoutedConnector:
                 "reached, or add a cluster that relays",
             )
         return Trying(self, peer, self._tension.order(usable, now), now)
+
+    def again(self, peer: int, now: float) -> Attempt | None:
+        """Begin to open a lane, by the route in use; None where the other end has dialled."""
+        route = self._used.get(peer)
+        if route is None:
+            return None
+        credentials = self._credentials.named(self._credentials.name + LANE)
+        return self.begin(peer, route, now, is_last=True, credentials=credentials)
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Forget the route that this end has chosen, if a connection of the other end is used."""
@@ -141,9 +149,21 @@ class RoutedConnector:
         words = f"the front-end of {front_end}"
         return Asked(self._to_front_end(place, now), (meeting(token),), words)
 
-    def begin(self, peer: int, route: Route, now: float, *, is_last: bool) -> Attempt:
-        """Begin to open a connection by one route; raises PeerLost."""
-        self.tries += 1
+    def begin(
+        self,
+        peer: int,
+        route: Route,
+        now: float,
+        *,
+        is_last: bool,
+        credentials: Credentials | None = None,
+    ) -> Attempt:
+        """Begin to open a connection by one route, with other credentials if given.
+
+        Raises:
+            PeerLost: it cannot be opened.
+        """
+        credentials = credentials or self._credentials
         first, last = route.legs[0], route.legs[-1]
         party = self._directory.party(peer)
         if first.dialler != route.stops[0]:
@@ -152,7 +172,7 @@ class RoutedConnector:
         if route.kind is Kind.DIRECT:
             ways = self._directory.ways(self._me, peer)
             patience = PATIENCE if is_last else SHORT_PATIENCE
-            return Dialling(str(party), party.name, ways, self._credentials, now, patience=patience)
+            return Dialling(str(party), party.name, ways, credentials, now, patience=patience)
         stops = [str(stop) for stop in route.stops[2:]]
         if last.dialler == route.stops[-1]:
             token = os.urandom(16).hex()
@@ -161,7 +181,7 @@ class RoutedConnector:
         front_end = route.stops[1]
         assert isinstance(front_end, FrontEnd)
         asked = Asked(self._to_front_end(front_end, now), tuple(stops), str(party))
-        return Forwarded(asked, party.name, str(party), self._credentials)
+        return Forwarded(asked, party.name, str(party), credentials)
 
     def _to_front_end(self, front_end: FrontEnd, now: float) -> Attempt:
         party = self._front_ends.get(front_end.cluster)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from runtime.wire.frames import MOST_COPIED, MOST_SEGMENT, SEGMENT, pack
+from runtime.wire.frames import (
+    ASKS,
+    MOST_COPIED,
+    MOST_SEGMENT,
+    OFFSET_SIZE,
+    SEGMENT,
+    pack_segment,
+)
 from runtime.wire.messages import Outgoing
 from runtime.wire.replay import Piece, total
 
@@ -18,11 +25,12 @@ class Stream:
 
     Of the `left` bytes `allowed` may go now. `weight` is what it holds of the window. It
     `has_begun` once its head is on its way, and what went of it so far ends at `end`. If it
-    `is_whole` the payload goes with the head.
+    `is_whole` the payload went with the head, or all of it has come. One that `is_split` goes over
+    several connections, so the receiver tells when it is whole.
     """
 
-    __slots__ = ("allowed", "asks", "end", "has_begun", "is_whole", "left", "number", "outgoing",
-                 "views", "weight")  # fmt: skip
+    __slots__ = ("allowed", "asks", "end", "has_begun", "is_split", "is_whole", "left", "number",
+                 "offset", "outgoing", "views", "weight")  # fmt: skip
 
     def __init__(self, number: int, views: Sequence[memoryview], left: int, allowed: int) -> None:
         self.number = number
@@ -33,13 +41,16 @@ class Stream:
         self.end = 0
         self.has_begun = False
         self.is_whole = False
+        self.is_split = False
+        self.offset = 0
         self.weight = 0
         self.outgoing = Outgoing()
 
     def cut(self, pieces: list[Piece]) -> int:
         """Append the next segment; return how many bytes it has with its frame's head."""
         size = wanted = min(self.allowed, MOST_SEGMENT)
-        head = pack(SEGMENT, 0, 0, self.number, size)
+        flags = ASKS if self.is_split else 0
+        head = pack_segment(SEGMENT, flags, OFFSET_SIZE, self.number, size, self.offset)
         pieces.append(head)
         while wanted:
             view = self.views.popleft()
@@ -49,6 +60,7 @@ class Stream:
             wanted -= len(view)
             if len(view):
                 pieces.append(view)
+        self.offset += size
         self.left -= size
         self.allowed -= size
         return len(head) + size

@@ -9,7 +9,8 @@ from gcm.records import dataclass
 class Traffic:
     """What went between this rank and one peer.
 
-    Of the `connections` so many are `resumptions`: they took the place of one that broke.
+    Of the `connections` so many are `resumptions`: they took the place of one that broke. Beside
+    the one in use there were at most so many `lanes` at a time, which carry parts of payloads.
     """
 
     sent_messages: int
@@ -18,3 +19,4 @@ class Traffic:
     received_bytes: int
     connections: int
     resumptions: int = 0
+    lanes: int = 0

@@ -111,6 +111,7 @@ class Trying:
         """Begin with the next route; raises PeerLost after the last one, with all reasons."""
         while self._ways:
             self._route = self._ways.pop(0)
+            self._connector.tries += 1
             try:
                 return self._connector.begin(self._peer, self._route, now, is_last=not self._ways)
             except PeerLost as fault:

@@ -6,5 +6,8 @@ COME = "come"
 MEET = "meet"
 """To come to a front-end, where it waits."""
 
+LANE = " lane"
+"""What is added to the name of a rank that opens one more connection, for parts of payloads."""
+
 PROBES = " probes"
 """What is added to the name of a rank that only wants to know whether it reaches another one."""

@@ -24,9 +24,11 @@ from runtime.wire.frames import (
     MATCHED,
     MESSAGE,
     MOST_BYTES,
+    OFFSET_SIZE,
     SEGMENT,
     TAKEN,
     pack,
+    pack_segment,
 )
 from runtime.wire.inlet import Inlet
 from runtime.wire.memory import room
@@ -89,11 +91,11 @@ VALID = b"".join(
     [
         pack(MESSAGE, INLINE, 4, 0, 5) + b"headhello",
         pack(MESSAGE, 0, 4, 1, 300) + b"head",
-        pack(SEGMENT, 0, 0, 1, 100) + bytes(100),
+        pack_segment(SEGMENT, 0, OFFSET_SIZE, 1, 100, 0) + bytes(100),
         pack(MESSAGE, INLINE | ASKS, 0, 2, 1) + b"x",
         pack(TAKEN, 0, 0, 0, 0),
         pack(MATCHED, 0, 0, 0, 0),
-        pack(SEGMENT, 0, 0, 1, 200) + bytes(200),
+        pack_segment(SEGMENT, ASKS, OFFSET_SIZE, 1, 200, 100) + bytes(200),
         pack(MESSAGE, INLINE, 2, 3, 0) + b"no",
         pack(BYE, 0, 0, 0, 0),
         pack(BYE_TOO, 0, 0, 0, 0),
@@ -187,6 +189,7 @@ def test_a_payload_that_is_announced_takes_no_memory_until_it_comes() -> None:
     before = resident()
     ear = Ear()
     inlet = Inlet(7, ear, Outlet(), kick=nothing, goodbye=nothing, room=room)
-    inlet.feed(pack(MESSAGE, 0, 0, 0, 1 << 30) + pack(SEGMENT, 0, 0, 0, 1000) + bytes(1000))
+    inlet.feed(pack(MESSAGE, 0, 0, 0, 1 << 30))
+    inlet.feed(pack_segment(SEGMENT, 0, OFFSET_SIZE, 0, 1000, 0) + bytes(1000))
     assert ear.heads == [b""]
     assert resident() - before < 16 << 20

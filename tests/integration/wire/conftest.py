@@ -5,8 +5,13 @@ from __future__ import annotations
 import datetime
 import multiprocessing as mp
 import os
+import select
 import socket
+import struct
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +24,8 @@ from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
 from runtime.wire.line import SILENCE
 
+RESET = struct.pack("ii", 1, 0)
+BOTH, DIALLER, LISTENER = "both", "dialler", "listener"
 SECRET = b"a secret of a test of the wire"
 PATIENCE = 20.0
 CERTIFICATE = make_certificate("a test", datetime.datetime.now(datetime.UTC))
@@ -187,3 +194,91 @@ def ranks(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ranks]:
     yield Ranks(tmp_path, request.param)
     for name in [name for name in os.environ if name.startswith("WIRE_")]:
         del os.environ[name]
+
+
+class Relay:
+    """Stands before a door, and resets connections after so many bytes: one number for each.
+
+    `whose` ends of a connection hear of that; the others stay open and hear nothing any more.
+    """
+
+    def __init__(self, port: int, plan: deque[int], whose: str) -> None:
+        self._target = port
+        self._plan = plan
+        self._whose = whose
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self._stop, self._stopped = socket.socketpair()
+        self._silent: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self.port = int(self._door.getsockname()[1])
+        self._start(self._accept)
+
+    def _start(self, what: Any, *arguments: Any) -> None:
+        thread = threading.Thread(target=what, args=arguments)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while self._stopped not in select.select([self._door, self._stopped], [], [])[0]:
+            came, _ = self._door.accept()
+            try:
+                made = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:  # its rank has ended
+                came.close()
+                continue
+            self._start(self._join, came, made)
+
+    def _join(self, came: socket.socket, made: socket.socket) -> None:
+        left = self._plan.popleft() if self._plan else 1 << 60
+        other = {came: made, made: came}
+        with suppress(OSError):
+            while left > 0:
+                readable = select.select([came, made, self._stopped], [], [])[0]
+                if self._stopped in readable:
+                    break
+                for one in readable:
+                    data = one.recv(min(left, 65536))
+                    if not data:
+                        left = 0
+                        break
+                    other[one].sendall(data)
+                    left -= len(data)
+        for one, name in ((came, DIALLER), (made, LISTENER)):
+            if self._whose in (BOTH, name):
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                one.close()
+            else:
+                self._silent.append(one)
+
+    def close(self) -> None:
+        self._stop.close()
+        self._threads[0].join()
+        for thread in self._threads:
+            thread.join()
+        for one in (self._door, self._stopped, *self._silent):
+            one.close()
+
+
+class Relays:
+    """One before each door; all of them share the plan."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        self.plan: deque[int] = deque()
+        self.whose = BOTH
+        self._made: list[Relay] = []
+        ranks.public = self._public
+
+    def _public(self, port: int) -> int:
+        self._made.append(Relay(port, self.plan, self.whose))
+        return self._made[-1].port
+
+    def close(self) -> None:
+        for one in self._made:
+            one.close()
+
+
+@pytest.fixture
+def relays(ranks: Ranks) -> Iterator[Relays]:
+    made = Relays(ranks)
+    yield made
+    made.close()

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-import select
 import signal
 import socket
-import struct
-import threading
-from collections import deque
-from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,98 +16,14 @@ from runtime.wire import PeerAbsent, PeerLeft, PeerLost
 if TYPE_CHECKING:
     Rank = Any
     Ranks = Any
+    Relays = Any
 
 MIB = 1 << 20
-RESET = struct.pack("ii", 1, 0)
-BOTH, DIALLER, LISTENER = "both", "dialler", "listener"
+DIALLER, LISTENER = "dialler", "listener"
 
 
 def fill(size: int, seed: int) -> bytes:
     return random.Random(seed).randbytes(size)
-
-
-class Relay:
-    """Stands before a door, and resets connections after so many bytes: one number for each.
-
-    `whose` ends of a connection hear of that; the others stay open and hear nothing any more.
-    """
-
-    def __init__(self, port: int, plan: deque[int], whose: str) -> None:
-        self._target = port
-        self._plan = plan
-        self._whose = whose
-        self._door = socket.create_server(("127.0.0.1", 0))
-        self._stop, self._stopped = socket.socketpair()
-        self._silent: list[socket.socket] = []
-        self._threads: list[threading.Thread] = []
-        self.port = int(self._door.getsockname()[1])
-        self._start(self._accept)
-
-    def _start(self, what: Any, *arguments: Any) -> None:
-        thread = threading.Thread(target=what, args=arguments)
-        self._threads.append(thread)
-        thread.start()
-
-    def _accept(self) -> None:
-        while self._stopped not in select.select([self._door, self._stopped], [], [])[0]:
-            came, _ = self._door.accept()
-            made = socket.create_connection(("127.0.0.1", self._target))
-            self._start(self._join, came, made)
-
-    def _join(self, came: socket.socket, made: socket.socket) -> None:
-        left = self._plan.popleft() if self._plan else 1 << 60
-        other = {came: made, made: came}
-        with suppress(OSError):
-            while left > 0:
-                readable = select.select([came, made, self._stopped], [], [])[0]
-                if self._stopped in readable:
-                    break
-                for one in readable:
-                    data = one.recv(min(left, 65536))
-                    if not data:
-                        left = 0
-                        break
-                    other[one].sendall(data)
-                    left -= len(data)
-        for one, name in ((came, DIALLER), (made, LISTENER)):
-            if self._whose in (BOTH, name):
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-                one.close()
-            else:
-                self._silent.append(one)
-
-    def close(self) -> None:
-        self._stop.close()
-        self._threads[0].join()
-        for thread in self._threads:
-            thread.join()
-        for one in (self._door, self._stopped, *self._silent):
-            one.close()
-
-
-class Relays:
-    """One before each door; all of them share the plan."""
-
-    def __init__(self, ranks: Ranks) -> None:
-        self.plan: deque[int] = deque()
-        self.whose = BOTH
-        self._made: list[Relay] = []
-        ranks.public = self._public
-
-    def _public(self, port: int) -> int:
-        self._made.append(Relay(port, self.plan, self.whose))
-        return self._made[-1].port
-
-    def close(self) -> None:
-        for one in self._made:
-            one.close()
-
-
-@pytest.fixture
-def relays(ranks: Ranks) -> Iterator[Relays]:
-    made = Relays(ranks)
-    yield made
-    made.close()
 
 
 over_tcp = pytest.mark.parametrize("ranks", ["tcp", "tls"], indirect=True)

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 import pytest
 
 from runtime.forwarding import Forwarder
-from runtime.routing import Experience
+from runtime.routing import Experience, Widening
 from runtime.routing.tension import RETRY_AFTER
 from runtime.topology import Cluster, Grid, Node, Site
 from runtime.transport.credentials import Credentials
@@ -35,10 +35,12 @@ class Ear:
 
     def __init__(self) -> None:
         self.heads: list[bytes] = []
+        self.kept: dict[bytes, Incoming] = {}
         self.gone: dict[int, Exception] = {}
 
     def arrived(self, incoming: Incoming) -> None:
         self.heads.append(incoming.head)
+        self.kept[incoming.head] = incoming
         incoming.take()
 
     def completed(self, incoming: Incoming) -> None:
@@ -244,6 +246,7 @@ def test_who_is_beyond_the_bound_rests_and_is_connected_to_again(
         "misses": 6,
         "evictions": 5,
         "resumptions": 0,
+        "lanes": 0,
     }
     assert machine.ranks[2].ear.heads == [b"1", b"2", b"3"]
 
@@ -295,3 +298,55 @@ def test_a_probe_proves_who_answers(machine: Machine) -> None:
             assert results == [expected]
             assert post.traffic() == {}
             post.close(0.0)
+
+
+def want(rank: Rank, peer: int, lanes: int) -> None:
+    """Let a rank want so many lanes to a peer: on the loopback nobody needs any."""
+    held = rank.post._peers[peer].breadth.opened()
+    held._widening = Widening()
+    held._widening.wanted = 1 + lanes
+    held._widening._used_at = rank.post.now()
+    held._measured_at = 0.0
+    rank.post.look_again()
+
+
+def test_lanes_take_the_route_of_the_first_connection(machine: Machine) -> None:
+    machine.begin({"1:0:0": nowhere()})
+    first, third = machine.ranks[0], machine.ranks[2]
+    machine.send(0, 2, b"hello")
+    assert first.references.passed(2) == ("1:0",)
+    want(first, 2, 3)
+    machine.until(lambda: first.post.lanes == third.post.lanes == 3)
+    assert machine.forwarder.opened == 4
+    payload = os.urandom(5 << 20)
+    sent = first.post.send(2, b"large", [memoryview(payload)])
+    machine.until(lambda: sent.done)
+    assert bytes(third.ear.kept[b"large"].payload or b"") == payload
+    figures = first.references.figures(first.post.traffic())
+    assert (figures["tries"], figures["failures"], figures["lanes"]) == (2, 1, 3)
+    assert third.references.figures(third.post.traffic())["lanes"] == 0
+
+
+def test_whoever_has_not_dialled_asks_for_lanes(machine: Machine) -> None:
+    machine.begin({})
+    first, third = machine.ranks[0], machine.ranks[2]
+    machine.send(0, 2, b"hello")
+    want(third, 0, 2)
+    machine.until(lambda: first.post.lanes == third.post.lanes == 2)
+    want(third, 0, 0)
+    machine.until(lambda: first.post.lanes == third.post.lanes == 0)
+    assert first.post.traffic()[2].lanes == 2
+
+
+def test_lanes_are_bounded_and_make_room_for_other_peers(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GCM_MOST_CONNECTIONS", "3")
+    machine.begin({})
+    first = machine.ranks[0]
+    machine.send(0, 2, b"hello")
+    want(first, 2, 7)
+    machine.until(lambda: first.post.lanes == 2)
+    machine.send(0, 3, b"hello")
+    machine.until(lambda: first.post.lanes == 0)
+    assert set(first.post.connected()) == {2, 3}

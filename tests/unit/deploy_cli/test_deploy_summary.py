@@ -147,17 +147,18 @@ def test_how_ranks_found_each_other_is_one_line(plan: Plan) -> None:
         misses=10,
         evictions=1,
         resumptions=3,
+        lanes=7,
         ways=ways,
         relays=relays,
     )
     summary = ended(plan(), {}, connections=found)
     assert as_text(summary).splitlines()[-2:] == [
-        "connections       tries  failures   hits  misses  evictions  resumptions",
-        "between clusters     12         2  1,234      10          1            3",
+        "connections       tries  failures   hits  misses  evictions  resumptions  lanes",
+        "between clusters     12         2  1,234      10          1            3      7",
     ]
     assert json.loads(json.dumps(summary.as_dict()))["connections"] == {
         "tries": 12, "failures": 2, "hits": 1234, "misses": 10, "evictions": 1,
-        "resumptions": 3,
+        "resumptions": 3, "lanes": 7,
         "ways": [{
             "between": ["lyon/rhone", "lyon/saone"],
             "routes": {"direct": 2, "through lyon/rhone": 1},

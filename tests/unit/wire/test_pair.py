@@ -12,7 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.wire.errors import BadFrame, PeerLost
-from runtime.wire.frames import BYE, GO, INLINE, MATCHED, MESSAGE, MOST_HEAD, SEGMENT, pack
+from runtime.wire.frames import (
+    BYE,
+    GO,
+    INLINE,
+    MATCHED,
+    MESSAGE,
+    MOST_HEAD,
+    OFFSET_SIZE,
+    SEGMENT,
+    WHOLE,
+    pack,
+    pack_segment,
+)
 from runtime.wire.inlet import Inlet
 from runtime.wire.messages import Incoming, Outgoing
 from runtime.wire.outlet import Outlet
@@ -363,8 +375,14 @@ def test_a_head_or_payload_beyond_the_limits_is_refused() -> None:
         (pack(MESSAGE, 0, 0, 0, 2 << 40), "are allowed"),
         (pack(MESSAGE, 0, 0, 0, 0), "without a payload"),
         (pack(MESSAGE, INLINE, 0, 5, 0), "message 5 came where 0 was awaited"),
-        (pack(SEGMENT, 0, 0, 3, 10), "10 bytes came for message 3"),
-        (pack(SEGMENT, 0, 0, 3, 0), "a segment has no bytes"),
+        (pack_segment(SEGMENT, 0, OFFSET_SIZE, 3, 10, 0), "10 bytes came for message 3"),
+        (pack_segment(SEGMENT, 0, OFFSET_SIZE, 3, 0, 0), "a segment has no bytes"),
+        (pack_segment(SEGMENT, 0, 0, 3, 10, 0), "does not tell which ones it has"),
+        (
+            pack(MESSAGE, 0, 0, 0, 300) + pack_segment(SEGMENT, 0, OFFSET_SIZE, 0, 100, 201),
+            "100 bytes came for message 0, which lacks less",
+        ),
+        (pack(WHOLE, 0, 0, 3, 0), "message 3 is said to be whole"),
         (pack(MATCHED, 0, 0, 3, 0), "message 3 was matched, which did not ask"),
         (pack(GO, 0, 0, 0, 0), "kind 5 came where none can be"),
     ],

@@ -24,6 +24,7 @@ class Kept:
     def __init__(self) -> None:
         self.carried: dict[int, int] = {}
         self.busy: set[int] = set()
+        self.lanes = 0
 
     def connected(self) -> dict[int, int]:
         return self.carried
@@ -33,6 +34,9 @@ class Kept:
             return False
         del self.carried[peer]
         return True
+
+    def narrow(self) -> None:
+        self.lanes = 0
 
 
 def references() -> References:
@@ -88,7 +92,7 @@ def test_room_is_made_before_a_connection_is_opened(monkeypatch: pytest.MonkeyPa
     assert list(kept.carried) == [1]
     assert made.figures({}) == {
         "tries": 1, "failures": 1, "hits": 0, "misses": 1, "evictions": 1,
-        "resumptions": 0,
+        "resumptions": 0, "lanes": 0,
     }  # fmt: skip
 
 

@@ -1,0 +1,137 @@
+"""How many connections a pair needs, from what is seen of them: pure, with the time handed in.
+
+One connection cannot fill a line when its window is smaller than what the line holds, or when
+packets are lost. That shows: there is always more to send, and still nothing queues on the way, so
+that the round trip takes no longer than it ever did. Then there are twice as many connections, as
+long as the rate rises by that; what was of no use is taken back and not tried again for a while.
+"""
+
+from __future__ import annotations
+
+from gcm.records import dataclass
+
+MOST = 8
+"""Connections of one pair, with the first one."""
+
+FAR = 2e-3
+"""Seconds of a round trip from which on a line can hold more than a window."""
+
+ENOUGH = 1 << 20
+"""Bytes that have to wait at each look: whoever sends less has nothing to gain."""
+
+REST = 10.0
+"""Seconds without so much after which one connection has to do, until there is more again."""
+
+_QUEUED = 1.25  # times the shortest round trip: the line is full, and packets wait
+_GAIN = 1.1  # times the rate before, for twice as many connections to be of use
+_SETTLED = 1.1  # times the rate of the last look, beyond which it still grows
+_OPENING = 5.0  # seconds for connections to open
+_WARMING = 12  # round trips in which a connection finds its rate
+_PAUSE, _LONGEST_PAUSE = 30.0, 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What is seen of a pair: bytes `sent` so far, and what waits; times are in seconds."""
+
+    sent: int
+    waiting: int
+    round_trip: float
+    shortest: float
+    connections: int
+
+
+class Widening:
+    """The decision for one direction of one pair.
+
+    >>> widening = Widening()
+    >>> looks = [Flow(look * 10**6, 1 << 23, 0.0201, 0.02, 1) for look in range(4)]
+    >>> [widening.look(flow, 0.1 * number) for number, flow in enumerate(looks)]
+    [1, 1, 2, 2]
+    """
+
+    __slots__ = ("_barred_until", "_base", "_begin", "_kept", "_last", "_most", "_pause", "_rate",
+                 "_used_at", "wanted")  # fmt: skip
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self.wanted = 1
+        self._kept = 1  # so many were of use
+        self._base = 0.0  # the rate without those that are tried
+        self._begin = 0.0  # since when there have to be so many
+        self._last: tuple[float, int] | None = None  # when the last look was, and what was sent
+        self._rate: float | None = None
+        self._used_at = 0.0
+        self._barred_until = 0.0
+        self._pause = _PAUSE
+
+    @staticmethod
+    def interval(round_trip: float) -> float:
+        """Return the seconds from one look to the next."""
+        return max(0.1, 5 * round_trip)
+
+    def look(self, flow: Flow, now: float) -> int:
+        """Return how many connections there should be."""
+        if flow.waiting < ENOUGH:
+            self._forget()
+            if now - self._used_at >= REST:
+                self.wanted = 1
+            return self.wanted
+        self._used_at = now
+        if self.wanted < self._kept:
+            self._want(self._kept, now)
+        if not self._are_warm(flow, now):
+            self._forget()
+            return self.wanted
+        rate, before = self._measured(flow, now), self._rate
+        self._rate = rate
+        if rate is not None and before is not None and rate <= _SETTLED * before:
+            self._decide(flow, rate, now)
+        return self.wanted
+
+    def bar(self, now: float) -> None:
+        """Do with as many as were of use, and try no more for a while: there can be no others."""
+        self.wanted = self._kept
+        self._barred_until = now + self._pause
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        self._forget()
+
+    def narrow(self, now: float) -> None:
+        """Do with one connection, for a while: others need the room."""
+        self._kept = 1
+        self.bar(now)
+
+    def _are_warm(self, flow: Flow, now: float) -> bool:
+        """Return whether all connections are there that should be, and have found their rate."""
+        if flow.connections < self.wanted:
+            if now - self._begin >= _OPENING:
+                self._kept = min(self._kept, flow.connections)
+                self.bar(now)
+            return False
+        return self.wanted == 1 or now - self._begin >= _WARMING * flow.round_trip
+
+    def _measured(self, flow: Flow, now: float) -> float | None:
+        last, self._last = self._last, (now, flow.sent)
+        if last is None or now <= last[0]:
+            return None
+        return (flow.sent - last[1]) / (now - last[0])
+
+    def _decide(self, flow: Flow, rate: float, now: float) -> None:
+        if self.wanted > self._kept:
+            if rate < _GAIN * self._base:
+                self.bar(now)
+                return
+            self._kept = self.wanted
+        has_room = flow.round_trip < _QUEUED * flow.shortest and flow.round_trip >= FAR
+        if has_room and self.wanted < self._most and now >= self._barred_until:
+            self._base = rate
+            self._want(min(2 * self.wanted, self._most), now)
+
+    def _want(self, count: int, now: float) -> None:
+        self.wanted = count
+        self._begin = now
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin to measure anew."""
+        self._last = self._rate = None

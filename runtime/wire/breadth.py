@@ -1,0 +1,108 @@
+"""How broad a pair is: whether one connection does, or lanes beside it are worth to be thought of.
+
+Only peers that are far away get more connections. For all others nothing is loaded or measured.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from runtime.later import Later
+from runtime.wire.inlet import Inlet
+from runtime.wire.outlet import Outlet
+from runtime.wire.round_trip import round_trip
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.wire import lanes as parts
+    from runtime.wire.surroundings import Surroundings
+else:
+    parts = Later("runtime.wire.lanes")
+
+FAR = 2e-3
+"""Seconds of a round trip from which on one connection may be too few."""
+
+
+class Breadth:
+    """The lanes of one pair, as soon as there may be any; `kick` lets what was said be written."""
+
+    __slots__ = ("_first", "_index", "_inlet", "_kick", "_outlet", "_post", "lanes")
+
+    def __init__(
+        self, index: int, post: Surroundings, inlet: Inlet, outlet: Outlet, kick: Callable[[], None]
+    ) -> None:
+        self._index = index
+        self._post = post
+        self._inlet = inlet
+        self._outlet = outlet
+        self._kick = kick
+        self._first: socket.socket | None = None
+        self.lanes: parts.Lanes | None = None
+        inlet.lanes = self._hear
+
+    @property
+    def count(self) -> int:
+        """How many lanes there are."""
+        return 0 if self.lanes is None else self.lanes.count
+
+    @property
+    def most(self) -> int:
+        """How many there were at a time."""
+        return 0 if self.lanes is None else self.lanes.most
+
+    @property
+    def deadline(self) -> float | None:
+        """When `look` has to be called."""
+        return None if self.lanes is None else self.lanes.deadline
+
+    def look(self, now: float) -> None:
+        """See to what is due."""
+        if self.lanes is not None:
+            self.lanes.look(now)
+
+    def joined(self, connected: socket.socket, *, resumes: bool) -> None:
+        """Know that this is the first connection now, or again."""
+        self._first = connected if resumes else None
+        if self.lanes is not None:
+            self.lanes.first = self._first
+        else:
+            self._outlet.more = self._has_more if resumes else None
+
+    def admit(self, connected: socket.socket, received: bytes) -> None:
+        """Use a lane that the peer has opened; refuse it where it belongs to nothing."""
+        if self._first is None:
+            connected.close()
+        else:
+            self.opened().admit(connected, received)
+
+    def narrow(self) -> bool:
+        """Do with one connection for now; return whether that is so already."""
+        return self.lanes is None or self.lanes.narrow(self._post.now())
+
+    def close(self) -> None:
+        """Hang up, for good."""
+        self._outlet.more = self._first = None
+        if self.lanes is not None:
+            self.lanes.close()
+
+    def opened(self) -> parts.Lanes:
+        """Return the lanes, of which there may be none yet."""
+        if self.lanes is None:
+            self.lanes = parts.Lanes(
+                self._index, self._post, self._inlet, self._outlet, kick=self._kick
+            )
+            self.lanes.first = self._first
+            self._outlet.more = self.lanes.more
+        return self.lanes
+
+    def _has_more(self) -> None:
+        """Know that there is more to be sent than goes at once; of a near peer only this time."""
+        seen = None if self._first is None else round_trip(self._first)
+        if seen is None or seen[0] < FAR:
+            self._outlet.more = None
+        else:
+            self.opened().more()
+
+    def _hear(self, kind: int, number: int, size: int) -> None:
+        self.opened().hear(kind, number, size)

@@ -1,0 +1,152 @@
+"""Opening a lane: one end dials, and both say which lane it is, before anything goes over it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from runtime.wire.connecting import Attempt
+from runtime.wire.errors import PeerLost
+from runtime.wire.frames import HEAD_SIZE, LANE, pack, unpack_from
+from runtime.wire.line import READ
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.wire.surroundings import Surroundings
+
+PATIENCE = 10.0
+"""Seconds for the other end to say which lane it is."""
+
+Done = Callable[["Opening", "socket.socket | None", "Exception | None"], None]
+"""Is told once: of the connection, or of why there is none, if this end wanted one."""
+
+
+class Opening:
+    """A lane in its beginnings; `deadline` is when it has to be looked after again."""
+
+    def __init__(self, post: Surroundings, number: int, done: Done) -> None:
+        self.number = number
+        self._post = post
+        self._done = done
+        self._socket: socket.socket | None = None
+        self._watched = -1
+        self._heard = b""
+        self.deadline = post.now() + PATIENCE
+
+    def go_on(self) -> bool:
+        """Do what can be done now."""
+        try:
+            if self._socket is None and not self._connect():
+                return True
+            assert self._socket is not None
+            if not self._hear(self._socket):
+                return True
+            self._answer(self._socket)
+        except (OSError, EOFError, PeerLost) as fault:
+            self.close()
+            self._done(self, None, self._wanted(fault))
+            return True
+        self._watch(-1, 0)
+        connected, self._socket = self._socket, None
+        self._done(self, connected, None)
+        return True
+
+    def close(self) -> None:
+        """Give up."""
+        self._watch(-1, 0)
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _connect(self) -> bool:
+        """Go on until there is a connection."""
+        raise NotImplementedError
+
+    def _answer(self, connected: socket.socket) -> None:
+        """Say what has to be said when the other end has spoken."""
+
+    def _wanted(self, fault: Exception) -> Exception | None:
+        """Return the fault, if it matters to this end."""
+        return fault
+
+    def _use(self, connected: socket.socket, received: bytes) -> None:
+        connected.setblocking(False)
+        self._socket = connected
+        self._heard = received
+        self.deadline = self._post.now() + PATIENCE
+        self._watch(connected.fileno(), READ)
+
+    def _hear(self, connected: socket.socket) -> bool:
+        """Read which lane it is, and no byte more; return whether that has come."""
+        while len(self._heard) < HEAD_SIZE:
+            try:
+                more = connected.recv(HEAD_SIZE - len(self._heard))
+            except BlockingIOError:
+                if self._post.now() >= self.deadline:
+                    raise TimeoutError("it does not say whether it uses the lane") from None
+                return False
+            if not more:
+                raise EOFError("it does not use the lane")
+            self._heard += more
+        kind, _, _, number, _ = unpack_from(self._heard)
+        if kind != LANE or self.number not in (-1, number):
+            raise ConnectionError("it does not speak of lanes")
+        self.number = number
+        return True
+
+    def _watch(self, descriptor: int, events: int) -> None:
+        if self._watched not in (-1, descriptor):
+            self._post.watch_descriptor(self._watched, 0, None)
+        self._watched = descriptor
+        if descriptor != -1:
+            self._post.watch_descriptor(descriptor, events, lambda _: self.go_on())
+            self._post.look_again()
+
+
+class Going(Opening):
+    """A lane that this end opens, by an `attempt`."""
+
+    def __init__(self, post: Surroundings, number: int, attempt: Attempt, done: Done) -> None:
+        super().__init__(post, number, done)
+        self._attempt: Attempt | None = attempt
+        self.deadline = attempt.deadline
+
+    def _connect(self) -> bool:
+        attempt = self._attempt
+        if attempt is None:
+            return False
+        opened = attempt.step(self._post.now())
+        if opened is None:
+            self.deadline = attempt.deadline
+            self._watch(attempt.fileno(), attempt.events)
+            return False
+        self._attempt = None
+        self._use(*opened)
+        opened[0].send(pack(LANE, 0, 0, self.number, 0))
+        return True
+
+    def close(self) -> None:
+        """Give up."""
+        attempt, self._attempt = self._attempt, None
+        super().close()
+        if attempt is not None:
+            attempt.close()
+
+
+class Coming(Opening):
+    """A lane that the other end has opened."""
+
+    def __init__(
+        self, post: Surroundings, connected: socket.socket, received: bytes, done: Done
+    ) -> None:
+        super().__init__(post, -1, done)
+        self._use(connected, received)
+
+    def _connect(self) -> bool:
+        return False
+
+    def _answer(self, connected: socket.socket) -> None:
+        connected.send(pack(LANE, 0, 0, self.number, 0))
+
+    def _wanted(self, _fault: Exception) -> None:
+        return None

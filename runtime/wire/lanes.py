@@ -1,0 +1,247 @@
+"""The lanes of one pair: how many there are, how they are opened, and what becomes of broken ones.
+
+Whoever has opened the first connection opens lanes, too, as many as either end wants. Both ends may
+send over all of them.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from runtime.later import logger
+from runtime.routing import Flow, Widening
+from runtime.wire.errors import BadFrame, PeerLost, said
+from runtime.wire.frames import LANE_OVER, WIDEN
+from runtime.wire.inlet import Inlet
+from runtime.wire.lane import Lane
+from runtime.wire.lane_opening import Coming, Going, Opening
+from runtime.wire.outlet import Outlet
+from runtime.wire.round_trip import round_trip
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.wire.surroundings import Surroundings
+
+_log = logger(__name__)
+
+MOST = 16
+"""Lanes of one pair, of which the peer opens as many as it likes up to here."""
+
+_IDLE = 1.0  # seconds from one look to the next while little is sent
+
+
+class Lanes:
+    """All lanes of a pair. `first` is its first connection, where that is far away."""
+
+    def __init__(
+        self,
+        index: int,
+        post: Surroundings,
+        inlet: Inlet,
+        outlet: Outlet,
+        *,
+        kick: Callable[[], None],
+    ) -> None:
+        self._index = index
+        self._post = post
+        self._inlet = inlet
+        self._outlet = outlet
+        self._kick = kick
+        self.first: socket.socket | None = None
+        self.most = 0
+        """How many there were at a time."""
+        self._widening = Widening()
+        self._told = 1  # what the peer knows that this end wants
+        self._wanted = 1  # by the peer
+        self._next = int(post.me > index)  # the number of the next lane: odd ones are the other's
+        self._openings: set[Opening] = set()
+        self._open: dict[int, Lane] = {}
+        self._over: dict[int, Lane] = {}  # until the peer has told how far it has come
+        self._measured_at: float | None = None
+
+    # --- what happens -----------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._open)
+
+    @property
+    def deadline(self) -> float | None:
+        """When `look` has to be called."""
+        times = [opening.deadline for opening in self._openings]
+        if self._measured_at is not None:
+            times.append(self._measured_at)
+        return min(times, default=None)
+
+    def more(self) -> None:
+        """Know that there is more to be sent than goes over the first connection at once."""
+        for lane in self._open.values():
+            lane.flush()
+        if self._measured_at is None and self.first is not None:
+            self._measured_at = self._post.now()
+            self._post.look_again()
+
+    def hear(self, kind: int, number: int, size: int) -> None:
+        """Know what the peer says about lanes.
+
+        Raises:
+            BadFrame: it cannot say that.
+        """
+        if kind == WIDEN:
+            self._wanted = min(size, MOST + 1)
+            self._measured_at = self._post.now()
+            self._post.look_again()
+        elif kind == LANE_OVER:
+            self._heard_over(number, size)
+        else:
+            raise BadFrame(f"a frame of kind {kind} came where none can be")
+
+    def look(self, now: float) -> None:
+        """See to what is due."""
+        for opening in [one for one in self._openings if one.deadline <= now]:
+            opening.go_on()
+        for lane in list(self._open.values()):
+            lane.go_on()
+            if lane.fault is not None:
+                _log.info("a lane to %s broke: %s", self._name, said(lane.fault))
+            if lane.fault is not None or (lane.outlet.is_held and lane.outlet.is_clear()):
+                self._end(lane)
+        if self._measured_at is not None and now >= self._measured_at:
+            self._measure(now)
+
+    def narrow(self, now: float) -> bool:
+        """Do with the first connection for a while; return whether there are none already."""
+        if not (self._open or self._over or self._openings):
+            return True
+        self._widening.narrow(now)
+        self._wanted = 1
+        self._measured_at = now
+        self._post.look_again()
+        return False
+
+    def close(self) -> None:
+        """Hang up; nothing is told."""
+        for opening in list(self._openings):
+            opening.close()
+        for lane in self._open.values():
+            lane.close()
+        for held in (self._openings, self._open, self._over):
+            held.clear()
+        self._measured_at = self.first = None
+
+    # --- how many ---------------------------------------------------------------------------------
+
+    def _measure(self, now: float) -> None:
+        for lane in self._open.values():
+            lane.outlet.is_clear()
+        seen = None if self.first is None else round_trip(self.first)
+        waiting = self._outlet.under_way.backlog
+        interval = _IDLE
+        if seen is not None:
+            written = sum(lane.outlet.written for lane in self._open.values())
+            sent = written + self._outlet.end
+            self._widening.look(Flow(sent, waiting, *seen, 1 + len(self._usable)), now)
+            if waiting:
+                interval = self._widening.interval(seen[0])
+        self._adjust(now)
+        is_needed = waiting or self._open or self._openings
+        self._measured_at = now + interval if is_needed else None
+
+    @property
+    def _usable(self) -> list[Lane]:
+        return [lane for lane in self._open.values() if not lane.outlet.is_held]
+
+    def _adjust(self, now: float) -> None:
+        """Open lanes, let some end, or ask the peer for that if it is the one who opens them."""
+        mine = self._widening.wanted
+        lanes = max(mine, self._wanted) - 1
+        have = self._usable
+        try:
+            while len(have) + len(self._openings) < lanes:
+                attempt = self._post.connector.again(self._index, now)
+                if attempt is None:
+                    break
+                self._begin(Going(self._post, self._next, attempt, self._done))
+                self._next += 2
+        except PeerLost as fault:
+            self._failed(fault)
+        for lane in have[lanes:]:
+            lane.outlet.is_held = True
+            self._post.look_again()
+        if mine != self._told:
+            self._told = mine
+            self._outlet.say(WIDEN, 0, mine)
+            self._kick()
+
+    def _failed(self, fault: Exception) -> None:
+        _log.info("there is no further lane to %s: %s", self._name, said(fault))
+        self._widening.bar(self._post.now())
+
+    @property
+    def _name(self) -> str:
+        return self._post.describe(self._index)
+
+    # --- opening ----------------------------------------------------------------------------------
+
+    def admit(self, connected: socket.socket, received: bytes) -> None:
+        """Use a lane that the peer has opened, or refuse it."""
+        if len(self._open) + len(self._over) + len(self._openings) >= MOST:
+            connected.close()
+            return
+        self._begin(Coming(self._post, connected, received, self._done))
+
+    def _begin(self, opening: Opening) -> None:
+        self._openings.add(opening)
+        opening.go_on()
+
+    def _done(
+        self, opening: Opening, connected: socket.socket | None, fault: Exception | None
+    ) -> None:
+        """Know that a lane is open, or why it is not."""
+        self._openings.discard(opening)
+        if connected is None:
+            if fault is not None:
+                self._failed(fault)
+            return
+        number = opening.number
+        if number in self._open or number in self._over:
+            connected.close()
+            return
+        self._open[number] = lane = Lane(
+            number,
+            connected,
+            self._inlet,
+            self._outlet.under_way,
+            watch=self._post.watch_descriptor,
+            broken=lambda _: self._post.look_again(),
+            silence=self._post.silence,
+        )
+        self.most = max(self.most, len(self._open))
+        lane.flush()
+        if self._measured_at is None:
+            self._measured_at = self._post.now() + _IDLE
+        self._post.look_again()
+
+    # --- the end of one ---------------------------------------------------------------------------
+
+    def _end(self, lane: Lane) -> None:
+        """Leave a lane, and tell the peer what has come over it."""
+        del self._open[lane.number]
+        self._over[lane.number] = lane
+        lane.close()
+        self._outlet.say(LANE_OVER, lane.number, lane.inlet.landed)
+        self._kick()
+
+    def _heard_over(self, number: int, position: int) -> None:
+        """Know how much has come over a lane that the peer has left, and send the rest again."""
+        if number in self._open:
+            self._end(self._open[number])
+        lane = self._over.pop(number, None)
+        if lane is None:  # this end has never used it
+            self._outlet.say(LANE_OVER, number, 0)
+        else:
+            self._outlet.under_way.take_back(lane.outlet.lost(position))
+            self.more()
+        self._kick()

@@ -1,0 +1,149 @@
+"""How many connections a pair gets, over lines that are played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+
+from runtime.routing import Flow, Widening
+from runtime.routing.widening import ENOUGH, MOST, REST
+
+MIB = 1 << 20
+MBIT = 1e6 / 8
+
+
+@dataclass
+class Line:
+    """A line, of which each connection gets as much as its window or its losses allow."""
+
+    rate: float = 1000 * MBIT
+    round_trip: float = 0.020
+    each: float = 130 * MBIT
+    most_open: int = 100
+    widening: Widening = field(default_factory=Widening)
+    connections: int = 1
+    waiting: int = 8 * MIB
+    now: float = 100.0
+    sent: float = 0.0
+    counts: list[int] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        """Return what of the line is used."""
+        return min(self.rate, self.connections * self.each) / self.rate
+
+    def play(self, seconds: float) -> list[int]:
+        """Return how many connections were wanted, one after the other."""
+        until = self.now + seconds
+        counts = [self.widening.wanted]
+        while self.now < until:
+            step = self.widening.interval(self.round_trip)
+            self.now += step
+            if self.waiting:
+                self.sent += self.share * self.rate * step
+            queued = 1.4 if self.connections * self.each >= self.rate else 1.05
+            usual = self.round_trip * (queued if self.waiting else 1.0)
+            seen = Flow(int(self.sent), self.waiting, usual, self.round_trip, self.connections)
+            wanted = self.widening.look(seen, self.now)
+            self.connections = min(wanted, self.most_open)
+            if counts[-1] != wanted:
+                counts.append(wanted)
+        return counts
+
+
+def test_where_windows_are_small_there_are_as_many_as_fill_the_line() -> None:
+    assert Line().play(5) == [1, 2, 4, 8]
+    line = Line(each=260 * MBIT)
+    assert line.play(60) == [1, 2, 4]
+    assert line.share == 1.0
+
+
+def test_there_are_never_more_than_allowed() -> None:
+    assert Line(each=10 * MBIT).play(60)[-1] == MOST
+    assert Line(each=10 * MBIT, widening=Widening(most=3)).play(60) == [1, 2, 3]
+
+
+def test_a_line_that_one_connection_fills_gets_no_more() -> None:
+    assert Line(each=2000 * MBIT).play(60) == [1]
+
+
+@pytest.mark.parametrize(("round_trip", "counts"), [(0.0017, [1]), (0.003, [1, 2, 4, 8])])
+def test_only_far_peers_get_more(round_trip: float, counts: list[int]) -> None:
+    assert Line(round_trip=round_trip).play(5) == counts
+
+
+def test_who_has_little_to_send_gets_no_more() -> None:
+    assert Line(waiting=ENOUGH - 1).play(5) == [1]
+    assert Line(waiting=ENOUGH).play(5) == [1, 2, 4, 8]
+
+
+def as_a_whole(limit: float) -> Callable[[Line], None]:
+    """Let what limits be behind the line, so that more connections get no more."""
+
+    def change(line: Line) -> None:
+        line.each = limit / line.connections
+
+    return change
+
+
+def test_what_is_of_no_use_is_taken_back_and_tried_again_later_and_later() -> None:
+    line, times = Line(), []
+    change = as_a_whole(200 * MBIT)
+    for _ in range(10_000):
+        before = line.widening.wanted
+        change(line)
+        line.play(0.05)
+        assert line.widening.wanted <= 2
+        if line.widening.wanted > before:
+            times.append(line.now)
+    pauses = [after - before for before, after in pairwise(times)]
+    assert pauses[0] == pytest.approx(30, abs=2)
+    assert pauses[1] == pytest.approx(60, abs=2)
+    assert max(pauses) < 602
+
+
+def test_what_was_of_use_stays_when_twice_as_many_are_not() -> None:
+    line = Line(each=240 * MBIT, rate=2000 * MBIT)
+    counts = line.play(0.7)
+    assert counts[:3] == [1, 2, 4]
+    as_a_whole(4 * 240 * MBIT)(line)
+    while line.widening.wanted != 8:
+        as_a_whole(4 * 240 * MBIT)(line)
+        line.play(0.05)
+    for _ in range(40):
+        as_a_whole(4 * 240 * MBIT)(line)
+        line.play(0.05)
+    assert line.widening.wanted == 4
+
+
+def test_whoever_has_nothing_more_to_send_needs_one_and_later_as_many_as_before_at_once() -> None:
+    line = Line()
+    line.play(5)
+    line.waiting = 0
+    assert line.play(REST - 1) == [8]
+    assert line.play(2) == [8, 1]
+    line.waiting = 8 * MIB
+    assert line.play(1) == [1, 8]
+
+
+def test_where_no_more_can_be_opened_there_are_as_many_as_there_are() -> None:
+    line = Line(most_open=3)
+    assert line.play(4) == [1, 2, 4]
+    assert line.play(20) == [4, 2]
+
+
+def test_other_needs_take_all_but_one_for_a_while() -> None:
+    line = Line()
+    line.play(5)
+    line.widening.narrow(line.now)
+    assert line.play(25) == [1]
+    assert line.play(10) == [1, 2, 4, 8]
+
+
+def test_looks_at_one_time_do_no_harm() -> None:
+    widening = Widening()
+    seen = Flow(1, 8 * MIB, 0.02, 0.02, 1)
+    assert [widening.look(seen, 5.0) for _ in range(5)] == [1] * 5
