@@ -41,12 +41,12 @@ from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_link import COUPLING
 from runtime.engine.reports import event_of
 from runtime.engine.run_state import RunState
-from runtime.engine.segments import remove_segments
 from runtime.engine.warm_start import WarmStart
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
+from runtime.launchers.segments import remove_segments
 from runtime.transport.channel import Channel, Request
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.reactor import Reactor

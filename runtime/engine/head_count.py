@@ -1,8 +1,7 @@
-"""Looking at ranks from outside: one that died before it said anything, what others have mapped."""
+"""Looking at ranks from outside: one that died before it said anything."""
 
 from __future__ import annotations
 
-from runtime.engine.segments import mapped_segments
 from runtime.launchers.family import descendants, processes
 
 
@@ -16,12 +15,6 @@ def living_ranks(mpiexec: int, words: str) -> int | None:
         return None
     ranks = {pid for pid in descendants({mpiexec}, table) if words in _command_of(pid)}
     return sum(1 for pid in ranks if table[pid][0] not in ranks)
-
-
-def segments_below(process: int) -> set[str]:
-    """Return the files of shared memory of all that descends from a process of this host."""
-    below = descendants({process}, processes())
-    return {path for one in below for path in mapped_segments(one)}
 
 
 def _command_of(pid: int) -> str:

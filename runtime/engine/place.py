@@ -18,9 +18,7 @@ from runtime.deployment.ssh_options import ssh_settings
 from runtime.deployment.steps import FileMove
 from runtime.engine.configuration import Keys, as_first_input
 from runtime.engine.control import CONTROL, FRONT_END
-from runtime.engine.head_count import segments_below
 from runtime.engine.rank_link import COUPLING
-from runtime.engine.segments import remove_segments
 from runtime.engine.supply import PYTHON, supply
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import Stream as Output
@@ -113,12 +111,8 @@ class Place:
         process = self.process
         if process is None or process.exit is not None:
             return
-        # Ranks that still start their MPI have told nobody yet what they would leave behind.
-        here = process.pid is not None and not self.cluster.hops
-        left = segments_below(process.pid or 0) if here else set()
         with suppress(LaunchError):
             process.kill()
-        remove_segments(left)
 
     def close(self) -> None:
         """Let go of the cluster."""

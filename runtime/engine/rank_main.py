@@ -6,8 +6,8 @@ import os
 import sys
 
 from runtime.engine.rank_options import RankOptions
-from runtime.engine.segments import mapped_segments
 from runtime.launchers.ranks import rank_of_environment, tag_output, write_to_pipes
+from runtime.launchers.segments import MPICH, mapped_segments, remove_segments
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
@@ -57,7 +57,11 @@ def _facts(kind: str) -> dict[str, Any]:
 
     world = native_world()
     facts |= {"rank": world.rank, "size": world.size, "mpi": world.library}
-    return {**facts, "segments": mapped_segments()}
+    segments = mapped_segments()
+    # MPICH has started once all ranks of a host have mapped theirs: nobody needs its name any more,
+    # and where everything is killed at once it would stay.
+    remove_segments(one for one in segments if one.startswith(MPICH))
+    return {**facts, "segments": segments}
 
 
 def _run(options: RankOptions, link: RankLink) -> int:

@@ -20,9 +20,9 @@ from contextlib import suppress
 from runtime.engine import rank_main
 from runtime.engine.parted_rank import become
 from runtime.engine.rank_stand_in import WORD
-from runtime.engine.segments import mapped_segments, remove_segments
 from runtime.launchers import family
 from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals
+from runtime.launchers.segments import mapped_segments, remove_segments
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:

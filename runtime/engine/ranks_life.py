@@ -12,11 +12,11 @@ from runtime.engine.configuration import Configuration
 from runtime.engine.gate import Facts, Gate
 from runtime.engine.ranks_job import RanksJob, Said
 from runtime.engine.room import write_key
-from runtime.engine.segments import remove_segments
 from runtime.engine.shared_routes import SharedRoutes
 from runtime.errors import GridError
 from runtime.launchers.errors import WrongMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
+from runtime.launchers.segments import remove_segments
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor

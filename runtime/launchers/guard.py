@@ -12,7 +12,7 @@ import select
 import sys
 import time
 
-from runtime.launchers import family, spawning, wire
+from runtime.launchers import family, segments, spawning, wire
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would take longer than the rest
 if TYPE_CHECKING:
@@ -181,6 +181,7 @@ class Guard:
             return
         scope, which = payload[:1], int(payload[1:])
         pids = self.kin(child) if scope == wire.TREE else set()
+        child.shared |= shared_by(pids | {child.pid})
         if child.status is None:
             pids.add(-child.pid if scope == wire.GROUP else child.pid)
         family.send_signal(pids, which)
@@ -255,6 +256,7 @@ class Guard:
     def begin_end(self, child: spawning.Child) -> None:
         """The command's own process has ended: whatever it left behind is asked to end too."""
         left = self.kin(child)
+        child.shared |= shared_by(left)
         family.send_signal(left, family.TERM)
         child.left_some = bool(left)
         child.kill_at = time.monotonic() + GRACE
@@ -263,7 +265,9 @@ class Guard:
         """Report the command once it has said everything and left nobody behind."""
         child.left_some = child.left_some and bool(self.kin(child))
         if time.monotonic() >= child.kill_at:
-            family.send_signal(self.kin(child), family.KILL)
+            left = self.kin(child)
+            child.shared |= shared_by(left)
+            family.send_signal(left, family.KILL)
             for descriptor in [fd for fd in child.outputs if readable(fd)]:
                 self.relay(child, descriptor)
             for descriptor in child.outputs:
@@ -274,6 +278,7 @@ class Guard:
             return
         if child.stdin is not None:
             self.drop(child.stdin)
+        segments.remove_segments(child.shared)
         del self.children[child.number]
         self.send(wire.EXITED, child.number, str(child.status).encode())
 
@@ -287,6 +292,7 @@ class Guard:
         for descriptor in list(self.ready):
             self.drop(descriptor)
         asked: set[int] = set()
+        shared = {path for child in self.children.values() for path in child.shared}
         number, deadline = family.TERM, time.monotonic() + GRACE
         while left := self.everything():
             now = time.monotonic()
@@ -294,9 +300,11 @@ class Guard:
                 number, asked = family.KILL, set()
             elif now > deadline + GRACE:
                 break  # nothing more can be done about what survives SIGKILL
+            shared |= shared_by(left)
             family.send_signal(left - asked, number)
             asked |= left
             time.sleep(0.01)
+        segments.remove_segments(shared)
         for room in self.rooms:
             family.remove_tree(room)
 
@@ -316,6 +324,11 @@ def _collect() -> list[tuple[int, int]]:
     except ChildProcessError:
         pass  # there are no children at all
     return found
+
+
+def shared_by(pids: set[int]) -> set[str]:
+    """Return the shared memory of MPI that processes have now, and leave when they are killed."""
+    return {path for pid in pids for path in segments.mapped_segments(pid)}
 
 
 def _text(name: object) -> str:

@@ -30,6 +30,7 @@ class Child:
         self.status: int | None = None
         self.kill_at = 0.0
         self.left_some = False
+        self.shared: set[str] = set()  # what its family may leave in memory
 
 
 def spawn(

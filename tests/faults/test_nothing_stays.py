@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -111,7 +112,6 @@ def test_nothing_of_a_run_stays_when_it_ends(
         assert len(had.processes) >= 1 + 2 + 4  # the launcher, front-ends and ranks at least
         assert had.sockets
         assert had.files
-        assert had.memory
         end(bench, run)
         _, errors = run.process.communicate(timeout=30)
         assert run.process.returncode == code, errors
@@ -119,3 +119,16 @@ def test_nothing_of_a_run_stays_when_it_ends(
             assert bench.left() == []
         assert bench.wait_until_gone() == []
         assert had.left() == []
+
+
+def test_where_everything_is_killed_at_once_no_shared_memory_stays(bench: Bench) -> None:
+    """Nobody is left to remove it, so it has no name any more once MPI has started."""
+    with bench.running(DEAF, grid=TWO) as run:
+        assert bench.segments()
+        assert bench.belongings().memory == frozenset()
+        for pid in bench.processes():
+            os.kill(pid, signal.SIGKILL)
+        run.process.wait(timeout=30)
+        for room in bench.temporary.iterdir():  # nobody could remove these either
+            shutil.rmtree(room)
+        assert bench.wait_until_gone() == []
