@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +16,9 @@ from runtime.transport.messages import CALL, FAILURE, NOTE, RESULT, Target, call
 from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
 from runtime.transport.request import Request
+
+if TYPE_CHECKING:
+    from tests.fuzz.conftest import Break
 
 LONG = 10.0
 MOST = 100_000
@@ -44,24 +47,6 @@ def valid() -> bytes:
     return b"".join(map(written, sent))
 
 
-def broken(seed: int) -> bytes:
-    chance = random.Random(seed)
-    data = bytearray(valid())
-    for _ in range(chance.randint(1, 4)):
-        at = chance.randrange(len(data) + 1)
-        to = min(len(data), at + chance.randint(1, 30))
-        match chance.randrange(4):
-            case 0:
-                data[at:to] = chance.randbytes(to - at)
-            case 1:
-                del data[at:to]
-            case 2:
-                data[at:at] = data[at:to]
-            case _:
-                data[at : at + 8] = (1 << chance.randrange(64)).to_bytes(8, "big")
-    return bytes(data)
-
-
 def closing(channel: Channel) -> threading.Event:
     closed = threading.Event()
     channel.when_closed(lambda _: closed.set())
@@ -69,7 +54,7 @@ def closing(channel: Channel) -> threading.Event:
 
 
 def test_whatever_comes_is_served_or_ends_the_channel(
-    reactor: Reactor, caplog: pytest.LogCaptureFixture
+    reactor: Reactor, caplog: pytest.LogCaptureFixture, broken: Break
 ) -> None:
     calls: list[str] = []
 
@@ -81,7 +66,7 @@ def test_whatever_comes_is_served_or_ends_the_channel(
         channel = Channel(reactor, stream, f"mad {seed}", serve, most_bytes=MOST).open()
         closed = closing(channel)
         awaited = channel.call(Invocation("/mad", "i", "op"))
-        mad.send([memoryview(broken(seed))])
+        mad.send([memoryview(broken(valid(), seed))])
         mad.close()
         assert closed.wait(LONG)
         assert awaited.exception(LONG) is not None or awaited.result() is None

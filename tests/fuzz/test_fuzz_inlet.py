@@ -6,10 +6,10 @@ Only members of the run get that far; a broken one must still not do more than e
 from __future__ import annotations
 
 import mmap
-import random
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +19,6 @@ from runtime.wire.frames import (
     ASKS,
     BYE,
     BYE_TOO,
-    HEAD_SIZE,
     INLINE,
     MATCHED,
     MESSAGE,
@@ -34,6 +33,9 @@ from runtime.wire.inlet import Inlet
 from runtime.wire.memory import room
 from runtime.wire.messages import Incoming
 from runtime.wire.outlet import Outlet
+
+if TYPE_CHECKING:
+    from tests.fuzz.conftest import Break, Cut
 
 ROUNDS = settings(max_examples=300)
 
@@ -81,12 +83,6 @@ def fed(pieces: list[bytes]) -> tuple[list[bytes], str]:
     return ear.heads, ""
 
 
-def cut(data: bytes, seed: int) -> list[bytes]:
-    chance = random.Random(seed)
-    places = sorted(chance.randint(0, len(data)) for _ in range(chance.randint(0, 6)))
-    return [data[begin:end] for begin, end in zip([0, *places], [*places, len(data)], strict=True)]
-
-
 VALID = b"".join(
     [
         pack(MESSAGE, INLINE, 4, 0, 5) + b"headhello",
@@ -104,34 +100,13 @@ VALID = b"".join(
 LARGE = (0xFF, 0xFFFF, 0xFFFFFFFF, 1 << 34, MOST_BYTES, MOST_BYTES + 1, (1 << 64) - 1)
 
 
-def broken(seed: int) -> bytes:
-    """Return a conversation after one to three accidents."""
-    chance = random.Random(seed)
-    data = bytearray(VALID)
-    for _ in range(chance.randint(1, 3)):
-        at = chance.randrange(len(data) + 1)
-        to = min(len(data), at + chance.randint(1, 2 * HEAD_SIZE))
-        match chance.randrange(5):
-            case 0:
-                data[at:to] = chance.randbytes(to - at)
-            case 1:
-                del data[at:to]
-            case 2:
-                data[at:at] = data[at:to]
-            case 3:
-                data[at : at + 8] = chance.choice(LARGE).to_bytes(8, "little")
-            case _:
-                del data[at:]
-    return bytes(data)
-
-
 def test_the_conversation_that_is_broken_was_right_before() -> None:
     assert fed([VALID]) == ([b"head", b"head", b"", b"no"], "")
 
 
 @ROUNDS
 @given(data=st.binary(max_size=400), seed=st.integers(0))
-def test_random_bytes_are_refused_or_awaited(data: bytes, seed: int) -> None:
+def test_random_bytes_are_refused_or_awaited(data: bytes, seed: int, cut: Cut) -> None:
     whole, in_pieces = fed([data]), fed(cut(data, seed))
     assert bool(whole[1]) == bool(in_pieces[1])
 
@@ -139,9 +114,9 @@ def test_random_bytes_are_refused_or_awaited(data: bytes, seed: int) -> None:
 @ROUNDS
 @given(seed=st.integers(0), cuts=st.integers(0))
 def test_broken_conversations_are_taken_or_refused_however_they_are_cut(
-    seed: int, cuts: int
+    seed: int, cuts: int, broken: Break, cut: Cut
 ) -> None:
-    data = broken(seed)
+    data = broken(VALID, seed)
     whole, in_pieces = fed([data]), fed(cut(data, cuts))
     assert bool(whole[1]) == bool(in_pieces[1])
     assert whole[0] == in_pieces[0]

@@ -7,11 +7,11 @@ lengths in them blown up.
 from __future__ import annotations
 
 import contextlib
-import random
 import struct
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -34,6 +34,9 @@ from runtime.transport.pyro_messages import (
     Message,
     MessageReader,
 )
+
+if TYPE_CHECKING:
+    from tests.fuzz.conftest import Break, Cut
 
 MOST = 1 << 20
 SECRET = b"a secret of a test of strangers"
@@ -182,45 +185,15 @@ def fed(parser: Parser, pieces: list[bytes]) -> Outcome:
 LARGE = (0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
 
 
-def broken(valid: bytes, seed: int) -> bytes:
-    """Return valid bytes after one to four accidents."""
-    chance = random.Random(seed)
-    data = bytearray(valid)
-    for _ in range(chance.randint(1, 4)):
-        at = chance.randrange(len(data) + 1)
-        to = min(len(data), at + chance.randint(1, 40))
-        match chance.randrange(6):
-            case 0:
-                data[at:to] = chance.randbytes(to - at)
-            case 1:
-                del data[at:to]
-            case 2:
-                data[at:at] = data[at:to]
-            case 3:
-                large = chance.choice(LARGE)
-                size = max(1, (large.bit_length() + 7) // 8)
-                data[at : at + size] = large.to_bytes(size, chance.choice(("big", "little")))
-            case 4:
-                del data[at:]
-            case _:
-                data[at:at] = chance.randbytes(chance.randint(1, 40))
-    return bytes(data)
-
-
-def cut(data: bytes, seed: int) -> list[bytes]:
-    """Return data in pieces."""
-    chance = random.Random(seed)
-    places = sorted(chance.randint(0, len(data)) for _ in range(chance.randint(0, 6)))
-    return [data[begin:end] for begin, end in zip([0, *places], [*places, len(data)], strict=True)]
-
-
 # --- what holds -----------------------------------------------------------------------------------
 
 
 @ALL
 @ROUNDS
 @given(data=st.binary(max_size=600), seed=st.integers(0))
-def test_random_bytes_are_refused_or_awaited(parser: Parser, data: bytes, seed: int) -> None:
+def test_random_bytes_are_refused_or_awaited(
+    parser: Parser, data: bytes, seed: int, cut: Cut
+) -> None:
     fed(parser, cut(data, seed))
 
 
@@ -228,7 +201,7 @@ def test_random_bytes_are_refused_or_awaited(parser: Parser, data: bytes, seed: 
 @ROUNDS
 @given(seed=st.integers(0), cuts=st.integers(0))
 def test_broken_conversations_are_taken_or_refused_however_they_are_cut(
-    parser: Parser, seed: int, cuts: int
+    parser: Parser, seed: int, cuts: int, broken: Break, cut: Cut
 ) -> None:
     data = broken(parser.valid, seed)
     whole, in_pieces = fed(parser, [data]), fed(parser, cut(data, cuts))
@@ -276,7 +249,7 @@ def test_no_memory_is_taken_for_what_is_announced(parser: Parser) -> None:
 
 @ROUNDS
 @given(seed=st.integers(0))
-def test_nobody_is_let_in_who_changed_anything_of_a_proof(seed: int) -> None:
+def test_nobody_is_let_in_who_changed_anything_of_a_proof(seed: int, broken: Break) -> None:
     here, there = listener(), dialler()
     heard = here.feed(there.begin())
     proof = there.feed(heard)
@@ -352,7 +325,7 @@ SAID = {
     noise=st.one_of(st.none(), st.binary(max_size=200)),
 )
 def test_what_clients_of_pyro5_say_is_understood_or_refused(
-    serializer: int, which: int, seed: int, noise: bytes | None
+    serializer: int, which: int, seed: int, noise: bytes | None, broken: Break
 ) -> None:
     language = Language(serializer)
     payload = broken(SAID[serializer][which], seed) if noise is None else noise
