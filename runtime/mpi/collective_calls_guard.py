@@ -1,4 +1,4 @@
-"""How a collective ends when a member is lost: at every member, and not only next to the loss."""
+"""How a collective ends when it cannot be done: at every member, and not only next to the cause."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from mpi4py import MPI
 from runtime.mpi.operations import Operation
 
 if TYPE_CHECKING:
-    from runtime.mpi.engine import Engine
+    from runtime.mpi.collective_calls_accord import Accord
+
+
+class GivenUp(Exception):
+    """What a function of the program raised in the middle of a collective; others wait for it."""
+
+    def __init__(self, why: Exception) -> None:
+        super().__init__(str(why))
+        self.why = why
 
 
 class Guard:
@@ -18,21 +26,31 @@ class Guard:
 
     A member may wait for one that lives, and that has given up since it waited for one that is
     lost: inside a cluster native MPI would not tell. So everybody looks after all leaders. When
-    another member of a cluster is lost, its native MPI ends the leader too.
+    another member of a cluster is lost, its native MPI ends the leader too. What members say of
+    calls that do not fit, and of losses, comes from the `accord`.
     """
 
-    def __init__(self, engine: Engine, leaders: Sequence[int]) -> None:
-        self._engine = engine
+    def __init__(self, leaders: Sequence[int], accord: Accord) -> None:
         self.leaders = leaders
+        self.accord = accord
         self._abandoned: list[Operation] = []
+        self._turn = 0
 
-    def steps(self, steps: Generator[Any, None, Any]) -> Generator[Operation, None, Any]:
+    def steps(
+        self, steps: Generator[Any, None, Any], turn: int, kind: str
+    ) -> Generator[Operation, None, Any]:
         """Carry an algorithm out, and end it when a leader is lost.
 
         What MPI refuses, such as a message that is too long, is raised at the end: others of this
         cluster wait for native calls that are still to come.
         """
         refused: MPI.Exception | None = None
+        self._turn = turn
+        problem = self.accord.problem(turn)
+        if problem is None and not self.accord.is_settled():
+            yield Settled(self)
+        elif problem is not None:
+            raise problem
         try:
             waits = next(steps)
             while True:
@@ -50,18 +68,65 @@ class Guard:
             if refused is not None:
                 raise refused from None
             return end.value
+        except GivenUp as fault:
+            self.accord.give_up(turn, kind, fault.why)
+            raise fault.why from None
 
-    def loss(self) -> Exception | None:
-        """Return the error that names a leader that is lost."""
-        return self._engine.hopeless(self.leaders, near=True)
+    def problem(self) -> Exception | None:
+        """Return why a collective cannot be done: calls do not fit, or a leader is lost.
+
+        Who finds that calls do not fit may end for that reason.
+        """
+        return self.accord.problem(self._turn) or self.accord.lost(self.leaders)
 
     def abandon(self, operations: Sequence[Operation]) -> None:
         """Keep what native MPI may still write to; nobody waits for it any more."""
         self._abandoned += [one for one in operations if not one.done]
 
 
+class Attendance(Guard):
+    """What looks after a call without messages to other clusters, such as `Dup`.
+
+    It may be what goes on when collectives do not fit any more.
+    """
+
+    def problem(self) -> Exception | None:
+        """Return the error that names a leader that is lost."""
+        return self.accord.lost(self.leaders)
+
+    def attended(self, *operations: Operation) -> Operation:
+        """Return one operation for several, which fails when a leader is lost."""
+        return Guarded(self, operations)
+
+
+class Settled(Operation):
+    """What is done when all others have refused the calls that this process has refused."""
+
+    __slots__ = ("_guard",)
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__()
+        self._guard = guard
+
+    def test(self) -> bool:
+        """Look what others have said."""
+        if not self.done:
+            problem = self._guard.problem()
+            if problem is not None or self._guard.accord.is_settled():
+                self.finish(problem)
+        return self.done
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return "what other ranks say of a call that this one refused"
+
+    def awaited(self) -> Sequence[int]:
+        """Return without whom it cannot be done."""
+        return self._guard.leaders
+
+
 class Guarded(Operation):
-    """Several operations that are done when all of them are, or fail with a loss."""
+    """Several operations that are done when all of them are, or fail since they cannot be."""
 
     __slots__ = ("_guard", "_parts")
 
@@ -85,9 +150,9 @@ class Guarded(Operation):
             return True
         if all(one.test() for one in self._parts):
             self.finish(next((one.error for one in self._parts if one.error is not None), None))
-        elif (loss := self._guard.loss()) is not None:
+        elif (problem := self._guard.problem()) is not None:
             self._guard.abandon(self._parts)
-            self.finish(loss)
+            self.finish(problem)
         return self.done
 
     def describe(self) -> str:

@@ -15,7 +15,7 @@ from runtime.mpi.collective_calls_memory import (
     read,
     read_vector,
 )
-from runtime.mpi.collective_calls_state import Call, Plan
+from runtime.mpi.collective_calls_state import Call, Plan, planned
 from runtime.mpi.specs import Spec, read_vector_w
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def neighbours(call: Call) -> tuple[list[int], list[int], list[int]]:
     return sources, destinations, order
 
 
+@planned
 def neighbour_allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
     """Plan to get one block of every neighbour."""
     sources, destinations, _ = neighbours(call)
@@ -44,6 +45,7 @@ def neighbour_allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool)
     return _exchange(call, name, [sent] * len(destinations), received)
 
 
+@planned
 def neighbour_alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
     """Plan to exchange one block with every neighbour."""
     sources, destinations, _ = neighbours(call)
@@ -53,6 +55,7 @@ def neighbour_alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) 
     return _exchange(call, name, sent, received)
 
 
+@planned
 def neighbour_alltoallw(call: Call, sendbuf: Any, recvbuf: Any) -> Plan[None]:
     """Plan to exchange one block with every neighbour, each with a datatype of its own."""
     sources, destinations, _ = neighbours(call)

@@ -25,9 +25,10 @@ from runtime.collectives.parcels import (
     scatter_blobs,
 )
 from runtime.collectives.runs import Merge, allreduce_ordered, reduce_ordered, scan_ordered
+from runtime.mpi.collective_calls_guard import GivenUp
 from runtime.mpi.collective_calls_neighbour_plans import neighbours
 from runtime.mpi.collective_calls_plans import root_there
-from runtime.mpi.collective_calls_state import Call, Plan, nothing
+from runtime.mpi.collective_calls_state import Call, Plan, nothing, planned
 from runtime.mpi.reductions import Average
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def _pickles(objects: Any, count: int) -> list[Blob]:
     return [MPI.pickle.dumps(item) for item in items]
 
 
+@planned
 def bcast(call: Call, obj: Any, root: int) -> Plan[Any]:
     """Plan a broadcast."""
     call.check_root(root)
@@ -67,6 +69,7 @@ def bcast(call: Call, obj: Any, root: int) -> Plan[Any]:
     return Plan("bcast", steps)
 
 
+@planned
 def gather(call: Call, sendobj: Any, root: int) -> Plan[Any]:
     """Plan a gather."""
     call.check_root(root)
@@ -86,6 +89,7 @@ def gather(call: Call, sendobj: Any, root: int) -> Plan[Any]:
     return Plan("gather", steps)
 
 
+@planned
 def scatter(call: Call, sendobj: Any, root: int) -> Plan[Any]:
     """Plan a scatter."""
     call.check_root(root)
@@ -104,6 +108,7 @@ def scatter(call: Call, sendobj: Any, root: int) -> Plan[Any]:
     return Plan("scatter", steps)
 
 
+@planned
 def allgather(call: Call, sendobj: Any) -> Plan[list[Any]]:
     """Plan an allgather."""
     blob = MPI.pickle.dumps(sendobj)
@@ -118,6 +123,7 @@ def allgather(call: Call, sendobj: Any) -> Plan[list[Any]]:
     return Plan("allgather", steps)
 
 
+@planned
 def alltoall(call: Call, sendobj: Any) -> Plan[list[Any]]:
     """Plan an alltoall."""
     blobs = _pickles(sendobj, call.size)
@@ -139,10 +145,13 @@ def _merge(op: MPI.Op | Operator) -> Merge:
     apply: Operator = MPI.SUM if isinstance(op, Average) else op
 
     def merge(blobs: Sequence[Blob]) -> Blob:
-        result = _loads(blobs[0])
-        for blob in blobs[1:]:
-            result = apply(result, _loads(blob))
-        return MPI.pickle.dumps(result)
+        try:
+            result = _loads(blobs[0])
+            for blob in blobs[1:]:
+                result = apply(result, _loads(blob))
+            return MPI.pickle.dumps(result)
+        except Exception as error:
+            raise GivenUp(error) from error
 
     return merge
 
@@ -152,6 +161,7 @@ def _result(op: MPI.Op | Operator, blob: Blob, count: int) -> Any:
     return total / count if isinstance(op, Average) else total
 
 
+@planned
 def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator, root: int) -> Plan[Any]:
     """Plan a reduction to one process."""
     call.check_root(root)
@@ -170,6 +180,7 @@ def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator, root: int) -> Plan[A
     return Plan("reduce", steps)
 
 
+@planned
 def allreduce(call: Call, sendobj: Any, op: MPI.Op | Operator) -> Plan[Any]:
     """Plan a reduction to all."""
     blob = MPI.pickle.dumps(sendobj)
@@ -184,6 +195,7 @@ def allreduce(call: Call, sendobj: Any, op: MPI.Op | Operator) -> Plan[Any]:
     return Plan("allreduce", steps)
 
 
+@planned
 def scan(call: Call, sendobj: Any, op: MPI.Op | Operator, *, exclusive: bool) -> Plan[Any]:
     """Plan a scan."""
     blob = MPI.pickle.dumps(sendobj)
@@ -196,12 +208,14 @@ def scan(call: Call, sendobj: Any, op: MPI.Op | Operator, *, exclusive: bool) ->
     return Plan("exscan" if exclusive else "scan", steps)
 
 
+@planned
 def neighbour_allgather(call: Call, sendobj: Any) -> Plan[list[Any]]:
     """Plan to get one object of every neighbour."""
     destinations = neighbours(call)[1]
     return _exchange(call, "neighbor_allgather", [MPI.pickle.dumps(sendobj)] * len(destinations))
 
 
+@planned
 def neighbour_alltoall(call: Call, sendobj: Any) -> Plan[list[Any]]:
     """Plan to exchange one object with every neighbour."""
     destinations = neighbours(call)[1]

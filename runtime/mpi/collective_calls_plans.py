@@ -32,7 +32,7 @@ from runtime.mpi.collective_calls_memory import (
     read,
     read_vector,
 )
-from runtime.mpi.collective_calls_state import Call, Plan, nothing
+from runtime.mpi.collective_calls_state import Call, Plan, nothing, planned
 from runtime.mpi.specs import EMPTY, Spec, read_vector_w
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def root_there(root: int) -> int | None:
     return None if root == MPI.ROOT else root
 
 
+@planned
 def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
     """Plan a broadcast."""
     if not call.has_root(root):
@@ -75,6 +76,7 @@ def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
     return Plan("Bcast", steps)
 
 
+@planned
 def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -> Plan[None]:
     """Plan a gather."""
     if not call.has_root(root):
@@ -110,6 +112,7 @@ def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -
     return Plan(name, steps)
 
 
+@planned
 def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -> Plan[None]:
     """Plan a scatter."""
     if not call.has_root(root):
@@ -155,6 +158,7 @@ def _sent(call: Call, sendbuf: Any, vector: bool) -> list[Spec]:
     return parts_of(read(sendbuf, readonly=True, blocks=call.size), call.size)
 
 
+@planned
 def allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
     """Plan an allgather."""
     parts = _received(call, recvbuf, vector)
@@ -183,6 +187,7 @@ def allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[N
     return Plan("Allgatherv" if vector else "Allgather", steps)
 
 
+@planned
 def alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
     """Plan an alltoall."""
     parts = _received(call, recvbuf, vector)
@@ -194,6 +199,7 @@ def alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[No
     return _alltoall(call, "Alltoallv" if vector else "Alltoall", sent, parts, size)
 
 
+@planned
 def alltoallw(call: Call, sendbuf: Any, recvbuf: Any) -> Plan[None]:
     """Plan an alltoall with a datatype for every block."""
     parts = own_parts(read_vector_w(recvbuf, call.size, readonly=False))

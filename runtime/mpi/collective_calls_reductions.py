@@ -27,7 +27,7 @@ from runtime.mpi.collective_calls_memory import (
     read,
 )
 from runtime.mpi.collective_calls_plans import root_there
-from runtime.mpi.collective_calls_state import Call, Plan, nothing
+from runtime.mpi.collective_calls_state import Call, Plan, nothing, planned
 from runtime.mpi.errors import report
 from runtime.mpi.reductions import Average, Averaging, Reduction, reduction
 from runtime.mpi.specs import Spec
@@ -98,6 +98,7 @@ def _send_and_receive(call: Call, sendbuf: Any, recvbuf: Any) -> tuple[Spec, Spe
     return sent, received
 
 
+@planned
 def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Plan[None]:
     """Plan a reduction to one process."""
     if not call.has_root(root):
@@ -137,6 +138,7 @@ def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Pla
     return Plan("Reduce", steps, work.reduction)
 
 
+@planned
 def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
     """Plan a reduction to all."""
     sent, received = _send_and_receive(call, sendbuf, recvbuf)
@@ -161,6 +163,7 @@ def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
     return Plan("Allreduce", steps, work.reduction)
 
 
+@planned
 def reduce_scatter_block(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
     """Plan a reduction of which every member gets an equal block."""
     size = call.members.size
@@ -183,6 +186,7 @@ def reduce_scatter_block(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> 
     )
 
 
+@planned
 def reduce_scatter(
     call: Call, sendbuf: Any, recvbuf: Any, recvcounts: Any, op: MPI.Op
 ) -> Plan[None]:
@@ -244,6 +248,7 @@ def _reduce_scatter(
     return Plan(name, steps, work.reduction)
 
 
+@planned
 def scan(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, *, exclusive: bool) -> Plan[None]:
     """Plan a scan."""
     received = read(recvbuf, readonly=False, blocks=0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from mpi4py import MPI
 
 from runtime.collectives.between import Sides
 from runtime.collectives.layout import Layout
+from runtime.mpi.collective_calls_accord import Accord, tag_of
 from runtime.mpi.collective_calls_guard import Guard
 from runtime.mpi.collective_calls_port import NativePort
 from runtime.mpi.collective_calls_rings import Neighbours
@@ -29,9 +30,6 @@ _T = TypeVar("_T")
 
 Algorithm: TypeAlias = "Callable[[NativePort], Steps[_T]]"
 
-_TAGS = 32768
-"""MPI promises that many tags; each collective uses the next one."""
-
 
 @dataclass(frozen=True, slots=True)
 class Plan(Generic[_T]):
@@ -40,6 +38,9 @@ class Plan(Generic[_T]):
     name: str
     algorithm: Algorithm[_T]
     reduction: Reduction | None = None
+
+
+_Planner = TypeVar("_Planner", bound=Callable[..., Plan[Any]])
 
 
 def nothing(_: NativePort) -> Steps[None]:
@@ -65,7 +66,7 @@ class Collecting:
             both = sorted((*members.group, *members.peers))
             context = derived_context(members.context, "collectives")
             self.everybody = intra(members.engine, both, members.inner, members.inner, context)
-        self._turn = 0
+        self.accord = Accord(self.everybody)
 
     @cached_property
     def layout(self) -> Layout:
@@ -76,9 +77,10 @@ class Collecting:
 
     @cached_property
     def guard(self) -> Guard:
-        """Return what notices that a cluster is lost."""
-        layout, group = self.layout, self.everybody.group
-        return Guard(self.engine, [group[part.members[0]] for part in layout.remote()])
+        """Return what notices that a collective cannot be done."""
+        group = self.everybody.group
+        leaders = [group[part.members[0]] for part in self.layout.remote()]
+        return Guard(leaders, self.accord)
 
     @cached_property
     def neighbours(self) -> Neighbours:
@@ -99,9 +101,9 @@ class Collecting:
 
     def start(self, plan: Plan[_T]) -> Task:
         """Begin a collective, after those that were begun before it."""
-        self._turn = (self._turn + 1) % _TAGS
-        port = NativePort(self.everybody, self._turn, plan.reduction, self.neighbours)
-        steps = self.guard.steps(plan.algorithm(port))
+        turn = self.accord.next_turn()
+        port = NativePort(self.everybody, tag_of(plan.name, turn), plan.reduction, self.neighbours)
+        steps = self.guard.steps(plan.algorithm(port), turn, plan.name)
         return self.engine.start(self.everybody, steps, plan.name)
 
     def begin(self, plan: Plan[Any]) -> Task:
@@ -189,13 +191,35 @@ class Call:
         return persistent_request(self.members, lambda: self.state.begin(plan))
 
 
+def planned(plan: _Planner) -> _Planner:
+    """Let the other members know when a plan comes to nothing, since they wait for this process."""
+
+    @wraps(plan)
+    def made(call: Call, *args: Any, **kwargs: Any) -> Plan[Any]:
+        try:
+            found = plan(call, *args, **kwargs)
+        except Exception as error:
+            call.state.accord.refuse(plan.__name__, error)
+            raise
+        if found is _REFUSED:
+            call.state.accord.refuse(plan.__name__, "an argument is wrong")
+        return found
+
+    return made  # type: ignore[return-value] # it takes and returns what `plan` does
+
+
 def call_among(comm: MPI.Comm, members: Membership) -> Call:
     """Return a call on a communicator of the grid."""
+    return Call(comm, state_of(members))
+
+
+def state_of(members: Membership) -> Collecting:
+    """Return what a communicator of the grid keeps for its collectives."""
     state = members.inner.Get_attr(_key())
     if not isinstance(state, Collecting):
         state = Collecting(members)
         members.inner.Set_attr(_key(), state)
-    return Call(comm, state)
+    return state
 
 
 @cache

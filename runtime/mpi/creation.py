@@ -7,15 +7,21 @@ from collections.abc import Generator
 from mpi4py import MPI
 
 from runtime.mpi import group_algebra as algebra
-from runtime.mpi.creation_children import duplicate, meet, of_a_limited_number
-from runtime.mpi.creation_members import engine_of, groups_of, members_behind
+from runtime.mpi.creation_children import (
+    attendance_of,
+    duplicate,
+    finish,
+    meet,
+    of_a_limited_number,
+)
+from runtime.mpi.creation_members import engine_of, everybody_in, groups_of, members_behind
 from runtime.mpi.creation_release import release
 from runtime.mpi.creation_split import COMM_TYPE_CLUSTER, COMM_TYPE_SITE, Splitting
 from runtime.mpi.errors import refuse
 from runtime.mpi.groups import LIKENESS, Group, group_of
 from runtime.mpi.handlers import hand_down
 from runtime.mpi.membership import Membership, keep_to_itself
-from runtime.mpi.operations import Both, Operation
+from runtime.mpi.operations import Operation
 from runtime.mpi.requests import new_request
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -90,12 +96,13 @@ class Creation(Splitting):
         members = members_behind(self)
         if members is None:
             return hand_down(self, MPI.Comm.Dup(self, info))
-        meet(members, members.group + (members.peers if members.is_inter else ()))
+        meet(members, everybody_in(members))
         with of_a_limited_number():
             native = members.native.Dup(info)
-            copying = members.engine.start(members, _inner_copied(members), "a duplicate")
-            members.engine.wait(copying)
-        copy: Self = duplicate(self, members, native, copying.result)
+            everybody = native.Get_group()
+            inner = MPI.Intracomm(native.Create(everybody))  # which copies no attributes
+            everybody.Free()
+        copy: Self = duplicate(self, members, native, inner)
         return copy
 
     def Dup_with_info(self, info: MPI.Info) -> Self:
@@ -111,13 +118,14 @@ class Creation(Splitting):
             near, begun = MPI.Comm.Idup(self, info)
             return hand_down(self, near), begun
         engine = members.engine
+        attendance = attendance_of(members, everybody_in(members))
         native, begun = members.native.Idup(info)
         duplicated = engine.native(begun)
         if not native:
-            engine.wait(duplicated)  # this MPI gives the handle at the end
+            finish(members, attendance.attended(duplicated))  # this MPI gives the handle at the end
         copy: Self = duplicate(self, members, native, MPI.Intracomm())
         copying = engine.start(members, _inner_copied(members, copy), "a duplicate")
-        return copy, new_request(members, Both(duplicated, copying))
+        return copy, new_request(members, attendance.attended(duplicated, copying))
 
     def Idup_with_info(self, info: MPI.Info) -> tuple[Self, MPI.Request]:
         """Return a duplicate with hints, and the request that says when it may be used."""
@@ -165,9 +173,7 @@ def _refuse_predefined(comm: MPI.Comm) -> None:
         refuse(comm, MPI.ERR_COMM)
 
 
-def _inner_copied(
-    members: Membership, copy: MPI.Comm | None = None
-) -> Generator[Operation, None, MPI.Intracomm]:
+def _inner_copied(members: Membership, copy: MPI.Comm) -> Generator[Operation, None, None]:
     """Duplicate the inner communicator when its turn has come, and give it to `copy`.
 
     Collectives that are under way go on there, at another pace at each member, and what is native
@@ -175,8 +181,7 @@ def _inner_copied(
     """
     inner, begun = members.inner.Idup()
     yield members.engine.native(begun)
-    made = members_behind(copy) if copy is not None else None
     keep_to_itself(inner)
+    made = members_behind(copy)
     if made is not None:
         made.inner = inner
-    return inner

@@ -8,15 +8,19 @@ from contextlib import contextmanager
 from mpi4py import MPI
 
 from runtime.mpi.attributes import remember
+from runtime.mpi.errors import report
 from runtime.mpi.group_algebra import Members
 from runtime.mpi.handlers import hand_down
 from runtime.mpi.membership import Membership, inter, intra, near_members
+from runtime.mpi.place import here
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
+    from runtime.mpi.collective_calls_guard import Attendance
     from runtime.mpi.engine import Engine
+    from runtime.mpi.operations import Operation
     from runtime.mpi.topologies import Topology
 
     _Comm = TypeVar("_Comm", bound=MPI.Comm)
@@ -94,19 +98,51 @@ def meet(parent: Membership, members: Members) -> None:
     """Wait until those of some members that are in this cluster are here, without burning a core.
 
     Native MPI polls while it waits for them, so it is only asked when there is no need to wait.
+    Raises the error that names a member that is lost: others may know of it too, and not come.
     """
     engine = parent.engine
+    attendance = attendance_of(parent, members)
     close = sorted(near_members(engine, members))
     here = parent.group if not parent.is_inter else _both(parent.group, parent.peers)
     places = {one: place for place, one in enumerate(near_members(engine, here))}
     mine, count, step = close.index(engine.me), len(close), 1
     while step < count:
         before, behind = places[close[mine - step]], places[close[(mine + step) % count]]
-        engine.wait(
-            engine.native(parent.inner.Irecv(bytearray(), before, _MEETING_TAG), "a neighbour"),
-            engine.native(parent.inner.Isend(b"", behind, _MEETING_TAG), "a neighbour"),
-        )
+        coming = parent.inner.Irecv(bytearray(), before, _MEETING_TAG)
+        going = parent.inner.Isend(b"", behind, _MEETING_TAG)
+        both = [engine.native(one, "a neighbour") for one in (coming, going)]
+        finish(parent, attendance.attended(*both))
         step *= 2
+
+
+def attendance_of(parent: Membership, members: Members) -> Attendance:
+    """Return what notices that one of some members is lost. Raises the error if one is already."""
+    from runtime.mpi.collective_calls_guard import Attendance
+    from runtime.mpi.collective_calls_state import state_of
+
+    attendance = Attendance(_leaders(parent.engine, members), state_of(parent).accord)
+    with parent.engine.lock:
+        loss = attendance.problem()
+    if loss is not None:
+        report(parent.native, loss)
+    return attendance
+
+
+def finish(parent: Membership, operation: Operation) -> None:
+    """Wait for an operation. Raises its error, to the error handler of a communicator first."""
+    parent.engine.wait_until(operation.test, lambda: (operation,))
+    if operation.error is not None:
+        report(parent.native, operation.error)
+
+
+def _leaders(engine: Engine, members: Members) -> list[int]:
+    """Return one of the members in each other cluster; where one of them dies, all do."""
+    everybody = here().everybody
+    found: dict[tuple[int, int], int] = {}
+    for index in members:
+        if not engine.is_near(index):
+            found.setdefault((everybody[index].site, everybody[index].cluster), index)
+    return list(found.values())
 
 
 def _both(group: Members, peers: Members) -> Members:

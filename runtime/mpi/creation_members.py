@@ -20,6 +20,11 @@ def members_behind(comm: MPI.Comm) -> Membership | None:
     return members
 
 
+def everybody_in(members: Membership) -> Members:
+    """Return the members of all groups."""
+    return members.group + (members.peers if members.is_inter else ())
+
+
 def engine_of(*comms: MPI.Comm) -> Engine | None:
     """Return the engine of the first of some communicators that has one."""
     for comm in comms:

@@ -55,8 +55,12 @@ class Splitting(MPI.Comm):
         if members is None:
             return near_or_null(MPI.Comm.Split(self, color, key), self)
         if color < 0 and color != MPI.UNDEFINED:
+            from runtime.mpi.collective_calls_state import state_of
+
+            why = f"the color {color} is negative"
+            state_of(members).accord.refuse("Split", why)
             with as_mpi(self):
-                raise ArgumentFault(Wrong.ARGUMENT, f"the color {color} is negative")
+                raise ArgumentFault(Wrong.ARGUMENT, why)
         made: MPI.Comm = MPI.COMM_NULL
         if not members.is_inter:
             ours = _same(color, all_of(self, (color, key)), members.group)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import struct
 import threading
+from contextlib import suppress
 
 from mpi4py import MPI
 
 from runtime.matching import Pattern
 from runtime.mpi import politeness
+from runtime.mpi.collective_box import CollectiveBox
+from runtime.mpi.errors import ProcessGone
 from runtime.mpi.landings import Fresh, into_memory
 from runtime.mpi.losses import Losses
 from runtime.mpi.mailboxes import Mailbox, pattern_of
@@ -175,6 +178,19 @@ class Engine:
                 self._fail_if_hopeless(receive)
             return receive
 
+    def send_word(self, m: Membership, to: int, tag: int, words: bytes) -> None:
+        """Tell a member something about collectives, in this cluster too; nobody waits for it."""
+        with self.lock, suppress(ProcessGone):  # who is gone needs no words
+            head = _HEAD.pack(m.context, True, m.rank, tag)
+            self.leave_alone(self._send_far(m, to, head, [words], False))
+
+    def collective_box(self, m: Membership) -> CollectiveBox:
+        """Return where the messages of the collectives of a communicator arrive."""
+        with self.lock:
+            box = self._box(m.context, True)
+        assert isinstance(box, CollectiveBox)
+        return box
+
     def receive_found(
         self, m: Membership, envelope: Envelope, incoming: Incoming, landing: Landing
     ) -> Operation:
@@ -323,7 +339,8 @@ class Engine:
     def _box(self, context: bytes, inner: bool) -> Mailbox:
         box = self._boxes.get((context, inner))
         if box is None:
-            box = self._boxes[context, inner] = Mailbox(self.name_of)
+            kind = CollectiveBox if inner else Mailbox
+            box = self._boxes[context, inner] = kind(self.name_of)
         return box
 
     def _send_far(

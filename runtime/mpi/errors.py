@@ -19,6 +19,10 @@ class ProcessGone(GridMPIError):
     """A process that a call waits for has ended or cannot be reached any more."""
 
 
+class OutOfStep(GridMPIError):
+    """The members of a communicator do not make the same collectives: one refused its call."""
+
+
 class HungUp(GridMPIError):
     """This process has ended its connections itself."""
 

@@ -29,6 +29,7 @@ from runtime.mpi.comm import Topocomm as Topocomm
 from runtime.mpi.creation import COMM_TYPE_CLUSTER as COMM_TYPE_CLUSTER
 from runtime.mpi.creation import COMM_TYPE_SITE as COMM_TYPE_SITE
 from runtime.mpi.errors import NotOnTheGrid as NotOnTheGrid
+from runtime.mpi.errors import OutOfStep as OutOfStep
 from runtime.mpi.errors import ProcessGone as ProcessGone
 from runtime.mpi.groups import Group as Group
 from runtime.mpi.install import world_is_grid as _world_is_grid

@@ -47,12 +47,13 @@ class Mailbox:
         if asked.envelope is not None:
             receive.begin_far(asked.envelope, asked.message)
 
-    def arrive(self, rank: int, tag: int, incoming: Incoming) -> None:
-        """Match a message of another cluster, or keep it."""
+    def arrive(self, rank: int, tag: int, incoming: Incoming) -> bool:
+        """Match a message of another cluster, or keep it; return whether it was matched."""
         envelope = Envelope("", rank, tag)
         asked = self.matcher.arrive(envelope, incoming)
         if asked is not None:
             asked.owner.begin_far(envelope, incoming)
+        return asked is not None
 
     def forget(self, receive: Receive) -> bool:
         """Ask for it no longer; False if it is matched or native MPI has it."""

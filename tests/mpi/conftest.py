@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,8 @@ def grid(tmp_path: Path) -> Grid:
     """Run a program on a grid; return the lines that each rank of COMM_GRID wrote.
 
     Call it with the layout (see `tools.on_grids.sizes_of`) and the text of the program. It fails
-    the test when the program does not end with `code`; `stderr=True` adds the lines of standard
-    error.
+    the test when the program does not end with `code`, or one of several; `stderr=True` adds the
+    lines of standard error.
     """
 
     def run(
@@ -31,7 +31,7 @@ def grid(tmp_path: Path) -> Grid:
         *,
         timeout: float = 60.0,
         comm_world: str = "grid",
-        code: int = 0,
+        code: int | Collection[int] = 0,
         stderr: bool = False,
     ) -> Lines:
         (tmp_path / "program.py").write_text(textwrap.dedent(program), encoding="utf-8")
@@ -45,7 +45,7 @@ def grid(tmp_path: Path) -> Grid:
             timeout=timeout,
             check=False,
         )
-        if done.returncode != code:
+        if done.returncode not in ([code] if isinstance(code, int) else code):
             pytest.fail(f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}", pytrace=False)
         said = done.stdout + (done.stderr if stderr else "")
         return by_rank(layout, said.splitlines())

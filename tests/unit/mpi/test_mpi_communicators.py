@@ -16,13 +16,21 @@ from runtime.mpi.comm import Cartcomm, Comm, Distgraphcomm, Graphcomm, Intracomm
 from runtime.mpi.engine import Engine
 from runtime.mpi.groups import Group
 from runtime.mpi.membership import intra
+from runtime.mpi.place import Place, nodes_of, settle
+from runtime.mpi.worlds import start
+from runtime.topology import Cluster, Grid, Identifier, Site
 
 ME = 2
 
 
 @pytest.fixture
-def engine() -> Engine:
-    return Engine(ME, ME, ME + 1)
+def engine() -> Iterator[Engine]:
+    before = start().place
+    hosts = [f"node{number}" for number in range(5)]
+    clusters = tuple(Cluster(one, nodes_of([one])) for one in hosts)
+    settle(Place(Grid((Site("site0", clusters),)), Identifier(0, ME, 0), hosts))
+    yield Engine(ME, ME, ME + 1)
+    settle(before)
 
 
 @pytest.fixture

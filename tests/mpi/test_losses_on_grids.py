@@ -1,0 +1,83 @@
+"""Ranks that are lost: who is left learns who it was, soon, in every call that would need it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+
+Grid = Callable[..., dict[int, list[str]]]
+
+LOST = """
+    import os, mpi4py
+    mpi4py.rc.errors = "{errors}"
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    world.Barrier()
+    if world.rank == world.size - 1:
+        os.kill(os.getpid(), 9)
+
+    def tried(call):
+        try:
+            print(call(), flush=True)
+        except MPI.ProcessGone as error:
+            print(error.what.split(" on ")[0], flush=True)
+"""
+
+
+@pytest.mark.parametrize("layout", ["1+1", "2+2"])
+def test_no_communicator_is_made_without_a_rank_that_is_lost(grid: Grid, layout: str) -> None:
+    said = grid(
+        layout,
+        LOST.format(errors="exception")
+        + """
+    if world.rank == 0:
+        tried(world.Barrier)
+    everybody = world.Get_group()
+    tried(world.Dup)
+    tried(lambda: world.Idup()[1].Wait())
+    tried(lambda: world.Split(0))
+    tried(lambda: world.Create(everybody))
+    tried(lambda: world.Create_group(everybody))
+    tried(lambda: world.Create_cart([world.size]))
+    tried(lambda: MPI.Intracomm.Create_from_group(everybody))
+    """,
+        code=137,
+    )
+    wanted = {0: ["0:1:0"] * 8, 1: ["0:1:0"] * 7} if layout == "2+2" else {0: ["0:1:0"] * 8}
+    assert {rank: said[rank][-len(lines) :] for rank, lines in wanted.items()} == wanted
+
+
+def test_those_who_are_left_can_still_make_communicators_among_themselves(grid: Grid) -> None:
+    said = grid(
+        "1+1+1",
+        LOST.format(errors="exception")
+        + """
+    tried(world.Barrier)
+    left = world.Create_group(world.Get_group().Excl([2]))
+    print(left.allreduce(1), flush=True)
+    """,
+        code=137,
+    )
+    assert {rank: said[rank][-2:] for rank in (0, 1)} == {0: ["0:2:0", "2"], 1: ["0:2:0", "2"]}
+
+
+@pytest.mark.parametrize("call", ["world.Barrier()", "world.Dup()", "world.recv(source=last)"])
+def test_a_loss_ends_the_run_where_errors_are_fatal(grid: Grid, call: str) -> None:
+    began = time.monotonic()
+    said = grid(
+        "1+1",
+        LOST.format(errors="fatal")
+        + f"""
+    last = world.size - 1
+    while True:
+        {call}
+    """,
+        code=(137, 15),  # of who was killed, or who found that, whatever is heard of first
+        stderr=True,
+    )
+    assert "ProcessGone: 0:1:0 on " in " ".join(said[0])
+    assert time.monotonic() - began < 40

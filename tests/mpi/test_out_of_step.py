@@ -1,0 +1,133 @@
+"""Collectives that do not fit together: every rank learns of it, and why, instead of waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+
+Grid = Callable[..., dict[int, list[str]]]
+
+TRIED = """
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    me, size = world.rank, world.size
+    last = size - 1
+    comm = world.Dup()
+    comm.Barrier()
+
+    def tried(call):
+        try:
+            print(call())
+        except MPI.OutOfStep as error:
+            print(*error.cause.split(" on ")[0].split(" ("), "|", error.cause.split(") ", 1)[1])
+        except MPI.Exception as error:
+            print(MPI.Get_error_string(error.error_class).split(",")[0])
+        except Exception as error:
+            print(type(error).__name__)
+"""
+
+REST = """
+    tried(lambda: comm.allreduce(1))
+    tried(lambda: comm.Dup().allreduce(1))
+"""
+
+
+@pytest.mark.parametrize("layout", ["1+1", "2+2"])
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("comm.allgather(print if me < last else lambda: 0)", "refused allgather (call 2): "),
+        ("comm.Allreduce(MPI.IN_PLACE, np.ones(2) if me < last else 'x')", "refused allreduce"),
+        ("comm.Ibarrier().Wait() if me < last else comm.Ibcast(bytearray(2), 9)", "refused"),
+        ("comm.Split(-5 if me == last else 1)", "refused Split (call 2): the color -5 is"),
+    ],
+)
+def test_all_ranks_are_told_of_a_call_that_one_of_them_refuses(
+    grid: Grid, layout: str, call: str, told: str
+) -> None:
+    said = grid(layout, TRIED + f"    tried(lambda: {call})\n" + REST)
+    last = max(said)
+    for rank, (first, second, duplicate) in said.items():
+        assert duplicate == str(len(said))
+        wrong = [second] if rank == last else [first, second]
+        for line in wrong:
+            assert line.startswith(f"rank {last} 0:1:{last // 2} | {told}")
+        assert rank != last or "refused" not in first
+
+
+def test_a_function_that_fails_inside_a_reduction_lets_nobody_wait(grid: Grid) -> None:
+    said = grid(
+        "2+2",
+        TRIED
+        + "    tried(lambda: comm.allreduce(me, op=lambda a, b: 1 / 0 if me == 0 else a + b))\n"
+        + REST,
+    )
+    told = "rank 0 0:0:0 | gave up allreduce (call 2): ZeroDivisionError: division by zero"
+    assert said.pop(0) == ["ZeroDivisionError", told, "4"]
+    assert said == {rank: [told, told, "4"] for rank in said}
+
+
+@pytest.mark.parametrize("layout", ["1+1", "2+2"])
+def test_clusters_that_are_in_different_calls_are_told(grid: Grid, layout: str) -> None:
+    said = grid(
+        layout,
+        TRIED
+        + "    tried(lambda: comm.Barrier() if me < size // 2 else comm.allreduce(1))\n"
+        + REST,
+    )
+    first = len(said) // 2
+    one = f"rank {first} 0:1:0 | is in allreduce (call 2) while rank 0 (0:0:0 on"
+    other = f"rank 0 0:0:0 | is in Barrier (call 2) while rank {first} (0:1:0 on"
+    for lines in said.values():
+        assert lines[-1] == str(len(said))
+        assert all(line.startswith((one, other)) for line in lines[:-1])
+
+
+def test_a_cluster_that_leaves_out_a_call_learns_of_it_with_the_next_one(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        TRIED
+        + """
+    if me == 0:
+        comm.Bcast(bytearray(8), 0)
+    tried(lambda: comm.Barrier())
+    """,
+    )
+    ranks = ("rank 0 0:0:0 | is in ", "rank 1 0:1:0 | is in ")
+    for (line,) in said.values():
+        assert line.startswith(ranks)
+        assert "(call 2)" in line
+
+
+def test_calls_that_all_ranks_refuse_leave_them_in_step(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        TRIED
+        + """
+    for _ in range(3):
+        tried(lambda: comm.bcast(None, 77))
+        tried(lambda: comm.gather(lambda: 0))
+    tried(lambda: comm.allreduce(1))
+    """,
+    )
+    assert said == {rank: ["Invalid root", "AttributeError"] * 3 + ["3"] for rank in said}
+
+
+def test_groups_that_talk_to_each_other_are_told_of_a_refusal(grid: Grid) -> None:
+    said = grid(
+        "1+2",
+        TRIED
+        + """
+    half = world.Split(min(me, 1))
+    comm = half.Create_intercomm(0, world, 1 if me == 0 else 0)
+    tried(lambda: comm.allgather(me if me < last else lambda: 0))
+    tried(lambda: comm.allgather(me))
+    """,
+    )
+    told = "rank 2 0:1:1 | refused allgather (call 1)"
+    for rank, lines in said.items():
+        assert [line for line in lines[rank == 2 :] if not line.startswith(told)] == []
