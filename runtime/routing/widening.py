@@ -3,7 +3,8 @@
 One connection cannot fill a line when its window is smaller than what the line holds, or when
 packets are lost. That shows: there is always more to send, and still nothing queues on the way, so
 that the round trip takes no longer than it ever did. Then there are twice as many connections, as
-long as the rate rises by that; what was of no use is taken back and not tried again for a while.
+long as the rate rises by that, or the line is full with them. What was of no use is taken back and
+not tried again for a while, unless the rate falls far below what it was.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ REST = 10.0
 
 _QUEUED = 1.25  # times the shortest round trip: the line is full, and packets wait
 _GAIN = 1.1  # times the rate before, for twice as many connections to be of use
-_SETTLED = 1.1  # times the rate of the last look, beyond which it still grows
+_SETTLED = 1.1  # times the rate of the last look, or by so much less: else it still changes
+_FALLEN = 0.7  # times the rate at which more were of no use: things are different now
 _OPENING = 5.0  # seconds for connections to open
 _WARMING = 12  # round trips in which a connection finds its rate
 _PAUSE, _LONGEST_PAUSE = 30.0, 600.0
@@ -50,14 +52,15 @@ class Widening:
     [1, 1, 2, 2]
     """
 
-    __slots__ = ("_barred_until", "_base", "_begin", "_kept", "_last", "_most", "_pause", "_rate",
-                 "_used_at", "wanted")  # fmt: skip
+    __slots__ = ("_barred_until", "_base", "_begin", "_in_vain", "_kept", "_last", "_most",
+                 "_pause", "_rate", "_used_at", "wanted")  # fmt: skip
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self.wanted = 1
         self._kept = 1  # so many were of use
         self._base = 0.0  # the rate without those that are tried
+        self._in_vain = 0.0  # the rate at which more were of no use
         self._begin = 0.0  # since when there have to be so many
         self._last: tuple[float, int] | None = None  # when the last look was, and what was sent
         self._rate: float | None = None
@@ -85,13 +88,14 @@ class Widening:
             return self.wanted
         rate, before = self._measured(flow, now), self._rate
         self._rate = rate
-        if rate is not None and before is not None and rate <= _SETTLED * before:
-            self._decide(flow, rate, now)
+        if rate and before and 1 / _SETTLED <= rate / before <= _SETTLED:
+            self._decide(flow, (before + rate) / 2, now)
         return self.wanted
 
     def bar(self, now: float) -> None:
         """Do with as many as were of use, and try no more for a while: there can be no others."""
         self.wanted = self._kept
+        self._in_vain = 0.0
         self._barred_until = now + self._pause
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         self._forget()
@@ -117,13 +121,16 @@ class Widening:
         return (flow.sent - last[1]) / (now - last[0])
 
     def _decide(self, flow: Flow, rate: float, now: float) -> None:
+        is_full = flow.round_trip >= _QUEUED * flow.shortest
         if self.wanted > self._kept:
-            if rate < _GAIN * self._base:
+            if rate < (1.0 if is_full else _GAIN) * self._base:
                 self.bar(now)
+                self._in_vain = self._base
                 return
             self._kept = self.wanted
-        has_room = flow.round_trip < _QUEUED * flow.shortest and flow.round_trip >= FAR
-        if has_room and self.wanted < self._most and now >= self._barred_until:
+        is_barred = now < self._barred_until and rate >= _FALLEN * self._in_vain
+        is_far = flow.round_trip >= FAR
+        if is_far and not is_full and not is_barred and self.wanted < self._most:
             self._base = rate
             self._want(min(2 * self.wanted, self._most), now)
 

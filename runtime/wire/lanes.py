@@ -59,6 +59,7 @@ class Lanes:
         self._open: dict[int, Lane] = {}
         self._over: dict[int, Lane] = {}  # until the peer has told how far it has come
         self._measured_at: float | None = None
+        self._written = 0  # to lanes that are over
 
     # --- what happens -----------------------------------------------------------------------------
 
@@ -140,8 +141,8 @@ class Lanes:
         waiting = self._outlet.under_way.backlog
         interval = _IDLE
         if seen is not None:
-            written = sum(lane.outlet.written for lane in self._open.values())
-            sent = written + self._outlet.end
+            sent = self._written + self._outlet.end
+            sent += sum(lane.outlet.written for lane in self._open.values())
             self._widening.look(Flow(sent, waiting, *seen, 1 + len(self._usable)), now)
             if waiting:
                 interval = self._widening.interval(seen[0])
@@ -230,6 +231,7 @@ class Lanes:
         """Leave a lane, and tell the peer what has come over it."""
         del self._open[lane.number]
         self._over[lane.number] = lane
+        self._written += lane.outlet.written
         lane.close()
         self._outlet.say(LANE_OVER, lane.number, lane.inlet.landed)
         self._kick()

@@ -143,6 +143,46 @@ def test_other_needs_take_all_but_one_for_a_while() -> None:
     assert line.play(10) == [1, 2, 4, 8]
 
 
+def looks(widening: Widening, rates: list[float], now: float, queued: float = 1.05) -> list[int]:
+    """Look once a second at a line that carries so much in each; return what was wanted."""
+    sent, wanted = 0.0, []
+    for number, rate in enumerate(rates):
+        sent += rate
+        flow = Flow(int(sent), 8 * MIB, 0.02 * queued, 0.02, widening.wanted)
+        wanted.append(widening.look(flow, now + number))
+    return wanted
+
+
+def test_a_rate_that_still_changes_decides_nothing() -> None:
+    rising, falling = [2.0**n * MIB for n in range(9)], [0.85**n * 64 * MIB for n in range(9)]
+    assert looks(Widening(), rising, 0.0) == [1] * 9
+    assert looks(Widening(), falling, 0.0) == [1] * 9
+    assert looks(Widening(), [0.0] * 9, 0.0) == [1] * 9
+
+
+def test_more_that_fill_the_line_were_of_use_however_little_was_gained() -> None:
+    for queued, kept in ((1.05, 1), (1.3, 2)):
+        widening = Widening()
+        assert looks(widening, [MIB, MIB, MIB], 0.0)[-1] == 2
+        looks(widening, [MIB, 1.01 * MIB, 1.01 * MIB], 4.0, queued)
+        assert widening.wanted == kept
+        assert looks(widening, [MIB] * 9, 8.0, 1.3)[-1] == kept
+
+
+def test_more_that_fill_the_line_and_make_it_slower_were_of_no_use() -> None:
+    widening = Widening()
+    looks(widening, [MIB, MIB, MIB], 0.0)
+    assert looks(widening, [MIB, 0.95 * MIB, 0.95 * MIB], 4.0, 1.3)[-1] == 1
+
+
+def test_what_was_of_no_use_is_tried_again_at_once_when_the_rate_has_fallen_far() -> None:
+    widening = Widening()
+    looks(widening, [MIB, MIB, MIB], 0.0)
+    assert looks(widening, [MIB] * 4, 4.0)[-1] == 1
+    assert looks(widening, [0.75 * MIB] * 6, 9.0) == [1] * 6
+    assert looks(widening, [0.65 * MIB] * 4, 16.0)[-1] == 2
+
+
 def test_looks_at_one_time_do_no_harm() -> None:
     widening = Widening()
     seen = Flow(1, 8 * MIB, 0.02, 0.02, 1)
