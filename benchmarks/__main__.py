@@ -10,12 +10,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import actors, assemblies, calls, front_ends, mpi, plot, startup, wire
+from benchmarks import actors, assemblies, calls, front_ends, mpi, plot, startup, streams, wire
 from benchmarks.grid import missing
 from benchmarks.report import Goal, Line, show
 
 PICTURES = Path("build/benchmarks")
-PARTS = ("components", "startup", "wire", "front-ends", "mpi")
+PARTS = ("components", "startup", "wire", "streams", "front-ends", "mpi")
 
 
 def main() -> None:
@@ -35,6 +35,8 @@ def main() -> None:
         startup.main()
     if "wire" in wanted:
         wire.main(less)
+    if "streams" in wanted:
+        streams.main(["--turns", "1"] if options.brief else [])
     if "front-ends" in wanted:
         front_ends.main([])
     if "mpi" in wanted:

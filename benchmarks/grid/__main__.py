@@ -20,13 +20,16 @@ from benchmarks.grid.lines import Line
 
 
 def line(text: str) -> Line:
-    """Read `MS,MBIT[,KBYTES]`: delay of one way, rate, and how much may wait.
+    """Read `MS,MBIT[,KBYTES[,LOSS]]`: delay of one way, rate, how much may wait, share of loss.
 
     >>> line("10,100")
-    Line(delay=0.01, rate=100000000.0, queue=None)
+    Line(delay=0.01, rate=100000000.0, queue=None, loss=0.0)
     """
-    delay, rate, *queue = map(float, text.split(","))
-    return Line(delay / 1e3, rate * 1e6, queue[0] * 1024 if queue else None)
+    delay, rate, *more = map(float, text.split(","))
+    queue, loss = more[:1], more[1:]
+    return Line(
+        delay / 1e3, rate * 1e6, queue[0] * 1024 if queue else None, loss[0] if loss else 0.0
+    )
 
 
 def sites(text: str) -> tuple[int, ...]:
@@ -47,7 +50,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     up = verbs.add_parser("up", help="make a grid")
     up.add_argument("--sites", type=sites, default=(2, 2), help="clusters by site, such as 2,2")
     for where, usual in (("lan", LAN), ("wan", WAN)):
-        up.add_argument(f"--{where}", type=line, default=usual, help="MS,MBIT[,KBYTES]")
+        up.add_argument(f"--{where}", type=line, default=usual, help="MS,MBIT[,KBYTES[,LOSS]]")
     verbs.add_parser("down", help="end it and all programs in it")
     inside = verbs.add_parser("in", help="run a command in a cluster")
     inside.add_argument("cluster")
@@ -59,7 +62,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
         both.add_argument("--one-way", action="store_true")
     for where in ("lan", "wan"):
         change = verbs.add_parser(where, help=f"change its {where.upper()} lines")
-        change.add_argument("line", type=line, help="MS,MBIT[,KBYTES]")
+        change.add_argument("line", type=line, help="MS,MBIT[,KBYTES[,LOSS]]")
     wall = verbs.add_parser("firewall", help="let nobody connect to a cluster")
     wall.add_argument("cluster")
     wall.add_argument("ports", type=int, nargs="*", help="ports that stay open")

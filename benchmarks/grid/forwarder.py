@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import select
 import signal
 import socket
@@ -40,7 +41,7 @@ class Forwarder:
     def __init__(self, layout: Layout, networks: Networks, owner: socket.socket) -> None:
         self._layout = layout
         self._networks = networks
-        self._switch = Switch(layout)
+        self._switch = Switch(layout, random.Random(0).random)
         self._owner: socket.socket | None = owner
         self._public: socket.socket | None = None
         self._ended = False

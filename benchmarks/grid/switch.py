@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmarks.grid.layout import Layout
@@ -25,17 +25,20 @@ class Switch:
     """Takes packets from clusters and hands each one out when it has arrived.
 
     Clusters are known by their number. The caller tells the time, in seconds that never go back.
+    `dice` decide which packets get lost, where lines lose any.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, dice: Callable[[], float] = lambda: 1.0) -> None:
         self._clusters = layout.clusters
         self._numbers = {cluster.name: n for n, cluster in enumerate(self._clusters)}
         self._by_address = {
             socket.inet_aton(cluster.address): n for n, cluster in enumerate(self._clusters)
         }
         count = range(len(layout.sites))
-        self._lan = [Traffic(layout.lan) for _ in self._clusters]
-        self._wan = {(a, b): Traffic(layout.line(a, b)) for a in count for b in count if a != b}
+        self._lan = [Traffic(layout.lan, dice) for _ in self._clusters]
+        self._wan = {
+            (a, b): Traffic(layout.line(a, b), dice) for a in count for b in count if a != b
+        }
         self._ways: list[list[Traffic | None]] = [
             [self._way(one, other) for other in range(len(self._clusters))]
             for one in range(len(self._clusters))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks import streams
 from benchmarks.echoes.contract import WAYS, is_installed
 from benchmarks.front_ends import memory, shares
 from benchmarks.grid import EmulatedGrid, Layout
@@ -62,3 +63,13 @@ def test_our_machine_runs_over_the_clusters_of_a_grid(grid: EmulatedGrid) -> Non
         figures = run(grid, Ours(), {"c0": 1, "c1": 1}, ["footprint"], timeout=100)
     assert [one["what"] for one in figures] == ["started", "footprint"]
     assert len(figures[1]["seconds"]) == 2
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("way", ["tcp", "ours", "tls"])
+def test_a_stream_over_a_long_line_is_measured(way: str, emulation: None) -> None:
+    assert emulation is None
+    found, late = streams.measured(streams.CASES["windows"], [way], 2.0)
+    assert 0 < found[way].share < 1.1
+    assert (found[way].connections > 1) == (way != "tcp")
+    assert late >= 0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.grid.lines import FULL_BUFFER, Line, Traffic
+from benchmarks.grid.lines import FULL_BUFFER, PACKET, Line, Traffic
 
 MEGABYTE_PER_SECOND = 8e6
 
@@ -50,6 +50,22 @@ def test_a_changed_line_treats_only_what_enters_afterwards_differently() -> None
 def test_an_impossible_line_is_refused(delay: float, rate: float, queue: float | None) -> None:
     with pytest.raises(ValueError, match="cannot be"):
         Line(delay, rate, queue)
+
+
+def test_a_line_loses_as_many_packets_as_it_is_told_to_large_ones_as_a_whole() -> None:
+    thrown = iter([0.2, 0.1, 0.0999, 0.9, 0.5, 0.19])
+    traffic = Traffic(Line(delay=0.5, rate=1e9, loss=0.1), lambda: next(thrown))
+    arrived = [traffic.admit(float(n), PACKET) is not None for n in range(3)]
+    arrived += [traffic.admit(10.0 + n, 2 * PACKET) is not None for n in range(3)]
+    assert arrived == [True, True, False, True, True, False]
+    assert traffic.dropped == 2
+    assert traffic.bytes == 9 * PACKET
+
+
+@pytest.mark.parametrize("loss", [-0.1, 1.0])
+def test_a_line_that_loses_less_than_nothing_or_all_is_refused(loss: float) -> None:
+    with pytest.raises(ValueError, match="less than all"):
+        Line(0.01, 1e9, loss=loss)
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.01), st.integers(1, 70_000)), min_size=1))
