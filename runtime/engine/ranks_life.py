@@ -96,9 +96,6 @@ class RanksLife:
         except GridError as fault:
             self._fail("front-end", fault)
             return False
-        except OSError as fault:
-            self._fail("front-end", GridError(f"ranks cannot be told where to report: {fault}"))
-            return False
         return True
 
     def start(self, before: RanksLife | None = None) -> None:

@@ -32,10 +32,20 @@ def as_others_see(address: str) -> str:
 
 
 def write_key(room: str, address: str, secret: bytes, reach: str, certificate: bytes = b"") -> None:
-    """Leave for the ranks address, secrets, and from where others reach them; raises OSError."""
-    descriptor = os.open(os.path.join(room, KEY), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(f"{address}\n{secret.hex()}\n{reach}\n{certificate.hex()}\n")
+    """Leave for the ranks address, secrets, and from where others reach them; raises GridError."""
+    path = os.path.join(room, KEY)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(f"{address}\n{secret.hex()}\n{reach}\n{certificate.hex()}\n")
+    except OSError as fault:
+        from runtime.errors import GridError  # ranks import this module, and write nothing
+
+        raise GridError(
+            f"ranks cannot be told where to report: {fault.strerror}",
+            place=path,
+            cure="Name another folder for temporary files in TMPDIR, with rights and space",
+        ) from fault
 
 
 def read_key(room: str) -> tuple[str, bytes, str, bytes]:

@@ -267,7 +267,7 @@ def _listen(address: str, *, private: bool) -> tuple[socket.socket, str]:
     except OSError as error:
         made.close()
         raise Unreachable(
-            f"cannot listen there: {error}",
+            f"cannot listen there: {error.strerror or error}",
             place=address,
             cure="Choose another port, or 0 for any that is free",
         ) from error
