@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runtime.collectives.blocks import SEGMENT, Blocks, cut
+from runtime.collectives.blocks import SEGMENT, Batches, Blocks, cut
 from runtime.collectives.layout import Layout, Part
 from runtime.collectives.port import Pending, Port, Steps
 
@@ -26,6 +26,11 @@ class _Arrival:
     """Leaders of my site that get them from mine."""
     room: memoryview
     segments: list[slice]
+    batches: Batches
+
+    def __getitem__(self, number: int) -> memoryview:
+        """Return the room of one segment."""
+        return self.room[self.segments[number]]
 
 
 def allgather(
@@ -41,17 +46,18 @@ def allgather(
     leading = layout.me == part.members[0]
     pending: list[Pending] = []
     arrivals = [_arrival(layout, other, into, segment) for other in layout.remote()]
-    turns = [(a, a.room[place]) for a, place in _in_turn(layout, arrivals)]
+    turns = list(_in_turn(layout, arrivals))
     coming: list[Pending] = []
     if leading:
-        coming = [port.receive(arrival.source, data) for arrival, data in turns]
+        coming = [port.receive(arrival.source, arrival[number]) for arrival, number in turns]
         pending += _send_mine(layout, port, into.of(part.members).packed(), segment)
-    for number, (arrival, data) in enumerate(turns):
+    for turn, (arrival, number) in enumerate(turns):
         if leading:
-            yield (coming[number],)
-            pending += [port.send(leader, data) for leader in arrival.onwards]
-        if not alone:
-            pending += port.bcast(data, 0)
+            yield (coming[turn],)
+            pending += [port.send(leader, arrival[number]) for leader in arrival.onwards]
+        given = arrival.batches.complete(number)
+        if given is not None and not alone:
+            pending += port.bcast(arrival.room[given], 0)
     if pending:
         yield pending
     for arrival in arrivals:
@@ -81,11 +87,12 @@ def _arrival(layout: Layout, other: Part, into: Blocks, segment: int) -> _Arriva
             onwards = [part.members[0] for part in layout.my_site if part is not mine]
         else:
             source = receiver
-    return _Arrival(other, source, onwards, room, cut(len(room), 1, segment))
+    segments = cut(len(room), 1, segment)
+    return _Arrival(other, source, onwards, room, segments, Batches(segments))
 
 
-def _in_turn(layout: Layout, arrivals: list[_Arrival]) -> Iterator[tuple[_Arrival, slice]]:
-    """Yield the segments in the order in which my cluster takes them, first those of my site.
+def _in_turn(layout: Layout, arrivals: list[_Arrival]) -> Iterator[tuple[_Arrival, int]]:
+    """Yield the segments by their numbers, as my cluster takes them, first those of my site.
 
     What has to be passed on is passed on before anybody waits for what others pass on.
     """
@@ -97,5 +104,5 @@ def _in_turn(layout: Layout, arrivals: list[_Arrival]) -> Iterator[tuple[_Arriva
             turns.append((number + passed_on if far else -1, which if far else number, which))
     numbers = [0] * len(arrivals)
     for *_, which in sorted(turns):
-        yield arrivals[which], arrivals[which].segments[numbers[which]]
+        yield arrivals[which], numbers[which]
         numbers[which] += 1

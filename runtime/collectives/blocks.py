@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-SEGMENT = 128 * 1024
+SEGMENT = 256 * 1024
 """Large messages travel in segments of about this many bytes, so that links work at once."""
+
+TOGETHER = 4
+"""So many segments are given to the members of a cluster at once: each time all have to wake up."""
 
 SMALL = 16 * 1024
 """Blocks below this are bundled by cluster; larger ones go to their receiver directly."""
@@ -79,3 +82,27 @@ def cut(size: int, grain: int = 1, segment: int = SEGMENT, start: int = 0) -> li
     """
     step = max(segment // grain, 1) * grain
     return [slice(start, min(start + step, size)) for start in range(start, size, step)]
+
+
+class Batches:
+    """Segments that are given to the members of a cluster together, in whatever order they come.
+
+    >>> batches = Batches(cut(10, segment=2))
+    >>> [batches.complete(number) for number in (1, 0, 2, 4, 3)]
+    [None, None, None, slice(8, 10, None), slice(0, 8, None)]
+    """
+
+    def __init__(self, segments: Sequence[slice]) -> None:
+        self._segments = segments
+        self._left = [
+            min(TOGETHER, len(segments) - start) for start in range(0, len(segments), TOGETHER)
+        ]
+
+    def complete(self, number: int) -> slice | None:
+        """Know that a segment is there, and return what is complete with it, if anything."""
+        batch = number // TOGETHER
+        self._left[batch] -= 1
+        if self._left[batch]:
+            return None
+        found = self._segments[batch * TOGETHER : (batch + 1) * TOGETHER]
+        return slice(found[0].start, found[-1].stop)

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runtime.collectives.blocks import SEGMENT, cut
+from runtime.collectives.blocks import SEGMENT, Batches, cut
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Data, Pending, Port, Steps, content
 
@@ -64,17 +64,21 @@ def pass_on(
     `skip`: so much of the beginning has come from the parent, and gone to the children, already.
     """
     pending: list[Pending] = []
-    first = [slice(0, skip)] if skip else []
-    rest = cut(len(data), 1, segment, skip)
-    coming = [port.receive(place.parent, data[s]) for s in rest] if place.parent >= 0 else []
-    for piece in first:
-        pending += () if place.alone else port.bcast(data[piece], place.leader)
-    for number, piece in enumerate(rest):
-        if coming:
-            yield (coming[number],)
-        pending += [port.send(child, data[piece]) for child in place.children]
-        if not place.alone:
-            pending += port.bcast(data[piece], place.leader)
+    segments = [slice(0, skip)] if skip else []
+    here = len(segments)
+    segments += cut(len(data), 1, segment, skip)
+    batches = Batches(segments)
+    coming = (
+        [port.receive(place.parent, data[s]) for s in segments[here:]] if place.parent >= 0 else []
+    )
+    for number, piece in enumerate(segments):
+        if number >= here:
+            if coming:
+                yield (coming[number - here],)
+            pending += [port.send(child, data[piece]) for child in place.children]
+        given = batches.complete(number)
+        if given is not None and not place.alone:
+            pending += port.bcast(data[given], place.leader)
     if pending:
         yield pending
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runtime.collectives.blocks import SEGMENT, Blocks, cut
+from runtime.collectives.blocks import SEGMENT, Batches, Blocks, cut
 from runtime.collectives.converging import EVERYWHERE, Convergence, Piece, reduce_in_cluster
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Pending, ReducingPort, Steps
@@ -74,10 +74,12 @@ def allreduce(
     else:
         pieces = [Piece(n, p) for n, p in enumerate(places)]
     told_in_turn = sorted(pieces, key=lambda piece: _turn(layout, piece))
+    batches = Batches(places)
     if layout.me != part.members[0]:
         pending = _flat(reduce_in_cluster(layout, port, mine, mine, pieces))
         for piece in told_in_turn:
-            pending += port.bcast(result[piece.place], 0)
+            given = batches.complete(piece.number)
+            pending += () if given is None else port.bcast(result[given], 0)
         if pending:
             yield pending
         return
@@ -97,8 +99,9 @@ def allreduce(
             yield from work.fold_sites(piece)
         data = result[piece.place]
         told += [port.send(leader, data) for leader in _told_by_me(layout, piece)]
-        if len(part.members) > 1:
-            told += port.bcast(data, 0)
+        given = batches.complete(piece.number)
+        if given is not None and len(part.members) > 1:
+            told += port.bcast(result[given], 0)
     told += work.unfinished()
     if told:
         yield told

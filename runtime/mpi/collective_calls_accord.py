@@ -188,5 +188,15 @@ def tag_of(kind: str, turn: int) -> int:
     return (turn % _TURNS) << _KIND_BITS | _NUMBER_OF.get(kind, 0)
 
 
+def tags_inside(tag: int) -> tuple[int, int]:
+    """Return two more tags of the same call, for messages inside a cluster; no kind has them.
+
+    >>> tags_inside(65)
+    (126, 127)
+    """
+    last = tag | (1 << _KIND_BITS) - 1
+    return last - 1, last
+
+
 def _shown(tag: int, turn: int) -> str:
     return f"{KINDS[tag & ((1 << _KIND_BITS) - 1)]} (call {turn})"

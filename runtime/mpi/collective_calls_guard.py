@@ -11,6 +11,7 @@ from runtime.mpi.operations import Operation
 
 if TYPE_CHECKING:
     from runtime.mpi.collective_calls_accord import Accord
+    from runtime.mpi.collective_calls_direct import Direct
 
 
 class GivenUp(Exception):
@@ -33,11 +34,11 @@ class Guard:
     def __init__(self, leaders: Sequence[int], accord: Accord) -> None:
         self.leaders = leaders
         self.accord = accord
-        self._abandoned: list[Operation] = []
+        self._abandoned: list[Operation | Direct] = []
         self._turn = 0
 
     def steps(
-        self, steps: Generator[Any, None, Any], turn: int, kind: str
+        self, steps: Generator[Any, None, Any], turn: int, kind: str, direct: Direct
     ) -> Generator[Operation, None, Any]:
         """Carry an algorithm out, and end it when a leader is lost.
 
@@ -54,7 +55,7 @@ class Guard:
         try:
             waits = next(steps)
             while True:
-                waiting = Guarded(self, waits)
+                waiting = Guarded(self, waits, direct)
                 try:
                     yield waiting
                 except MPI.Exception as error:
@@ -71,6 +72,9 @@ class Guard:
         except GivenUp as fault:
             self.accord.give_up(turn, kind, fault.why)
             raise fault.why from None
+        finally:
+            if direct.is_busy:
+                self._abandoned.append(direct)
 
     def problem(self) -> Exception | None:
         """Return why a collective cannot be done: calls do not fit, or a leader is lost.
@@ -128,36 +132,42 @@ class Settled(Operation):
 class Guarded(Operation):
     """Several operations that are done when all of them are, or fail since they cannot be."""
 
-    __slots__ = ("_guard", "_parts")
+    __slots__ = ("_direct", "_guard", "_left", "_parts")
 
-    def __init__(self, guard: Guard, parts: Sequence[Operation]) -> None:
+    def __init__(
+        self, guard: Guard, parts: Sequence[Operation], direct: Direct | None = None
+    ) -> None:
         super().__init__()
-        self._guard, self._parts = guard, parts
+        self._guard, self._parts, self._direct = guard, parts, direct
+        self._left = parts
 
     @property
     def polled(self) -> bool:  # type: ignore[override] # depends on its parts
         """Whether native MPI has to be asked for one of them."""
-        return any(one.polled and not one.done for one in self._parts)
+        return any(one.polled and not one.done for one in self._left)
 
     @property
     def restless(self) -> bool:
         """Whether one of them is."""
-        return any(one.restless and not one.done for one in self._parts)
+        return any(one.restless and not one.done for one in self._left)
 
     def test(self) -> bool:
         """Look after all."""
         if self.done:
             return True
-        if all(one.test() for one in self._parts):
+        if self._direct is not None:
+            self._direct.look()
+        self._left = [one for one in self._left if not one.test()]
+        if not self._left:
             self.finish(next((one.error for one in self._parts if one.error is not None), None))
         elif (problem := self._guard.problem()) is not None:
-            self._guard.abandon(self._parts)
+            self._guard.abandon(self._left)
             self.finish(problem)
         return self.done
 
     def describe(self) -> str:
         """Say what is waited for."""
-        return ", ".join(one.describe() for one in self._parts if not one.done)
+        return ", ".join(one.describe() for one in self._left if not one.done)
 
     def awaited(self) -> Sequence[int]:
         """Return without whom it cannot be done."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
+from runtime.mpi.collective_calls_direct import Direct
 from runtime.mpi.landings import exactly_into
 
 if TYPE_CHECKING:
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 class NativePort:
     """What one collective on a communicator uses; see `runtime.collectives.port`."""
 
-    __slots__ = ("_engine", "_inner", "_members", "_near", "_reduction", "_tag")
+    __slots__ = ("_engine", "_inner", "_members", "_near", "_reduction", "_tag", "direct")
 
     def __init__(
         self, members: Membership, tag: int, reduction: Reduction | None, near: Neighbours
     ) -> None:
         self._members, self._engine, self._inner = members, members.engine, members.inner
         self._tag, self._reduction, self._near = tag, reduction, near
+        self.direct = Direct(members.inner, tag, near)
+        """Large data inside the cluster."""
 
     def send(self, rank: int, *pieces: Data) -> Operation:
         """Send the pieces as one message to any member."""
@@ -48,6 +51,8 @@ class NativePort:
 
     def bcast(self, data: memoryview, root: int) -> Sequence[Operation]:
         """Give the root's data to all members of my cluster."""
+        if self._near.is_direct(len(data)):
+            return self.direct.spread(data, root)
         request = self._inner.Ibcast([data, MPI.BYTE], root)
         return (self._near.spread(request, "a native bcast", root, len(data)),)
 
@@ -58,12 +63,15 @@ class NativePort:
 
     def reduce(self, mine: memoryview, into: memoryview | None, root: int) -> Sequence[Operation]:
         """Reduce to the root; there `into` takes the result and may be `mine` itself."""
-        assert self._reduction is not None
-        own = self._reduction.spec(mine)
+        reduction = self._reduction
+        assert reduction is not None
+        if self._near.is_direct(len(mine)) and (reduction.commutative or not root):
+            return self.direct.fold(reduction, mine, into, root)
+        own = reduction.spec(mine)
         request = self._inner.Ireduce(
             MPI.IN_PLACE if into is mine else own,
-            None if into is None else self._reduction.spec(into),
-            self._reduction.op,
+            None if into is None else reduction.spec(into),
+            reduction.op,
             root,
         )
         return (self._near.fold(request, "a native reduce", root, len(mine)),)
@@ -88,12 +96,16 @@ class NativePort:
 
     def allgather(self, mine: memoryview | None, into: Blocks) -> Sequence[Operation]:
         """Collect one block of each at each; None for `mine` says that it is in place."""
+        if self._near.is_small and self._near.is_direct(max(into.sizes)):
+            return self.direct.gather_at_all(mine, into, "a native allgather")
         own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
         request = self._inner.Iallgatherv(own, _spec(into))
         return (self._engine.native(request, "a native allgather"),)
 
     def alltoall(self, outgoing: Blocks, incoming: Blocks) -> Sequence[Operation]:
         """Exchange one block between every two members."""
+        if self._near.is_small:
+            return self.direct.exchange(outgoing, incoming, "a native alltoall")
         request = self._inner.Ialltoallv(_spec(outgoing), _spec(incoming))
         return (self._engine.native(request, "a native alltoall"),)
 

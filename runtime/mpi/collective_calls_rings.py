@@ -19,27 +19,69 @@ if TYPE_CHECKING:
 
 LARGE = 8 * 1024
 """From so many bytes on native MPI goes other ways than along a binomial tree, and in many steps,
-for which nobody rings."""
+for which nobody rings; on one machine members send large data to each other then."""
+
+FEW = 8
+"""Up to so many members exchange data by messages between every two of them."""
 
 
 class Neighbours:
     """The members of a communicator in one cluster, by their indexes in rank order."""
 
-    def __init__(self, indexes: Sequence[int], position: int, bells: Bells | None) -> None:
-        self._indexes, self._me, self._bells = indexes, position, bells
-        self._all_ring = bells is not None and bells.reach(indexes)
+    def __init__(
+        self,
+        indexes: Sequence[int],
+        position: int,
+        bells: Bells | None,
+        *,
+        is_one_machine: bool = False,
+    ) -> None:
+        self._indexes, self.position, self._bells = indexes, position, bells
+        self.all_ring = bells is not None and bells.reach(indexes)
+        """Whether each of them can be woken."""
+        self._is_one_machine = is_one_machine
+
+    def __len__(self) -> int:
+        """Return the number of them."""
+        return len(self._indexes)
+
+    def is_direct(self, size: int) -> bool:
+        """Tell whether data of that size goes from member to member; all of them agree."""
+        return self._is_one_machine and size >= LARGE
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all of them exchange messages, whatever their sizes; all of them agree."""
+        return self._is_one_machine and len(self._indexes) <= FEW
+
+    def others(self) -> list[int]:
+        """Return the positions of all others."""
+        return [one for one in range(len(self._indexes)) if one != self.position]
+
+    def place(self, root: int) -> int:
+        """Return my place in a binomial tree."""
+        return (self.position - root) % len(self._indexes)
+
+    def at(self, place: int, root: int) -> int:
+        """Return who is at a place of a binomial tree."""
+        return (place + root) % len(self._indexes)
+
+    def ring(self, position: int) -> None:
+        """Wake one of them."""
+        if self._bells is not None:
+            self._bells.ring(self._indexes[position])
 
     def spread(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which the root's data goes to everybody."""
-        place, count = self._place(root), len(self._indexes)
+        place, count = self.place(root), len(self._indexes)
         passed_on = children(place, count)
         if place == 0:
-            return self._sent(request, what, passed_on if size < LARGE else range(1, count), root)
+            return self._sent(request, what, passed_on if size < LARGE else self._below(), root)
         return self._step(request, what, lambda: self._ring(passed_on, root), rung=size < LARGE)
 
     def fold(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which everybody's values are reduced to the root."""
-        place, rung = self._place(root), size < LARGE
+        place, rung = self.place(root), size < LARGE
         if place == 0:
             return self._step(request, what, rung=rung)
         up = (parent(place),)
@@ -49,19 +91,37 @@ class Neighbours:
 
     def collect(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which everybody sends something to the root; all of it is `size`."""
-        if self._me == root:
-            return self._step(request, what, rung=size < LARGE)
-        return self._sent(request, what, (0,), root)
+        rung = self._is_one_machine or size < LARGE
+        if self.position != root:
+            return self._sent(request, what, (0,), root, rung=self._is_one_machine)
+        if size < LARGE:
+            return self._step(request, what, rung=rung)
+        return self._step(request, what, lambda: self._ring(self._below(), root), rung=rung)
 
     def hand_out(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which the root sends something to each; here `size` arrives."""
-        if self._me != root:
-            return self._step(request, what, rung=size < LARGE)
-        return self._sent(request, what, range(1, len(self._indexes)), root)
+        rung = self._is_one_machine or size < LARGE
+        if self.position == root:
+            return self._sent(request, what, self._below(), root, rung=self._is_one_machine)
+        if size < LARGE:
+            return self._step(request, what, rung=rung)
+        return self._step(request, what, lambda: self.ring(root), rung=rung)
 
-    def _sent(self, request: MPI.Request, what: str, places: Iterable[int], root: int) -> Operation:
+    def _below(self) -> range:
+        """Return the places of all but the root."""
+        return range(1, len(self._indexes))
+
+    def _sent(
+        self,
+        request: MPI.Request,
+        what: str,
+        places: Iterable[int],
+        root: int,
+        *,
+        rung: bool = False,
+    ) -> Operation:
         """Return the step of one who only sends: native MPI may do that when it is asked."""
-        step = self._step(request, what)
+        step = self._step(request, what, rung=rung)
         step.test()
         self._ring(places, root)
         return step
@@ -73,16 +133,12 @@ class Neighbours:
         ring: Callable[[], None] | None = None,
         *,
         rung: bool = False,
-    ) -> Operation:
-        return NativeStep(request, what, restless=not (rung and self._all_ring), ring=ring)
-
-    def _place(self, root: int) -> int:
-        return (self._me - root) % len(self._indexes)
+    ) -> NativeStep:
+        return NativeStep(request, what, restless=not (rung and self.all_ring), ring=ring)
 
     def _ring(self, places: Iterable[int], root: int) -> None:
-        if self._bells is not None:
-            for place in places:
-                self._bells.ring(self._indexes[(place + root) % len(self._indexes)])
+        for place in places:
+            self.ring(self.at(place, root))
 
 
 def children(place: int, count: int) -> list[int]:

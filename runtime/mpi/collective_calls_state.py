@@ -87,7 +87,10 @@ class Collecting:
         """Return who shares this cluster, and can be woken."""
         engine = self.engine
         near = near_members(engine, self.everybody.group)
-        return Neighbours(near, near.index(engine.me), engine.bells)
+        post = engine.post
+        is_one_machine = post is not None and all(map(post.is_near, near))
+        position = near.index(engine.me)
+        return Neighbours(near, position, engine.bells, is_one_machine=is_one_machine)
 
     @cached_property
     def sides(self) -> Sides:
@@ -103,7 +106,7 @@ class Collecting:
         """Begin a collective, after those that were begun before it."""
         turn = self.accord.next_turn()
         port = NativePort(self.everybody, tag_of(plan.name, turn), plan.reduction, self.neighbours)
-        steps = self.guard.steps(plan.algorithm(port), turn, plan.name)
+        steps = self.guard.steps(plan.algorithm(port), turn, plan.name, port.direct)
         return self.engine.start(self.everybody, steps, plan.name)
 
     def begin(self, plan: Plan[Any]) -> Task:

@@ -23,7 +23,7 @@ LEAST, MOST, SHARE = 30e-6, 1e-3, 1 / 3
 It is a share of the time for which nothing has happened.
 """
 
-LEAST_RUNG, SELDOM = 1e-3, 10e-3
+LEAST_RUNG, SELDOM = 5e-3, 20e-3
 """The same where another member of the cluster rings when it is worth to ask; it is all of that
 time."""
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpi4py import MPI
 
-from runtime.mpi.collective_calls_rings import LARGE, Neighbours, children, parent
+from runtime.mpi.collective_calls_rings import FEW, LARGE, Neighbours, children, parent
 
 
 class Book:
@@ -87,3 +87,40 @@ def test_without_bells_native_mpi_is_asked_often(book: Book | None) -> None:
 def test_large_data_is_asked_for_often() -> None:
     assert neighbours(1, Book()).spread(over(), "a bcast", 0, LARGE).restless
     assert not neighbours(1, Book()).spread(over(), "a bcast", 0, LARGE - 1).restless
+
+
+def together(position: int, book: Any, count: int = 5) -> Neighbours:
+    return Neighbours([10, 11, 12, 13, 14][:count], position, book, is_one_machine=True)
+
+
+def test_on_one_machine_large_data_is_rung_for_and_whoever_sent_it_hears_that_it_came() -> None:
+    book = Book()
+    collecting = together(1, book).collect(over(), "a gather", 1, LARGE)
+    assert (collecting.restless, book.rung) == (False, [])
+    assert collecting.test()
+    assert book.rung == [12, 13, 14, 10]
+    book.rung.clear()
+    received = together(0, book).hand_out(over(), "a scatter", 1, LARGE)
+    assert (received.restless, book.rung) == (False, [])
+    assert received.test()
+    assert book.rung == [11]
+    book.rung.clear()
+    sent = together(0, book).collect(over(), "a gather", 1, 0)
+    assert (sent.restless, book.rung) == (False, [11])
+
+
+def test_small_data_that_came_is_not_told_to_who_sent_it() -> None:
+    book = Book()
+    together(1, book).collect(over(), "a gather", 1, LARGE - 1).test()
+    together(0, book).hand_out(over(), "a scatter", 1, LARGE - 1).test()
+    assert book.rung == []
+
+
+def test_only_on_one_machine_members_send_large_data_to_each_other() -> None:
+    near = together(0, Book(), 2)
+    assert (near.is_direct(LARGE), near.is_direct(LARGE - 1), near.is_small) == (True, False, True)
+    apart = neighbours(0, Book())
+    assert (apart.is_direct(LARGE), apart.is_small) == (False, False)
+    book: Any = Book()
+    many = Neighbours(range(FEW + 1), 0, book, is_one_machine=True)
+    assert (many.is_direct(LARGE), many.is_small) == (True, False)
