@@ -11,14 +11,15 @@ from collections.abc import Callable
 from runtime.later import Later
 from runtime.wire.inlet import Inlet
 from runtime.wire.outlet import Outlet
-from runtime.wire.round_trip import round_trip
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.wire import lanes as parts
+    from runtime.wire import round_trip as trips
     from runtime.wire.surroundings import Surroundings
 else:
     parts = Later("runtime.wire.lanes")
+    trips = Later("runtime.wire.round_trip")
 
 FAR = 2e-3
 """Seconds of a round trip from which on one connection may be too few."""
@@ -98,7 +99,7 @@ class Breadth:
 
     def _has_more(self) -> None:
         """Know that there is more to be sent than goes at once; of a near peer only this time."""
-        seen = None if self._first is None else round_trip(self._first)
+        seen = None if self._first is None else trips.round_trip(self._first)
         if seen is None or seen[0] < FAR:
             self._outlet.more = None
         else:

@@ -59,7 +59,18 @@ class Pair:
         self._folder = folder
         self.ranks: list[Rank] = []
 
-    def start(self, size: int, *, silence: float = 30.0, patience: float = 20.0, tls: bool) -> None:
+    def start(
+        self,
+        size: int,
+        *,
+        silence: float = 30.0,
+        patience: float = 20.0,
+        tls: bool,
+        windows: int = 0,
+    ) -> None:
+        """Start both; each connection may have so many bytes on its way, if that is told."""
+        if windows:
+            self._bound(windows)
         certificate = self._folder / "certificate"
         now = datetime.datetime.now(datetime.UTC)
         certificate.write_bytes(make_certificate("a test", now) if tls else b"")
@@ -83,6 +94,12 @@ class Pair:
             assert rank.process.stdin is not None
             rank.process.stdin.write("go\n")
             rank.process.stdin.flush()
+
+    def _bound(self, windows: int) -> None:
+        for cluster in self.grid.clusters:
+            for name in ("tcp_rmem", "tcp_wmem"):
+                words = f"echo '4096 {windows} {windows}' > /proc/sys/net/ipv4/{name}"
+                assert self.grid.run(cluster, ["sh", "-c", words], timeout=20).returncode == 0
 
     def both(self, word: str) -> list[Any]:
         """Return what both told with a word."""

@@ -2,8 +2,8 @@
 
 It is told all as JSON in its argument, and tells `["word", value]` on lines of its own: `ready`
 when it listens, whereupon it waits for a word to go, `begun` when the first bytes have come,
-`interrupted` when there is no connection, `resumed` when there is one again, and at last `ended`
-with what is right, or `lost` with the reason.
+`broad` when there are several connections, `interrupted` when there is none, `resumed` when there is
+one again, and at last `ended` with what is right, or `lost` with the reason.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def main() -> None:
     tell("ready")
     sys.stdin.readline()
     sent = [post.send(other, head, [memoryview(data)]) for head, data in mine.items()]
-    has_begun = was_connected = False
+    has_begun = was_connected = was_broad = False
     while ear.why is None and not (len(ear.complete) == len(theirs) and all(x.done for x in sent)):
         post.ready(None)
         post.progress()
@@ -99,6 +99,9 @@ def main() -> None:
         if has_begun and bool(post.connected()) is not was_connected:
             was_connected = not was_connected
             tell("resumed" if was_connected else "interrupted")
+        if post.lanes and not was_broad:
+            was_broad = True
+            tell("broad")
     if ear.why is not None:
         tell("lost", str(ear.why))
         return

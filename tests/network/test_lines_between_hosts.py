@@ -79,3 +79,28 @@ def test_a_cut_that_does_not_heal_is_a_loss_in_bounded_time(pair: Pair) -> None:
         assert why.startswith(f"rank {1 - number}:0:0 on c{1 - number} (10.77.{1 - number}.1:5800)")
         assert "is lost: " in why
         assert "it could not be resumed" in why
+
+
+@encryption
+def test_lanes_that_are_cut_lose_and_repeat_nothing(pair: Pair, tls: bool) -> None:
+    """All connections are silent at once, and those that the system resets break at once."""
+    pair.start(48 * MIB, silence=2.0, tls=tls, windows=64 << 10)
+    pair.both("broad")
+    pair.cut()
+    pair.both("interrupted")
+    pair.heal()
+    for right, resumptions in pair.both("ended"):
+        assert right
+        assert resumptions >= 1
+
+
+@pytest.mark.parametrize("cluster", ["c0", "c1"])
+def test_lanes_that_are_reset_with_all_other_connections_lose_and_repeat_nothing(
+    pair: Pair, cluster: str
+) -> None:
+    pair.start(48 * MIB, tls=False, windows=64 << 10)
+    pair.both("broad")
+    pair.kill_connection(cluster)
+    for right, resumptions in pair.both("ended"):
+        assert right
+        assert resumptions == 1
