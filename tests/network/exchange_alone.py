@@ -2,8 +2,8 @@
 
 It is told all as JSON in its argument, and tells `["word", value]` on lines of its own: `ready`
 when it listens, whereupon it waits for a word to go, `begun` when the first bytes have come,
-`broad` when there are several connections, `interrupted` when there is none, `resumed` when there is
-one again, and at last `ended` with what is right, or `lost` with the reason.
+`broad` when there are several connections, `interrupted` when there is none, `resumed` when there
+is one again, and at last `ended` with what is right, or `lost` with the reason.
 """
 
 from __future__ import annotations
