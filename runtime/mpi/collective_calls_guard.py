@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
+from runtime.mpi.errors import ProcessGone
 from runtime.mpi.operations import Operation
 
 if TYPE_CHECKING:
@@ -159,7 +160,10 @@ class Guarded(Operation):
             self._direct.look()
         self._left = [one for one in self._left if not one.test()]
         if not self._left:
-            self.finish(next((one.error for one in self._parts if one.error is not None), None))
+            error = next((one.error for one in self._parts if one.error is not None), None)
+            if isinstance(error, ProcessGone):
+                error = self._guard.problem() or error  # it may have said why it ends
+            self.finish(error)
         elif (problem := self._guard.problem()) is not None:
             self._guard.abandon(self._left)
             self.finish(problem)

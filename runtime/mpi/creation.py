@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 from mpi4py import MPI
 
 from runtime.mpi import group_algebra as algebra
@@ -21,12 +19,13 @@ from runtime.mpi.errors import refuse
 from runtime.mpi.groups import LIKENESS, Group, group_of
 from runtime.mpi.handlers import hand_down
 from runtime.mpi.membership import Membership, keep_to_itself
-from runtime.mpi.operations import Operation
 from runtime.mpi.requests import new_request
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Self
+
+    from runtime.collectives.port import Steps
 
 __all__ = ["COMM_TYPE_CLUSTER", "COMM_TYPE_SITE", "Creation"]
 
@@ -117,14 +116,16 @@ class Creation(Splitting):
         if members is None:
             near, begun = MPI.Comm.Idup(self, info)
             return hand_down(self, near), begun
-        engine = members.engine
+        from runtime.mpi.collective_calls_state import Plan, state_of
+
+        engine, state = members.engine, state_of(members)
         attendance = attendance_of(members, everybody_in(members))
         native, begun = members.native.Idup(info)
         duplicated = engine.native(begun)
         if not native:
             finish(members, attendance.attended(duplicated))  # this MPI gives the handle at the end
         copy: Self = duplicate(self, members, native, MPI.Intracomm())
-        copying = engine.start(members, _inner_copied(members, copy), "a duplicate")
+        copying = state.start(Plan("Dup", lambda _: _inner_copied(members, copy)))
         return copy, new_request(members, attendance.attended(duplicated, copying))
 
     def Idup_with_info(self, info: MPI.Info) -> tuple[Self, MPI.Request]:
@@ -173,14 +174,14 @@ def _refuse_predefined(comm: MPI.Comm) -> None:
         refuse(comm, MPI.ERR_COMM)
 
 
-def _inner_copied(members: Membership, copy: MPI.Comm) -> Generator[Operation, None, None]:
+def _inner_copied(members: Membership, copy: MPI.Comm) -> Steps[None]:
     """Duplicate the inner communicator when its turn has come, and give it to `copy`.
 
     Collectives that are under way go on there, at another pace at each member, and what is native
     has to come in the same order everywhere.
     """
     inner, begun = members.inner.Idup()
-    yield members.engine.native(begun)
+    yield (members.engine.native(begun),)
     keep_to_itself(inner)
     made = members_behind(copy)
     if made is not None:

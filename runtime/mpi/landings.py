@@ -44,7 +44,7 @@ class InSpec:
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
 
-    def native(self, size: int) -> Any:  # noqa: ARG002 - it has its own
+    def native(self, size: int) -> Any:  # noqa: ARG002 - a landing without a specification needs it
         """Return the specification."""
         return self._spec.native()
 
@@ -68,7 +68,7 @@ class Exactly(InSpec):
         """Return the memory itself if it has that size."""
         return super().room(size) if size == self._spec.nbytes else None
 
-    def land(self, data: Data) -> Data | None:  # noqa: ARG002 - whatever it is
+    def land(self, data: Data) -> Data | None:  # noqa: ARG002 - other landings keep it
         """Refuse what did not fit into `room`."""
         raise MPI.Exception(MPI.ERR_TRUNCATE)
 
@@ -88,7 +88,7 @@ class Fresh:
         self._made = bytearray(size)
         return [self._made, MPI.BYTE]
 
-    def room(self, size: int) -> memoryview | None:  # noqa: ARG002 - whatever it is
+    def room(self, size: int) -> memoryview | None:  # noqa: ARG002 - landings with memory need it
         """Return nothing: what reads the message makes its memory."""
         return None
 

@@ -131,3 +131,34 @@ def test_groups_that_talk_to_each_other_are_told_of_a_refusal(grid: Grid) -> Non
     told = "rank 2 0:1:1 | refused allgather (call 1)"
     for rank, lines in said.items():
         assert [line for line in lines[rank == 2 :] if not line.startswith(told)] == []
+
+
+def test_a_duplicate_that_is_made_meanwhile_waits_for_the_collectives_before_it(grid: Grid) -> None:
+    said = grid(
+        "1+2",
+        TRIED
+        + """
+    half = world.Split(min(me, 1))
+    between = half.Create_intercomm(0, world, 1 if me == 0 else 0)
+    for one in comm, between:
+        sums = [np.zeros(1) for _ in range(3)]
+        begun = [one.Iallreduce(np.ones(1), into) for into in sums]
+        copy, request = one.Idup()
+        begun.append(one.Ibarrier())
+        MPI.Request.Waitall([*begun, request])
+        print(*(int(one[0]) for one in sums), copy.allreduce(1))
+    """,
+    )
+    assert said == {rank: ["3 3 3 3", "2 2 2 2" if rank == 0 else "1 1 1 1"] for rank in range(3)}
+
+
+def test_no_duplicate_is_made_meanwhile_where_collectives_do_not_fit(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        TRIED
+        + """
+    tried(lambda: comm.allgather(me if me < last else lambda: 0))
+    tried(lambda: comm.Idup()[1].Wait())
+    """,
+    )
+    assert {lines[1].split(":")[-2] for lines in said.values()} == {" AttributeError"}
