@@ -12,6 +12,7 @@ every process in them, and the kernel removes the rest. Nothing of it has a name
 
 from __future__ import annotations
 
+from benchmarks.grid.descriptor import cluster_element
 from benchmarks.grid.emulated import Control, EmulatedGrid, Statistics, attach
 from benchmarks.grid.errors import EmulationError
 from benchmarks.grid.layout import LAN, WAN, Cluster, Layout
@@ -33,5 +34,6 @@ __all__ = [
     "Line",
     "Statistics",
     "attach",
+    "cluster_element",
     "missing",
 ]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import pytest
 
-from benchmarks.grid import SSH, EmulatedGrid, Layout, Line, missing
+from benchmarks.grid import EmulatedGrid, Layout, Line, cluster_element, missing
 from tools.on_grids import COMMAND, ROOT
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]
@@ -57,11 +55,8 @@ def grid() -> Iterator[EmulatedGrid]:
 def deploy(grid: EmulatedGrid, folder: Path, program: str, ranks: tuple[int, ...]) -> Any:
     """Run a program with so many ranks in each cluster; return its lines and the summary."""
     (folder / "program.py").write_text(program)
-    mpiexec = quoteattr(str(Path(sys.executable).with_name("mpiexec")))
     sites = "".join(
-        f'<site><cluster reachability="direct"><ssh host="{one.address}" command-path="{SSH}"/>'
-        f'<front-end python={quoteattr(sys.executable)} address="{one.address}" port="{PORT}"/>'
-        f'<mpi ranks="{count}" command-path={mpiexec}/></cluster></site>'
+        f"<site>{cluster_element(one, count, reachability='direct', port=PORT)}</site>"
         for one, count in zip(grid.clusters.values(), ranks, strict=True)
     )
     (folder / "grid.xml").write_text(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 import pytest
 
-from benchmarks.grid import SSH, EmulatedGrid, Layout, Line, missing
+from benchmarks.grid import EmulatedGrid, Layout, Line, cluster_element, missing
 from runtime.wire.resuming import CALLED_PATIENCE
 from tools.on_grids import COMMAND, ROOT
 
@@ -73,12 +71,8 @@ def started(
 ) -> Iterator[subprocess.Popen[str]]:
     """Run a program with one rank in each cluster."""
     (folder / "program.py").write_text(program)
-    mpiexec = quoteattr(str(Path(sys.executable).with_name("mpiexec")))
     sites = "".join(
-        f'<site><cluster reachability="{inwards}">'
-        f'<ssh host="{one.address}" command-path="{SSH}"/>'
-        f'<front-end python={quoteattr(sys.executable)} address="{one.address}" port="{PORT}"/>'
-        f'<mpi ranks="1" command-path={mpiexec}/></cluster></site>'
+        f"<site>{cluster_element(one, 1, reachability=inwards, port=PORT)}</site>"
         for one, inwards in zip(grid.clusters.values(), reachability, strict=True)
     )
     (folder / "grid.xml").write_text(

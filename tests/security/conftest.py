@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
-from benchmarks.grid import SSH, EmulatedGrid, Layout, Line, missing
+from benchmarks.grid import EmulatedGrid, Layout, Line, cluster_element, missing
 from tools.on_grids import COMMAND, ROOT, environment
 
 MARKER = "what-nobody-may-read-on-its-way"
@@ -180,11 +180,7 @@ def one_machine() -> str:
 
 def two_hosts(grid: EmulatedGrid, encryption: str = "") -> str:
     """Return the grid of the first two clusters of an emulated one."""
-    mpiexec = quoteattr(str(Path(sys.executable).with_name("mpiexec")))
     sites = "".join(
-        f'<site><cluster><ssh host="{one.address}" command-path="{SSH}"/>'
-        f'<front-end python={quoteattr(sys.executable)} address="{one.address}"/>'
-        f'<mpi ranks="2" command-path={mpiexec}/></cluster></site>'
-        for one in list(grid.clusters.values())[:2]
+        f"<site>{cluster_element(one, 2)}</site>" for one in list(grid.clusters.values())[:2]
     )
     return f"<grid{encryption and f' encryption={quoteattr(encryption)}'}>{sites}</grid>"
