@@ -103,8 +103,8 @@ def meet(parent: Membership, members: Members) -> None:
     engine = parent.engine
     attendance = attendance_of(parent, members)
     close = sorted(near_members(engine, members))
-    here = parent.group if not parent.is_inter else _both(parent.group, parent.peers)
-    places = {one: place for place, one in enumerate(near_members(engine, here))}
+    present = parent.group if not parent.is_inter else _both(parent.group, parent.peers)
+    places = {one: place for place, one in enumerate(near_members(engine, present))}
     mine, count, step = close.index(engine.me), len(close), 1
     while step < count:
         before, behind = places[close[mine - step]], places[close[(mine + step) % count]]
