@@ -94,9 +94,8 @@ class Neighbours:
         rung = self._is_one_machine or size < LARGE
         if self.position != root:
             return self._sent(request, what, (0,), root, rung=self._is_one_machine)
-        if size < LARGE:
-            return self._step(request, what, rung=rung)
-        return self._step(request, what, lambda: self._ring(self._below(), root), rung=rung)
+        ring = None if size < LARGE else lambda: self._ring(self._below(), root)
+        return self._step(request, what, ring, rung=rung, messages=len(self._below()))
 
     def hand_out(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which the root sends something to each; here `size` arrives."""
@@ -133,8 +132,10 @@ class Neighbours:
         ring: Callable[[], None] | None = None,
         *,
         rung: bool = False,
+        messages: int = 0,
     ) -> NativeStep:
-        return NativeStep(request, what, restless=not (rung and self.all_ring), ring=ring)
+        restless = not (rung and self.all_ring)
+        return NativeStep(request, what, restless=restless, ring=ring, messages=messages)
 
     def _ring(self, places: Iterable[int], root: int) -> None:
         for place in places:

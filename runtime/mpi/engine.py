@@ -246,9 +246,6 @@ class Engine:
 
         `operations` says which ones it looks at.
         """
-        with self.lock:
-            if ready():
-                return
         self.waits.wait(ready, operations)
 
     def poll(self) -> bool:

@@ -132,13 +132,22 @@ class NativeStep(NativeOperation):
     __slots__ = ("_questions", "_restless", "_ring")
 
     def __init__(
-        self, request: MPI.Request, what: str, *, restless: bool, ring: Callable[[], None] | None
+        self,
+        request: MPI.Request,
+        what: str,
+        *,
+        restless: bool,
+        ring: Callable[[], None] | None,
+        messages: int = 0,
     ) -> None:
-        """Unless it is `restless` others ring; `ring` wakes those who wait for its end."""
+        """Unless it is `restless` others ring; `ring` wakes those who wait for its end.
+
+        So many `messages` of members may be there already, which native MPI takes one by one.
+        """
         super().__init__(request, None, what)
         self._restless = restless
         self._ring = ring
-        self._questions = STEPS
+        self._questions = STEPS + messages
 
     @property
     def restless(self) -> bool:

@@ -47,41 +47,51 @@ class Waits:
     def wait(
         self, ready: Callable[[], bool], operations: Callable[[], Sequence[Operation]]
     ) -> None:
-        """Drive the engine until `ready` is true, which is asked with its lock held."""
+        """Drive the engine until `ready` is true, which is asked with its lock held.
+
+        Who waits for other clusters sleeps first: what they sent has been looked for just before.
+        Native MPI is asked once more, because it may have had several things to do before.
+        """
         engine = self._engine
         with engine.lock:
+            if ready():
+                return
+            # counted before the lock is let go: who makes it ready then sees that it is waited for
             self.begun += 1
             self.going_on += 1
         me = object()
         begun = quiet = time.perf_counter()
-        is_watched = False
+        is_watched = is_asked = False
         try:
             while True:
+                left, now = operations(), time.perf_counter()
+                pause = self._pause(left, now - begun, now - quiet)
+                if now - begun > PATIENCE and not is_watched:
+                    is_watched = True
+                    engine.watch(index for one in left for index in one.awaited())
+                elif pause == PATIENCE or (pause and is_asked):
+                    self._asleep[me] = operations
+                    self._sleep(None if is_watched and pause == PATIENCE else pause)
+                is_asked = True
                 with engine.lock:
                     moved = self._drive()
                     if ready():
                         return
-                now = time.perf_counter()
                 if moved:
-                    quiet = now
-                left = operations()
-                is_restless = engine.restless or any(one.restless for one in left)
-                if is_restless and now - begun < SPIN:
-                    continue
-                self._asleep[me] = operations
-                if now - begun > PATIENCE and not is_watched:
-                    is_watched = True
-                    engine.watch(index for one in left for index in one.awaited())
-                elif is_restless:
-                    self._sleep(min(max(SHARE * (now - quiet), LEAST), MOST))
-                elif engine.polled or any(one.polled for one in left):
-                    self._sleep(min(max(now - quiet, LEAST_RUNG), SELDOM))
-                else:
-                    self._sleep(None if is_watched else PATIENCE)
+                    quiet = time.perf_counter()
         finally:
             self._asleep.pop(me, None)
             with engine.lock:
                 self.going_on -= 1
+
+    def _pause(self, left: Sequence[Operation], waiting: float, quiet: float) -> float:
+        """Return for how long to sleep before native MPI is asked again, if it has to be."""
+        engine = self._engine
+        if not (engine.polled or any(one.polled for one in left)):
+            return PATIENCE
+        if not (engine.restless or any(one.restless for one in left)):
+            return min(max(quiet, LEAST_RUNG), SELDOM)
+        return 0.0 if waiting < SPIN else min(max(SHARE * quiet, LEAST), MOST)
 
     def describe(self) -> list[str]:
         """Say what each sleeping thread waits for."""

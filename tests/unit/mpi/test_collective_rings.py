@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mpi4py import MPI
 
 from runtime.mpi.collective_calls_rings import FEW, LARGE, Neighbours, children, parent
+from runtime.mpi.operations import STEPS
 
 
 class Book:
@@ -124,3 +125,21 @@ def test_only_on_one_machine_members_send_large_data_to_each_other() -> None:
     book: Any = Book()
     many = Neighbours(range(FEW + 1), 0, book, is_one_machine=True)
     assert (many.is_direct(LARGE), many.is_small) == (True, False)
+
+
+def test_who_collects_asks_for_the_messages_of_all_others_at_once() -> None:
+    class Counted(MPI.Request):
+        asked = 0
+
+        def Test(self, status: MPI.Status | None = None) -> bool:
+            self.asked += 1
+            return super().Test(status)
+
+    request = Counted(MPI.COMM_SELF.Irecv(bytearray(1), 0, 8))
+    step = together(1, Book()).collect(request, "a gather", 1, 8)
+    assert not step.test()
+    assert request.asked == STEPS + 4
+    sent = MPI.COMM_SELF.Isend(b"x", 0, 8)
+    while not step.test():
+        pass
+    sent.Wait()
