@@ -37,7 +37,6 @@ DATA = 1448
 """Bytes of a full packet that are not headers: so much of a line can carry data."""
 
 LEAST = 0.9
-WARMING = 4.0
 NAMES = {"tcp": "plain TCP", "ours": "ours", "tls": "ours, TLS"}
 
 
@@ -48,13 +47,14 @@ class Case:
     title: str
     loss: float = 0.0
     settings: Mapping[str, str] = field(default_factory=dict)
+    warming: float = 4.0
     needs_one: bool = False
 
 
 _SMALL = dict.fromkeys(("tcp_rmem", "tcp_wmem"), f"4096 65536 {1 << 20}")
 CASES = {
     "windows": Case("windows of at most 1 MiB", settings=_SMALL),
-    "losses": Case("1 packet in 50,000 lost", loss=2e-5),
+    "losses": Case("1 packet in 50,000 lost", loss=2e-5, warming=10.0),
     "usual": Case("usual windows, no losses", needs_one=True),
 }
 
@@ -96,21 +96,28 @@ def measured(case: Case, ways: Sequence[str], seconds: float) -> tuple[dict[str,
         with tempfile.TemporaryDirectory(prefix="gcm-bench-") as folder:
             environment = {**os.environ, CERTIFICATE_FILE: f"{folder}/certificate.pem"}
             write_certificate(Path(environment[CERTIFICATE_FILE]))
-            found = {way: stream(grid, way, seconds, environment) for way in ways}
+            found = {way: stream(grid, way, case.warming, seconds, environment) for way in ways}
         return found, grid.statistics().late
 
 
-def stream(grid: EmulatedGrid, way: str, seconds: float, environment: Mapping[str, str]) -> Found:
+def stream(
+    grid: EmulatedGrid,
+    way: str,
+    warming: float,
+    seconds: float,
+    environment: Mapping[str, str],
+) -> Found:
     """Send from one cluster to the other; raises `RunFailed`."""
+    whole = warming + seconds
     source, target = grid.clusters
     where = (way, grid.clusters[target].address, str(PORT))
     receiver = start(grid, target, ["receive", *where], environment)
     try:
         assert receiver.stdout is not None
         receiver.stdout.readline()
-        sender = start(grid, source, ["send", *where, str(WARMING + seconds)], environment)
+        sender = start(grid, source, ["send", *where, str(whole)], environment)
         try:
-            said, _ = sender.communicate(timeout=WARMING + seconds + 30)
+            said, _ = sender.communicate(timeout=whole + 30)
             heard, _ = receiver.communicate(timeout=30)
         finally:
             sender.kill()
@@ -120,7 +127,7 @@ def stream(grid: EmulatedGrid, way: str, seconds: float, environment: Mapping[st
         receiver.kill()
     if sender.returncode or receiver.returncode:
         raise RunFailed(f"'{way}' ended with an error", [])
-    return Found(share(json.loads(heard)), json.loads(said))
+    return Found(share(json.loads(heard), warming), json.loads(said))
 
 
 def start(
@@ -131,13 +138,13 @@ def start(
     return grid.popen(cluster, command, stdout=subprocess.PIPE, env=environment, cwd=str(ROOT))
 
 
-def share(notes: Sequence[tuple[float, int]]) -> float:
+def share(notes: Sequence[tuple[float, int]], warming: float) -> float:
     """Return the share of the line that was used after the first seconds.
 
-    >>> round(share([(0.0, 0), (4.0, 5), (5.0, 5 + 117_685_305)]), 3)
+    >>> round(share([(0.0, 0), (4.0, 5), (5.0, 5 + 117_685_305)], 4.0), 3)
     1.0
     """
-    counted = [note for note in notes if note[0] >= notes[0][0] + WARMING]
+    counted = [note for note in notes if note[0] >= notes[0][0] + warming]
     if len(counted) < 2:
         raise RunFailed("too little has come", [])
     (begin, before), (end, after) = counted[0], counted[-1]

@@ -12,9 +12,9 @@ FULL = 1e9 / 8 * 1448 / 1538
 
 def test_the_first_seconds_do_not_count() -> None:
     notes = [(10.0, 0), (12.0, 0), (14.0, 0), (15.0, int(FULL / 2)), (16.0, int(FULL))]
-    assert share(notes) == pytest.approx(0.5)
+    assert share(notes, 4.0) == pytest.approx(0.5)
     with pytest.raises(RunFailed, match="too little"):
-        share(notes[:3])
+        share(notes[:3], 4.0)
 
 
 def test_ours_is_judged_by_the_line_and_shown_beside_plain_tcp() -> None:
