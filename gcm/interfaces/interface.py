@@ -113,12 +113,12 @@ class ServerInterface(Interface):
         the others share one.
         """
         if self._gathering is None:
-            stub = self.stub
-        else:
-            stub = stub_class(self.type.signature)(self)
-            self._gathering.admit(client)
-            self.wire_one(client, stub)
-        self._stubs[client] = stub
+            stub = self._stubs[client] = self.stub
+            return stub
+        stub = stub_class(self.type.signature)(self)
+        self._gathering.admit(client)
+        self._stubs[client] = stub  # first, so that a start in another thread wires it too
+        self.wire_one(client, stub)
         return stub
 
     def disconnect(self, client: ClientInterface) -> None:
@@ -131,7 +131,7 @@ class ServerInterface(Interface):
         if self._stub is not None:
             self.wire_one(None, self._stub)
         if self._gathering is not None:
-            for client, stub in self._stubs.items():
+            for client, stub in tuple(self._stubs.items()):  # others bind meanwhile
                 self.wire_one(client, stub)
 
     def abandon(self, why: str) -> None:
@@ -141,13 +141,22 @@ class ServerInterface(Interface):
 
     def open_port(self, stub: Stub, operation: str) -> Port:
         """Return the port of `operation` as it is while the component runs."""
-        client = next((c for c, held in self._stubs.items() if held is stub), None)
+        client = next((c for c, held in tuple(self._stubs.items()) if held is stub), None)
         return self._open_port(client, operation)
 
     def wire_one(self, client: ClientInterface | None, stub: Stub) -> None:
         """Fill the ports of `stub`, which `client` calls."""
+        is_open = not self._is_open
+        while is_open is not self._is_open:  # another thread may start or stop it meanwhile
+            is_open = self._is_open
+            self._fill(client, stub, is_open)
+
+    @property
+    def _is_open(self) -> bool:
+        return self.owner.membrane.admits_calls or self.internal
+
+    def _fill(self, client: ClientInterface | None, stub: Stub, is_open: bool) -> None:
         membrane = self.owner.membrane
-        is_open = membrane.admits_calls or self.internal
         for name in stub._operations:
             queued = membrane.queues_calls and not self.owner.serves_at_once(name)
             stub._set_port(
@@ -261,7 +270,7 @@ class ClientInterface(Interface):
 
     def members(self) -> Iterator[tuple[str, Stub]]:
         """Yield the path and the stub of every bound server, in binding order."""
-        for server, stub in self._bound.items():
+        for server, stub in tuple(self._bound.items()):
             yield server.path, stub
 
     def _fill(self, stub: Stub) -> None:

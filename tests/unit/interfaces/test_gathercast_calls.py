@@ -112,6 +112,24 @@ def test_clients_that_several_threads_bind_at_once_are_all_waited_for() -> None:
         sys.setswitchinterval(before)
 
 
+def test_clients_may_be_bound_while_the_server_starts() -> None:
+    givers = [primitive(Giver, f"g{number}") for number in range(20)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            for _ in range(20):
+                server = primitive(Adder)
+                sum_ = server.server("sum")
+                starting = threads.submit(server.start)
+                stubs: list[Any] = [sum_.connect(giver.client("sum")) for giver in givers]
+                starting.result(WAIT)
+                calls = [submit(stub.add, 1) for stub in stubs]
+                assert [call.result(WAIT) for call in calls] == [21] * 20
+    finally:
+        sys.setswitchinterval(before)
+
+
 def test_a_single_client_makes_rounds_of_one() -> None:
     server, (giver,) = assembled(1)
     assert giver.content.sum.add(5) == 10
