@@ -22,7 +22,9 @@ def main() -> None:
     """Run the benchmarks; a goal that is missed is marked, and no error: machines differ."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all if none")
-    parser.add_argument("--brief", action="store_true", help="measure once, and not for long")
+    parser.add_argument(
+        "--brief", action="store_true", help="the wire and MPI once, and not for long"
+    )
     options = parser.parse_args()
     wanted = options.parts or PARTS
     less = ["--turns", "1", "--seconds", "0.3"] if options.brief else []
@@ -32,7 +34,7 @@ def main() -> None:
     if "components" in wanted:
         components(console)
     if "startup" in wanted:
-        startup.main()
+        startup.main(3 if options.brief else startup.ROUNDS)
     if "wire" in wanted:
         wire.main(less)
     if "streams" in wanted:

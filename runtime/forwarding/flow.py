@@ -24,7 +24,7 @@ _UNKNOWN = {errno.EINVAL, errno.ENOSYS, errno.EPERM}
 
 
 class Flow:
-    """One direction. It holds at most one chunk: what the sink did not take yet."""
+    """One direction. It holds what the sink did not take yet: a chunk at most, or a pipe's fill."""
 
     def __init__(self, source: socket.socket, sink: socket.socket, pipes: Pipes | None) -> None:
         self._source = source

@@ -14,9 +14,9 @@ from runtime.transport.reactor import READ, WRITE, Reactor
 class Splice:
     """Joins two connected sockets until both directions have ended, or one connection breaks.
 
-    Each time a socket is ready one chunk moves, so many splices share a reactor fairly. Where much
-    moves it goes through one of the `pipes`, unless one end encrypts. `gone` is called once, when
-    both are closed. All methods are for the reactor's thread.
+    Each time a socket is ready one chunk moves, or a pipe's fill, so many splices share a reactor
+    fairly. Where much moves it goes through one of the `pipes`, unless one end encrypts. `gone` is
+    called once, when both are closed. All methods are for the reactor's thread.
     """
 
     def __init__(
