@@ -86,6 +86,8 @@ def exchange(rank: Rank, lanes: int, sizes: tuple[int, ...]) -> dict[str, Any]:
     held = rank.post._peers[other].breadth.lanes
     carried = [lane.outlet.written for lane in held._open.values()]
     found = rank.post.traffic()[other]
+    rank.send(other, b"counted")  # who closes first takes the lanes of both
+    rank.receive(b"counted")
     rank.post.close()
     return {
         "right": all(right) and not rank.ear.complete,
