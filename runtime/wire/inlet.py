@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from runtime.later import Later
 from runtime.matching import Debt, weight
 from runtime.wire.errors import BadFrame
 from runtime.wire.frames import (
@@ -34,6 +35,12 @@ from runtime.wire.frames import (
 )
 from runtime.wire.messages import Incoming, Receiver
 from runtime.wire.outlet import WINDOW, Outlet
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.wire import claims as parts
+else:
+    parts = Later("runtime.wire.claims")
 
 STAGE = 16 << 10
 """How much is received at once of heads and small payloads, which one of each has room in."""
@@ -231,6 +238,7 @@ class Inlet:
             return
         incoming = Incoming(self._source, head, size, number, self, asks=asks)
         incoming.reach = 0
+        incoming.claims = []
         self.incomplete[number] = incoming
         if self.is_awaited:
             self.is_awaited = False
@@ -243,6 +251,7 @@ class Inlet:
         incoming = self.incomplete.get(number)
         if incoming is None or size > incoming.size - max(incoming.came, offset):
             raise BadFrame(f"{size} bytes came for message {number}, which lacks less")
+        parts.claim(incoming.claims, offset, offset + size)
         if incoming.payload is None:
             incoming.payload = self._room(incoming.size)
         if flags & ASKS:

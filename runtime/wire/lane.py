@@ -12,6 +12,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 
+from runtime.wire.claims import give_back
 from runtime.wire.errors import BadFrame
 from runtime.wire.frames import SEGMENT, SEGMENT_SIZE, check, unpack_segment
 from runtime.wire.inlet import Inlet
@@ -48,9 +49,11 @@ class LaneInlet(Inlet):
         self.asked = pair.asked
         self.is_waiting = False
 
-    @property
-    def landed(self) -> int:
-        """How much of what was written to the lane is where it belongs."""
+    def leave(self) -> int:
+        """Read no more; return how much of what was written to the lane is where it belongs."""
+        current, self.current = self.current, None
+        if current is not None:
+            give_back(current.claims, self._at, self._at + self._left)
         return self.position - len(self._rest)
 
     def space(self) -> memoryview:

@@ -54,7 +54,7 @@ class Lanes:
         self._widening = Widening()
         self._told = 1  # what the peer knows that this end wants
         self._wanted = 1  # by the peer
-        self._next = int(post.me > index)  # the number of the next lane: odd ones are the other's
+        self._next = int(post.me > index)  # the number of the next lane: see `_is_mine`
         self._openings: set[Opening] = set()
         self._open: dict[int, Lane] = {}
         self._over: dict[int, Lane] = {}  # until the peer has told how far it has come
@@ -233,7 +233,7 @@ class Lanes:
         self._over[lane.number] = lane
         self._written += lane.outlet.written
         lane.close()
-        self._outlet.say(LANE_OVER, lane.number, lane.inlet.landed)
+        self._outlet.say(LANE_OVER, lane.number, lane.inlet.leave())
         self._kick()
 
     def _heard_over(self, number: int, position: int) -> None:
@@ -241,9 +241,25 @@ class Lanes:
         if number in self._open:
             self._end(self._open[number])
         lane = self._over.pop(number, None)
-        if lane is None:  # this end has never used it
-            self._outlet.say(LANE_OVER, number, 0)
+        if lane is None:
+            self._never_used(number)
         else:
             self._outlet.under_way.take_back(lane.outlet.lost(position))
             self.more()
         self._kick()
+
+    def _never_used(self, number: int) -> None:
+        """Tell the peer that nothing came over a lane that it has left, and see that nothing will.
+
+        Whoever dials hears last that a lane is open. It may hear before that it is over.
+        """
+        if not self._is_mine(number) or number >= self._next:
+            raise BadFrame(f"lane {number} is said to be over, which there has never been")
+        for opening in [one for one in self._openings if one.number == number]:
+            self._openings.discard(opening)
+            opening.close()
+        self._outlet.say(LANE_OVER, number, 0)
+
+    def _is_mine(self, number: int) -> bool:
+        """Tell whether it is this end that numbers a lane so."""
+        return number % 2 == int(self._post.me > self._index)

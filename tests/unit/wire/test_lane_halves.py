@@ -112,7 +112,7 @@ class Sides:
     def break_lane(self, number: int) -> None:
         """Lose what is on its way, tell how far the other end is, and have another one."""
         way = self.lanes[number]
-        self.source.under_way.take_back(way.outlet.lost(way.inlet.landed))
+        self.source.under_way.take_back(way.outlet.lost(way.inlet.leave()))
         self.lanes[number] = Way(self.source, self.target)
 
     def finish(self) -> None:
@@ -181,7 +181,6 @@ def test_a_segment_that_overtakes_the_head_of_its_message_waits_for_it() -> None
     way.write(1 << 40)
     way.read()
     assert way.inlet.is_waiting
-    assert way.inlet.landed == 0
     with pytest.raises(BlockingIOError):
         way.inlet.space()
     way.inlet.go_on()
@@ -189,7 +188,7 @@ def test_a_segment_that_overtakes_the_head_of_its_message_waits_for_it() -> None
     sides.target.feed(frame)
     assert sides.woken == 1
     way.read()
-    assert way.inlet.landed == 256 * KIB + 28
+    assert way.inlet.leave() == 256 * KIB + 28
     assert not outgoing.done
     sides.finish()
     sides.check()
@@ -309,3 +308,32 @@ def test_random_bytes_on_a_lane_are_read_or_refused(data: bytes) -> None:
     sides.lanes[0].flying.append(data)
     with suppress(BadFrame):
         sides.lanes[0].read()
+
+
+def segment(size: int, offset: int) -> bytes:
+    return pack_segment(SEGMENT, ASKS, OFFSET_SIZE, 0, size, offset)
+
+
+def test_bytes_that_are_coming_in_over_one_lane_cannot_come_over_another_one() -> None:
+    sides = Sides(lanes=2)
+    sides.target.feed(pack(MESSAGE, 0, 1, 0, MIB) + b"0")
+    one, other = sides.lanes
+    one.flying.append(segment(9000, 0) + bytes(10))
+    one.read()
+    other.flying.append(segment(1000, 8999))
+    with pytest.raises(BadFrame, match="of the bytes from 8999 to 9999 of a payload some came"):
+        other.read()
+    with pytest.raises(BadFrame, match="some came twice"):
+        sides.target.feed(segment(1, 0))
+
+
+def test_what_did_not_come_over_a_lane_that_is_left_may_come_over_another_one() -> None:
+    sides = Sides(lanes=2)
+    sides.target.feed(pack(MESSAGE, 0, 1, 0, MIB) + b"0")
+    one, other = sides.lanes
+    one.flying.append(segment(9000, 0) + bytes(10))
+    one.read()
+    assert one.inlet.leave() == 38
+    other.flying.append(segment(8990, 10))
+    other.read()
+    assert sides.ear.kept[0].claims == [0, 9000]

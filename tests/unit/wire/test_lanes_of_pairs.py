@@ -1,0 +1,209 @@
+"""Lanes of a pair whose events come in an order that is chosen, between sockets of this process."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from runtime.wire.errors import BadFrame
+from runtime.wire.frames import LANE_OVER, WIDEN
+from runtime.wire.inlet import Inlet
+from runtime.wire.lanes import Lanes
+from runtime.wire.line import READ
+from runtime.wire.messages import Incoming, Outgoing, Receiver
+from runtime.wire.outlet import Outlet
+
+MIB = 1 << 20
+
+
+class Opened:
+    """An attempt that has succeeded when it is looked at."""
+
+    is_passive = False
+    events = READ
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._connected = connected
+        self.deadline = 1e9
+        self.close = connected.close
+        self.fileno = connected.fileno
+
+    def step(self, now: float) -> tuple[socket.socket, bytes]:
+        del now
+        return self._connected, b""
+
+
+@dataclass
+class Ear:
+    """A receiver that matches at once."""
+
+    completed_payloads: list[bytes] = field(default_factory=list)
+
+    def arrived(self, incoming: Incoming) -> None:
+        incoming.give(memoryview(bytearray(incoming.size)))
+
+    def completed(self, incoming: Incoming) -> None:
+        assert incoming.payload is not None
+        self.completed_payloads.append(bytes(incoming.payload))
+
+    def lost(self, peer: int, why: Exception) -> None:
+        raise AssertionError("halves lose nobody")
+
+
+class Side:
+    """One rank of the pair, with what is around its lanes; `dial` says what comes of dialling."""
+
+    silence, patience = 30.0, 20.0
+
+    def __init__(self, me: int) -> None:
+        self.me = me
+        self.ear = Ear()
+        self.receiver: Receiver = self.ear
+        self.connector: Any = self
+        self.stage = memoryview(bytearray(16 << 10))
+        self.handlers: dict[int, Callable[[int], bool]] = {}
+        self.time = 1000.0
+        self.dial: Callable[[], Any] = lambda: None
+        self.dials = 0
+        self.outlet = Outlet()
+        self.inlet = Inlet(1 - me, self.receiver, self.outlet, kick=self.kick, goodbye=self.kick)
+        self.lanes = Lanes(1 - me, self, self.inlet, self.outlet, kick=self.kick)
+        self.inlet.lanes = self.lanes.hear
+        self.outlet.more = self.lanes.more
+        self.inlet.count()
+        self.outlet.keep()
+
+    def kick(self) -> None:
+        """Be kicked: the test says when something goes over the first connection."""
+
+    look_again = kick
+
+    def now(self) -> float:
+        return self.time
+
+    def describe(self, peer: int) -> str:
+        return f"rank {peer}"
+
+    def is_near(self, peer: int) -> bool:
+        return peer == self.me
+
+    def watch_descriptor(
+        self, descriptor: int, events: int, handle: Callable[[int], bool] | None, /
+    ) -> None:
+        del events
+        if handle is None:
+            self.handlers.pop(descriptor, None)
+        else:
+            self.handlers[descriptor] = handle
+
+    def again(self, peer: int, now: float) -> Any:
+        del peer, now
+        self.dials += 1
+        return self.dial()
+
+    def look(self, later: float = 0.0) -> None:
+        self.time += later
+        self.lanes.look(self.time)
+
+    def read_lanes(self) -> None:
+        for handle in list(self.handlers.values()):
+            handle(READ)
+
+    def send(self, size: int) -> tuple[bytes, Outgoing]:
+        payload = (bytes(range(256)) * (size // 256 + 1))[:size]
+        return payload, self.outlet.put(b"head", [memoryview(payload)])
+
+    def say(self) -> bytes:
+        """Return what goes over the first connection at once."""
+        said = b"".join(self.outlet.batch())
+        self.outlet.wrote(len(said))
+        return said
+
+
+class Both:
+    """A rank that dials lanes, one that accepts them, and their first connection."""
+
+    def __init__(self, sockets: ExitStack) -> None:
+        self.sockets = sockets
+        self.dialler, self.acceptor = Side(0), Side(1)
+        self.dialler.dial = self.dial
+        self.at_door: list[socket.socket] = []
+
+    def dial(self) -> Opened:
+        ours, theirs = map(self.sockets.enter_context, socket.socketpair())
+        self.at_door.append(theirs)
+        return Opened(ours)
+
+    def want(self, connections: int) -> None:
+        """Let the one who dials know that the other one wants so many."""
+        self.acceptor.outlet.say(WIDEN, 0, connections)
+        self.talk()
+        self.dialler.look()
+
+    def admit(self) -> None:
+        while self.at_door:
+            self.acceptor.lanes.admit(self.at_door.pop(0), b"")
+
+    def talk(self) -> None:
+        """Move what both say over the first connection until neither says more."""
+        moves = True
+        while moves:
+            moves = False
+            for one, other in ((self.dialler, self.acceptor), (self.acceptor, self.dialler)):
+                while said := one.say():
+                    other.inlet.feed(said)
+                    moves = True
+
+    def go_on(self) -> None:
+        """Move all there is."""
+        for _ in range(20):
+            self.admit()
+            for one in (self.dialler, self.acceptor):
+                one.read_lanes()
+                one.look()
+            self.talk()
+
+
+@pytest.fixture
+def both() -> Iterator[Both]:
+    with ExitStack() as sockets:
+        made = Both(sockets)
+        yield made
+        made.dialler.lanes.close()
+        made.acceptor.lanes.close()
+
+
+def break_lane(side: Side) -> None:
+    """Let a lane break at one end, which the other end does not see."""
+    (lane,) = side.lanes._open.values()
+    lane._failed(ConnectionResetError("only here"))
+    side.look()
+
+
+def test_a_lane_that_is_over_before_its_opening_is_seen_is_not_used(both: Both) -> None:
+    both.want(2)
+    payload, outgoing = both.acceptor.send(2 * MIB)
+    both.dialler.inlet.feed(both.acceptor.say())  # the head, and first segments
+    both.admit()
+    (lane,) = both.acceptor.lanes._open.values()
+    assert lane.outlet.written > 0
+    break_lane(both.acceptor)
+    both.dialler.inlet.feed(both.acceptor.say())
+    assert not both.dialler.lanes._openings
+    assert not both.dialler.handlers
+    both.go_on()
+    assert both.dialler.ear.completed_payloads == [payload]
+    assert outgoing.done
+    assert both.acceptor.lanes.narrow(0.0)  # nothing is waited for any more
+
+
+def test_a_lane_that_there_has_never_been_cannot_be_over(both: Both) -> None:
+    both.want(2)
+    for side, number in ((both.dialler, 2), (both.dialler, 1), (both.acceptor, 0)):
+        with pytest.raises(BadFrame, match=f"lane {number} is said to be over, which there has"):
+            side.lanes.hear(LANE_OVER, number, 0)
