@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable
 
 from runtime.later import Later
+from runtime.wire.errors import PeerLost
 from runtime.wire.inlet import Inlet
 from runtime.wire.outlet import Outlet
 
@@ -26,18 +27,29 @@ FAR = 2e-3
 
 
 class Breadth:
-    """The lanes of one pair, as soon as there may be any; `kick` lets what was said be written."""
+    """The lanes of one pair, as soon as there may be any.
 
-    __slots__ = ("_first", "_index", "_inlet", "_kick", "_outlet", "_post", "lanes")
+    `kick` lets what was said be written, `lose` gives the peer up.
+    """
+
+    __slots__ = ("_first", "_index", "_inlet", "_kick", "_lose", "_outlet", "_post", "lanes")
 
     def __init__(
-        self, index: int, post: Surroundings, inlet: Inlet, outlet: Outlet, kick: Callable[[], None]
+        self,
+        index: int,
+        post: Surroundings,
+        inlet: Inlet,
+        outlet: Outlet,
+        kick: Callable[[], None],
+        *,
+        lose: Callable[[PeerLost], None],
     ) -> None:
         self._index = index
         self._post = post
         self._inlet = inlet
         self._outlet = outlet
         self._kick = kick
+        self._lose = lose
         self._first: socket.socket | None = None
         self.lanes: parts.Lanes | None = None
         inlet.lanes = self._hear
@@ -91,7 +103,12 @@ class Breadth:
         """Return the lanes, of which there may be none yet."""
         if self.lanes is None:
             self.lanes = parts.Lanes(
-                self._index, self._post, self._inlet, self._outlet, kick=self._kick
+                self._index,
+                self._post,
+                self._inlet,
+                self._outlet,
+                kick=self._kick,
+                lose=self._lose,
             )
             self.lanes.first = self._first
             self._outlet.more = self.lanes.more
@@ -106,4 +123,5 @@ class Breadth:
             self.opened().more()
 
     def _hear(self, kind: int, number: int, size: int) -> None:
-        self.opened().hear(kind, number, size)
+        if self._first is not None:
+            self.opened().hear(kind, number, size)

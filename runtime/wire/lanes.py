@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from runtime.later import logger
 from runtime.routing import Flow, Widening
-from runtime.wire.errors import BadFrame, PeerLost, said
+from runtime.wire.errors import BadFrame, PeerLost, gone, said
 from runtime.wire.frames import LANE_OVER, WIDEN
 from runtime.wire.inlet import Inlet
 from runtime.wire.lane import Lane
@@ -42,12 +42,14 @@ class Lanes:
         outlet: Outlet,
         *,
         kick: Callable[[], None],
+        lose: Callable[[PeerLost], None],
     ) -> None:
         self._index = index
         self._post = post
         self._inlet = inlet
         self._outlet = outlet
         self._kick = kick
+        self._lose = lose
         self.first: socket.socket | None = None
         self.most = 0
         """How many there were at a time."""
@@ -105,6 +107,9 @@ class Lanes:
             opening.go_on()
         for lane in list(self._open.values()):
             lane.go_on()
+            if isinstance(lane.fault, BadFrame):
+                self._lose(gone(self._name, said(lane.fault)))
+                return
             if lane.fault is not None:
                 _log.info("a lane to %s broke: %s", self._name, said(lane.fault))
             if lane.fault is not None or (lane.outlet.is_held and lane.outlet.is_clear()):

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from runtime.wire.errors import BadFrame
-from runtime.wire.frames import LANE_OVER, WIDEN
+from runtime.wire.errors import BadFrame, PeerLost
+from runtime.wire.frames import LANE_OVER, WIDEN, pack
 from runtime.wire.inlet import Inlet
 from runtime.wire.lanes import Lanes
 from runtime.wire.line import READ
@@ -72,7 +72,10 @@ class Side:
         self.dials = 0
         self.outlet = Outlet()
         self.inlet = Inlet(1 - me, self.receiver, self.outlet, kick=self.kick, goodbye=self.kick)
-        self.lanes = Lanes(1 - me, self, self.inlet, self.outlet, kick=self.kick)
+        self.why: list[PeerLost] = []
+        self.lanes = Lanes(
+            1 - me, self, self.inlet, self.outlet, kick=self.kick, lose=self.why.append
+        )
         self.inlet.lanes = self.lanes.hear
         self.outlet.more = self.lanes.more
         self.inlet.count()
@@ -207,3 +210,18 @@ def test_a_lane_that_there_has_never_been_cannot_be_over(both: Both) -> None:
     for side, number in ((both.dialler, 2), (both.dialler, 1), (both.acceptor, 0)):
         with pytest.raises(BadFrame, match=f"lane {number} is said to be over, which there has"):
             side.lanes.hear(LANE_OVER, number, 0)
+
+
+def test_who_says_over_a_lane_what_nobody_can_say_is_lost(both: Both) -> None:
+    both.want(2)
+    (connected,) = both.at_door
+    both.admit()
+    both.dialler.read_lanes()
+    both.dialler.look()
+    assert both.dialler.lanes.count == 1
+    connected.send(pack(LANE_OVER, 0, 0, 0, 0) + bytes(8))
+    both.dialler.read_lanes()
+    both.dialler.look()
+    (why,) = both.dialler.why
+    assert why.what == f"rank 1 is lost: a frame of kind {LANE_OVER} came over a lane"
+    assert both.dialler.say() == b""  # of what is wrong nothing is said to have come
