@@ -14,11 +14,16 @@ MOST_UNANSWERED = 256
 """How many calls of a peer are served at a time while it does not read what it asked for."""
 
 MOST_BYTES = 32 << 20
-"""How many bytes of calls are kept for such a peer before nothing more is read from it: 32 MiB."""
+"""How many bytes of calls are kept for such a peer before nothing more is read from it: 32 MiB.
+
+As many bytes of answers that come for it from elsewhere are kept before others have to wait.
+"""
 
 UNREAD_SECONDS = 60.0
 """How long such a peer may read nothing at all before it is given up."""
 
+HOLDING_UP_SECONDS = 10.0
+"""How long it may do so while others wait for it."""
 
 _OBJECTS = 1 << 10  # bytes that a call takes beyond what was received
 
@@ -46,6 +51,7 @@ class Backlog:
         self._most_unanswered = most_unanswered
         self._most_bytes = most_bytes
         self._patience = patience
+        self._period = min(patience, HOLDING_UP_SECONDS)
         self._lock = threading.Lock()
         self._unanswered = 0
         self._kept: deque[Request] = deque()
@@ -67,11 +73,21 @@ class Backlog:
         """Whether so much is kept that nothing more may be read."""
         return self._size > self._most_bytes
 
+    @property
+    def is_flooded(self) -> bool:
+        """Whether so many answers wait that those who bring them have to wait too."""
+        return self._outbox.surplus > self._most_bytes
+
+    def look(self) -> None:
+        """See whether so much waits by now that the peer has to be watched."""
+        if self._timer is None and self._is_overloaded():
+            self._watch()
+
     def keeps(self, request: Request) -> bool:
         """Keep a call that may not be served yet; return whether that is so."""
         if not self._kept and not self._is_overloaded():
             return False
-        if not self._kept:
+        if self._timer is None:
             self._watch()
         self._kept.append(request)
         self._size += _size(request)
@@ -94,20 +110,24 @@ class Backlog:
         self._stop()
 
     def _is_overloaded(self) -> bool:
-        if self._outbox.has_too_many_answers:
+        if self._outbox.surplus > 0:
             return True
         return self._outbox.has_waiting_answers and self._unanswered >= self._most_unanswered
 
-    def _watch(self) -> None:
+    def _watch(self, quiet: float = 0.0) -> None:
         before = self._outbox.sent
 
-        def look() -> None:
-            if self._outbox.sent != before:
-                self._watch()
+        def look_again() -> None:
+            self._timer = None
+            if not self._kept and not self._is_overloaded():
+                return
+            waited = 0.0 if self._outbox.sent != before else quiet + self._period
+            if waited >= (self._period if self.is_flooded else self._patience):
+                self._give_up(f"it has read no answers to its calls for {waited:g} s")
             else:
-                self._give_up(f"it has read no answers to its calls for {self._patience:g} s")
+                self._watch(waited)
 
-        self._timer = self._reactor.later(self._patience, look)
+        self._timer = self._reactor.later(self._period, look_again)
 
     def _stop(self) -> None:
         if self._timer is not None:

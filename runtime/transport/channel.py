@@ -90,7 +90,7 @@ class Channel:
         self._closing = False
         self._linger: Timer | None = None
         self._when_closed: list[Callable[[ChannelClosed], None]] = []
-        self._sources: set[Channel] = set()
+        self._sources: dict[Channel, bool] = {}  # those that wait, and whether with answers only
         self._held_by: set[Channel] = set()
         self.peer = peer
         self.received_bytes = 0
@@ -205,8 +205,7 @@ class Channel:
             self._readable()
             self._end(f"the connection broke: {error}")
             return
-        if not self._outbox.is_congested:
-            self._release_sources()
+        self._release_sources()
         while (request := self._backlog.take()) is not None:
             self._admit(request)
         self._want()
@@ -253,8 +252,7 @@ class Channel:
             if count is None:
                 return
             if not count:
-                whole = self._reader.is_between_frames
-                where = "" if whole else " in the middle of a message"
+                where = "" if self._reader.is_between_frames else " in the middle of a message"
                 self._end(f"the other end hung up{where}")
                 return
             self.received_bytes += count
@@ -278,8 +276,7 @@ class Channel:
             if not self._backlog.keeps(request):
                 self._admit(request)
         elif frame.kind in (RESULT, FAILURE):
-            found = self._waiting.pop(frame.number, None)
-            if found is not None:
+            if (found := self._waiting.pop(frame.number, None)) is not None:
                 found[1](frame)
         else:
             raise FrameError(f"a message of the unknown kind {frame.kind} came")
@@ -339,28 +336,36 @@ class Channel:
 
             def arrived(outcome: Frame | ChannelClosed) -> None:
                 if isinstance(outcome, ChannelClosed):
-                    self._send(failure_frame(frame.number, outcome), answer=True)
+                    answer = failure_frame(frame.number, outcome)
                 else:
-                    self._forward(Frame(outcome.kind, frame.number, outcome.parts), onward)
+                    answer = Frame(outcome.kind, frame.number, outcome.parts)
+                self._forward(answer, onward, answer=True)
 
             number = onward._await(f"{request} for {self.peer}", arrived)
             if not number:
                 return
         onward._forward(Frame(frame.kind, number, frame.parts), self)
 
-    def _forward(self, frame: Frame, source: Channel) -> None:
-        """Send a frame that came from `source`, which is not read while this one is congested."""
-        self._send(frame, owned=True)
-        if self._outbox.is_congested and source is not self:
-            self._sources.add(source)
+    def _forward(self, frame: Frame, source: Channel, *, answer: bool = False) -> None:
+        """Send a frame that came from `source`, which is not read while this one is too full."""
+        self._send(frame, owned=True, answer=answer)
+        self._backlog.look()
+        if self._is_too_full(answer) and source is not self:
+            self._sources[source] = answer and self._sources.get(source, True)
             source._held_by.add(self)
             source._want()
 
+    def _is_too_full(self, answer: bool) -> bool:
+        # Others get answers over the same source, so it waits with answers only as a last resort.
+        full = self._backlog.is_flooded if answer else self._outbox.is_congested
+        return full and self._ended is None
+
     def _release_sources(self) -> None:
-        sources, self._sources = self._sources, set()
-        for source in sources:
-            source._held_by.discard(self)
-            source._want()
+        for source, answer in list(self._sources.items()):
+            if not self._is_too_full(answer):
+                del self._sources[source]
+                source._held_by.discard(self)
+                source._want()
 
     # -- the end, on the reactor's thread --------------------------------------------------------
 

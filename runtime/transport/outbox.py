@@ -53,9 +53,9 @@ class Outbox:
         return self._answering > 0
 
     @property
-    def has_too_many_answers(self) -> bool:
-        """Whether more than the limit waits of what was put without waiting."""
-        return self._answer_bytes > self._limit
+    def surplus(self) -> int:
+        """How many bytes beyond the limit wait of the answers put without waiting; or below 0."""
+        return min(self._answer_bytes, self.size) - self._limit
 
     @property
     def sent(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
+from runtime.transport.backlog import MOST_BYTES
 from runtime.transport.channel import Channel, Handler, Request
 from runtime.transport.errors import ChannelClosed, NotSendable
 from runtime.transport.lean import LeanChannel
@@ -136,6 +138,107 @@ def test_a_source_is_not_read_while_its_target_does_not_read(reactor: Reactor) -
     sender.join(LONG)
     assert len(sent) == 40
     listener.close()
+
+
+class Crowd:
+    """Two members that ask the same one through the middle; the first does not read."""
+
+    def __init__(self, reactor: Reactor, size: int, patience: float = LONG) -> None:
+        self.reactor = reactor
+        self.asked = threading.Semaphore(0)
+        self.results: list[Future[Any]] = []
+        self.size = size
+        deaf, deaf_middle = MemoryStream.pair()
+        other, other_middle = MemoryStream.pair()
+        end, end_middle = MemoryStream.pair()
+        self.end = Channel(reactor, end, "middle", self._serve).open()
+        self.to_end = Channel(reactor, end_middle, "end").open()
+        self.to_deaf, self.to_other = (
+            Channel(
+                reactor,
+                stream,
+                name,
+                relay=lambda _: self.to_end,
+                send_limit=100_000,
+                patience=patience,
+            ).open()
+            for stream, name in ((deaf_middle, "deaf"), (other_middle, "other"))
+        )
+        self.deaf = Channel(reactor, deaf, "middle")  # which is not opened
+        self.other = Channel(reactor, other, "middle").open()
+
+    def _serve(self, request: Request) -> Future[Any]:
+        future: Future[Any] = Future(request)
+        if request.target.operation == "wait":
+            self.results.append(future)
+            self.asked.release()
+        else:
+            future.set_result("heard")
+        return future
+
+    def answer_the_deaf(self, count: int) -> list[Future[Any]]:
+        """Let it ask so often before the first answer comes; then answer all."""
+        futures = [self.deaf.call(Invocation("/end", "i", "wait")) for _ in range(count)]
+        for _ in range(count):
+            assert self.asked.acquire(timeout=LONG)
+        self.reactor.soon(self._answer)
+        return futures
+
+    def _answer(self) -> None:
+        for result in self.results:
+            result.set_result(bytes(self.size))
+
+    def hear(self) -> object:
+        return self.other.call(Invocation("/end", "i", "op")).result(LONG)
+
+
+def test_who_does_not_read_results_passed_on_to_it_holds_nobody_up(reactor: Reactor) -> None:
+    crowd = Crowd(reactor, 100_000)
+    futures = crowd.answer_the_deaf(40)
+    assert crowd.hear() == "heard"
+    assert not crowd.to_deaf.is_closed
+    assert crowd.to_deaf._outbox.size > 3_000_000
+    crowd.deaf.open()
+    assert [len(future.result(LONG)) for future in futures] == [100_000] * 40
+
+
+def test_who_never_reads_results_passed_on_to_it_is_given_up(reactor: Reactor) -> None:
+    crowd = Crowd(reactor, 100_000, patience=0.05)
+    ended = threading.Event()
+    crowd.to_deaf.when_closed(lambda _: ended.set())
+    crowd.answer_the_deaf(40)
+    assert ended.wait(LONG)
+    assert crowd.hear() == "heard"
+
+
+def test_the_memory_for_results_passed_on_is_bounded_and_its_end_lets_the_others_go(
+    reactor: Reactor,
+) -> None:
+    crowd = Crowd(reactor, 2 << 20, patience=0.5)
+    ended = threading.Event()
+    most: list[int] = []
+
+    def note_size(_: ChannelClosed) -> None:
+        most.append(crowd.to_deaf._outbox.size)
+        ended.set()
+
+    crowd.to_deaf.when_closed(note_size)
+    crowd.answer_the_deaf(40)
+    assert ended.wait(LONG)
+    assert MOST_BYTES < most[0] < MOST_BYTES + (6 << 20)
+    assert crowd.hear() == "heard"
+
+
+def test_results_that_had_to_wait_come_once_the_others_are_read(reactor: Reactor) -> None:
+    crowd = Crowd(reactor, 2 << 20)
+    futures = crowd.answer_the_deaf(40)
+    deadline = time.monotonic() + LONG
+    while not crowd.to_end._held_by:
+        assert time.monotonic() < deadline, "it did not come to that"
+        threading.Event().wait(0.001)
+    crowd.deaf.open()
+    assert [len(future.result(LONG)) for future in futures] == [2 << 20] * 40
+    assert crowd.hear() == "heard"
 
 
 def test_a_sender_waits_while_nobody_reads_and_goes_on_when_somebody_does(

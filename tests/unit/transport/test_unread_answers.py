@@ -247,7 +247,7 @@ def test_answers_count_until_they_have_left(reactor: Reactor) -> None:
     def counts(size: int, *, answer: bool) -> bool:
         for _ in range(4):
             outbox.put_now([bytes(size)], answer=answer)
-        return outbox.has_too_many_answers
+        return outbox.surplus > 0
 
     assert counts(1 << 17, answer=True)
     answering.read()
