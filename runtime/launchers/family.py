@@ -110,7 +110,8 @@ def kin(pid: int, mark: bytes) -> set[int]:
         return {-pid} if _group_lives(pid) else set()
     mine = descendants({os.getpid()}, table)
     roots = {one for one in mine if table[one][1] == pid or mark in environment_of(one)}
-    return (descendants(roots | {pid}, table) | roots) - {pid}
+    roots |= {pid} & mine  # once it has ended, its number may be that of a stranger
+    return (descendants(roots, table) | roots) - {pid}
 
 
 def everything(groups: set[int]) -> set[int]:

@@ -181,8 +181,9 @@ class Guard:
             return
         scope, which = payload[:1], int(payload[1:])
         pids = self.kin(child) if scope == wire.TREE else set()
-        child.shared |= shared_by(pids | {child.pid})
-        if child.status is None:
+        child.shared |= shared_by(pids)
+        if child.status is None:  # or its number may be another's by now
+            child.shared |= shared_by({child.pid})
             pids.add(-child.pid if scope == wire.GROUP else child.pid)
         family.send_signal(pids, which)
 
@@ -300,7 +301,7 @@ class Guard:
                 number, asked = family.KILL, set()
             elif now > deadline + GRACE:
                 break  # nothing more can be done about what survives SIGKILL
-            shared |= shared_by(left)
+            shared |= shared_by(left - asked)
             family.send_signal(left - asked, number)
             asked |= left
             time.sleep(0.01)

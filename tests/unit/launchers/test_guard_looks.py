@@ -1,0 +1,67 @@
+"""What the guard looks at, before it signals anything: no stranger, and nothing more than once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from runtime.launchers import family
+
+# In a process of its own, since a guard ends everything below its process.
+BEGIN = """
+import os, sys
+from runtime.launchers import wire
+from runtime.launchers.guard import Guard
+
+looked = []
+sys.addaudithook(lambda event, args: event == "open" and looked.append(args[0]))
+source, _ = os.pipe()
+heard, sink = os.pipe()
+guard = Guard(source, sink)
+guard.start(1, b"\\0".join([b"", b"3", b"sh", b"-c", SCRIPT]))
+(child,) = guard.children.values()
+while b"ready" not in os.read(heard, 1 << 16):
+    guard.step()
+looked.clear()
+"""
+
+STUBBORN = """
+SCRIPT = b"trap '' TERM; echo ready; exec sleep 1000"
+{begin}
+guard.end()
+print(looked.count(f"/proc/{{child.pid}}/maps"))
+"""
+
+COLLECTED = """
+SCRIPT = b"echo ready; sleep 1000"
+{begin}
+for status in (None, 0):
+    child.status = status
+    for scope in (wire.PROCESS, wire.GROUP, wire.TREE):
+        guard.signal(1, scope + b"0")
+    print(looked.count(f"/proc/{{child.pid}}/maps"))
+    looked.clear()
+child.status = None
+guard.end()
+"""
+
+
+def run(program: str) -> list[str]:
+    command = [sys.executable, "-c", program.format(begin=BEGIN)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_what_does_not_end_is_looked_at_once_for_each_signal() -> None:
+    assert run(STUBBORN) == ["2"]
+
+
+def test_the_number_of_a_process_that_was_collected_is_not_looked_at() -> None:
+    assert run(COLLECTED) == ["3", "0"]
+
+
+def test_who_has_the_number_of_a_command_now_is_not_its_kin() -> None:
+    """The parent of this process is not below it, as if the number had been given out again."""
+    assert family.kin(os.getppid(), b"no mark") == set()
