@@ -50,9 +50,7 @@ class Peer:
             room=room,
             stage=post.stage,
         )
-        self.breadth = Breadth(
-            index, post, self.inlet, self.outlet, self._kick, lose=self._lose_soon
-        )
+        self.breadth = Breadth(index, post, self.inlet, self.outlet, self._kick, lose=self._give_up)
         self._halves = Halves(self.inlet, self.outlet)
         self.line: Line | None = None
         """The connection that is used, if there is one and it is not about to be left."""
@@ -148,7 +146,7 @@ class Peer:
         except BadFrame as fault:
             connected.close()
             cause = f"{fault}. It is not the process any more that it was"
-            self._lose_soon(self._gone("the connection cannot be resumed", cause))
+            self._give_up(self._gone("the connection cannot be resumed", cause))
             return
         self._resumed, self._resuming = self._resuming, None
         self._progress = self._halves.progress
@@ -191,7 +189,7 @@ class Peer:
                 self._resuming.deadline = now
             self._resuming.failed(fault, now)
         elif isinstance(fault, PeerLost | ConnectionRefusedError):
-            self._lose_soon(self._absent(fault))
+            self._give_up(self._absent(fault))
         else:
             self._resuming = breaks.Resuming(fault, now, self._post.patience)
             self._resuming.failed(fault, now)
@@ -261,7 +259,7 @@ class Peer:
     def _go_on_resuming(self, resuming: breaks.Resuming, now: float) -> None:
         if resuming.is_over(now):
             fault = self._gone(said(resuming.why), resuming.reasons)
-            self._lose_soon(self._absent(fault))
+            self._give_up(self._absent(fault))
         elif not self._joining.is_busy and now >= resuming.next_try:
             self._joining.dial()
             if self._joining.is_called:
@@ -278,7 +276,7 @@ class Peer:
     def _gone(self, why: str, cause: str = "") -> PeerLost:
         return gone(self._post.describe(self.index), why, cause)
 
-    def _lose_soon(self, why: PeerLost) -> None:
+    def _give_up(self, why: PeerLost) -> None:
         """Lose the peer in `look`, or now if that goes on."""
         self._end = why
         self._post.look_again()
