@@ -69,8 +69,9 @@ class Connections:
     `tries` are routes that were tried, `failures` those that led nowhere. Messages that found a
     connection are `hits`, occasions on which one had to be opened `misses`; `evictions` are
     connections that were closed for others because they were not used for longest, `resumptions`
-    those that took the place of one that broke, which both ends count, and `lanes` those that were
-    opened beside others because one could not fill a line. `relays` are the front-ends that have
+    those that took the place of one that broke, which both ends count, and `lanes` how many
+    there were beside the first ones because one could not fill a line: the most that each pair had
+    at a time, added up. `relays` are the front-ends that have
     passed something on.
     """
 

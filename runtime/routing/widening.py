@@ -52,8 +52,8 @@ class Widening:
     [1, 1, 2, 2]
     """
 
-    __slots__ = ("_barred_until", "_base", "_begin", "_in_vain", "_kept", "_last", "_most",
-                 "_pause", "_rate", "_used_at", "wanted")  # fmt: skip
+    __slots__ = ("_barred_until", "_base", "_begin", "_in_vain", "_is_barred", "_kept", "_last",
+                 "_most", "_pause", "_rate", "_used_at", "wanted")  # fmt: skip
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -65,6 +65,7 @@ class Widening:
         self._last: tuple[float, int] | None = None  # when the last look was, and what was sent
         self._rate: float | None = None
         self._used_at = 0.0
+        self._is_barred = False  # since the last step
         self._barred_until = 0.0
         self._pause = _PAUSE
 
@@ -92,25 +93,28 @@ class Widening:
             self._decide(flow, (before + rate) / 2, now)
         return self.wanted
 
-    def bar(self, now: float) -> None:
-        """Do with as many as were of use, and try no more for a while: there can be no others."""
-        self.wanted = self._kept
+    def bar(self, now: float, there: int = MOST) -> None:
+        """Do with as many as were of use and are `there`, and try no more for a while.
+
+        A step is barred once, however many of its connections cannot be opened.
+        """
+        self.wanted = self._kept = min(self._kept, there)
         self._in_vain = 0.0
-        self._barred_until = now + self._pause
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        if not self._is_barred or now >= self._barred_until:
+            self._is_barred = True
+            self._barred_until = now + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         self._forget()
 
     def narrow(self, now: float) -> None:
         """Do with one connection, for a while: others need the room."""
-        self._kept = 1
-        self.bar(now)
+        self.bar(now, 1)
 
     def _are_warm(self, flow: Flow, now: float) -> bool:
         """Return whether all connections are there that should be, and have found their rate."""
         if flow.connections < self.wanted:
             if now - self._begin >= _OPENING:
-                self._kept = min(self._kept, flow.connections)
-                self.bar(now)
+                self.bar(now, flow.connections)
             return False
         return self.wanted == 1 or now - self._begin >= _WARMING * flow.round_trip
 
@@ -136,6 +140,7 @@ class Widening:
 
     def _want(self, count: int, now: float) -> None:
         self.wanted = count
+        self._is_barred = False
         self._begin = now
         self._forget()
 

@@ -78,7 +78,7 @@ class Breadth:
         """Know that this is the first connection now, or again."""
         self._first = connected if resumes else None
         if self.lanes is not None:
-            self.lanes.first = self._first
+            self.lanes.joined(self._first)
         else:
             self._outlet.more = self._has_more if resumes else None
 

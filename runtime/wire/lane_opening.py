@@ -134,18 +134,27 @@ class Going(Opening):
 
 
 class Coming(Opening):
-    """A lane that the other end has opened."""
+    """A lane that the other end has opened, whose number has to be one that `fits`."""
 
     def __init__(
-        self, post: Surroundings, connected: socket.socket, received: bytes, done: Done
+        self,
+        post: Surroundings,
+        connected: socket.socket,
+        received: bytes,
+        done: Done,
+        *,
+        fits: Callable[[int], bool],
     ) -> None:
         super().__init__(post, -1, done)
+        self._fits = fits
         self._use(connected, received)
 
     def _connect(self) -> bool:
         return False
 
     def _answer(self, connected: socket.socket) -> None:
+        if not self._fits(self.number):
+            raise ConnectionError("its number cannot be that of a new lane")
         connected.send(pack(LANE, 0, 0, self.number, 0))
 
     def _wanted(self, _fault: Exception) -> None:

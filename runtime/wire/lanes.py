@@ -51,6 +51,7 @@ class Lanes:
         self._kick = kick
         self._lose = lose
         self.first: socket.socket | None = None
+        """It is closed while it is interrupted; then no lane is opened."""
         self.most = 0
         """How many there were at a time."""
         self._widening = Widening()
@@ -60,6 +61,7 @@ class Lanes:
         self._openings: set[Opening] = set()
         self._open: dict[int, Lane] = {}
         self._over: dict[int, Lane] = {}  # until the peer has told how far it has come
+        self._dials_from = 0.0
         self._measured_at: float | None = None
         self._written = 0  # to lanes that are over
 
@@ -77,6 +79,12 @@ class Lanes:
         if self._measured_at is not None:
             times.append(self._measured_at)
         return min(times, default=None)
+
+    def joined(self, first: socket.socket | None) -> None:
+        """Know the first connection, for the first time or again."""
+        self.first = first
+        self._measured_at = self._post.now()
+        self._post.look_again()
 
     def more(self) -> None:
         """Know that there is more to be sent than goes over the first connection at once."""
@@ -152,7 +160,7 @@ class Lanes:
             if waiting:
                 interval = self._widening.interval(seen[0])
         self._adjust(now)
-        is_needed = waiting or self._open or self._openings
+        is_needed = waiting or self._open or self._openings or (self._wish and self._has_first)
         self._measured_at = now + interval if is_needed else None
 
     @property
@@ -161,19 +169,11 @@ class Lanes:
 
     def _adjust(self, now: float) -> None:
         """Open lanes, let some end, or ask the peer for that if it is the one who opens them."""
+        lacking = self._wish - len(self._usable) - len(self._openings)
+        if lacking > 0 and self._has_first and now >= self._dials_from:
+            self._dial(lacking, now)
         mine = self._widening.wanted
-        lanes = max(mine, self._wanted) - 1
-        have = self._usable
-        try:
-            while len(have) + len(self._openings) < lanes:
-                attempt = self._post.connector.again(self._index, now)
-                if attempt is None:
-                    break
-                self._begin(Going(self._post, self._next, attempt, self._done))
-                self._next += 2
-        except PeerLost as fault:
-            self._failed(fault)
-        for lane in have[lanes:]:
+        for lane in self._usable[self._wish :]:
             lane.outlet.is_held = True
             self._post.look_again()
         if mine != self._told:
@@ -181,9 +181,38 @@ class Lanes:
             self._outlet.say(WIDEN, 0, mine)
             self._kick()
 
+    @property
+    def _wish(self) -> int:
+        """How many lanes there should be."""
+        return max(self._widening.wanted, self._wanted) - 1
+
+    @property
+    def _has_first(self) -> bool:
+        """Whether the first connection is there: neither interrupted, nor closed for good."""
+        return self.first is not None and self.first.fileno() >= 0
+
+    def _dial(self, count: int, now: float) -> None:
+        """Begin to open so many lanes, unless one cannot be opened."""
+        try:
+            for _ in range(count):
+                attempt = self._post.connector.again(self._index, now)
+                if attempt is None:
+                    return
+                going = Going(self._post, self._next, attempt, self._done)
+                self._next += 2
+                self._begin(going)
+                if not (going in self._openings or going.number in self._open):
+                    return
+        except PeerLost as fault:
+            self._failed(fault)
+
     def _failed(self, fault: Exception) -> None:
+        """Do with what there is for a while; for the peer, which judges that, try soon again."""
         _log.info("there is no further lane to %s: %s", self._name, said(fault))
-        self._widening.bar(self._post.now())
+        there = 1 + len(self._usable) + len(self._openings)
+        now = self._post.now()
+        self._widening.bar(now, there)
+        self._dials_from = now + _IDLE
 
     @property
     def _name(self) -> str:
@@ -193,10 +222,12 @@ class Lanes:
 
     def admit(self, connected: socket.socket, received: bytes) -> None:
         """Use a lane that the peer has opened, or refuse it."""
-        if len(self._open) + len(self._over) + len(self._openings) >= MOST:
+        held = len(self._open) + len(self._over) + len(self._openings)
+        if held >= MOST or not self._has_first:
             connected.close()
             return
-        self._begin(Coming(self._post, connected, received, self._done))
+        coming = Coming(self._post, connected, received, self._done, fits=self._is_new)
+        self._begin(coming)
 
     def _begin(self, opening: Opening) -> None:
         self._openings.add(opening)
@@ -212,9 +243,6 @@ class Lanes:
                 self._failed(fault)
             return
         number = opening.number
-        if number in self._open or number in self._over:
-            connected.close()
-            return
         self._open[number] = lane = Lane(
             number,
             connected,
@@ -264,6 +292,10 @@ class Lanes:
             self._openings.discard(opening)
             opening.close()
         self._outlet.say(LANE_OVER, number, 0)
+
+    def _is_new(self, number: int) -> bool:
+        """Tell whether the peer can begin a lane with a number."""
+        return not (self._is_mine(number) or number in self._open or number in self._over)
 
     def _is_mine(self, number: int) -> bool:
         """Tell whether it is this end that numbers a lane so."""

@@ -221,17 +221,23 @@ def test_all_lanes_of_a_peer_that_ends_are_closed(ranks: Ranks) -> None:
 def test_a_lane_to_a_rank_that_knows_of_no_pair_is_refused(ranks: Ranks) -> None:
     def stranger(rank: Rank) -> int:
         rank.post.connector.between[1] = ()  # as if it had dialled before
-        want_one(rank)
-        rank.until(lambda: not rank.post._peers[1].breadth.lanes._openings)
-        found = rank.post.lanes
+        with socket.socket() as first:
+            lanes = want_one(rank, first)
+            assert lanes._openings
+            rank.until(lambda: not lanes._openings)
+            found = rank.post.lanes
+            lanes._wanted = 1
+            lanes.joined(None)
         rank.send(1, b"hello")
         rank.receive(b"hello")
         return int(found)
 
-    def want_one(rank: Rank) -> None:
-        rank.post._meet(1)
+    def want_one(rank: Rank, first: socket.socket) -> Any:
+        lanes = rank.post._meet(1).breadth.opened()
+        lanes.joined(first)
         want(rank, 1, 1)
         rank.post.progress()
+        return lanes
 
     def host(rank: Rank) -> int:
         rank.receive(b"hello")

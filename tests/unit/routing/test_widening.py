@@ -187,3 +187,16 @@ def test_looks_at_one_time_do_no_harm() -> None:
     widening = Widening()
     seen = Flow(1, 8 * MIB, 0.02, 0.02, 1)
     assert [widening.look(seen, 5.0) for _ in range(5)] == [1] * 5
+
+
+def test_a_step_is_barred_once_however_many_connections_cannot_be_opened() -> None:
+    line = Line()
+    line.play(5)
+    for there in range(7, 1, -1):
+        line.widening.bar(line.now, there)
+    assert line.play(29) == [2]
+    assert line.play(3)[:2] == [2, 4]
+    line.widening.narrow(line.now)
+    line.widening.narrow(line.now)
+    assert line.play(59) == [1]
+    assert line.play(3)[:2] == [1, 2]

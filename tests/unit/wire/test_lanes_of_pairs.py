@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runtime.wire.errors import BadFrame, PeerLost
-from runtime.wire.frames import LANE_OVER, WIDEN, pack
+from runtime.wire.frames import LANE, LANE_OVER, WIDEN, pack
 from runtime.wire.inlet import Inlet
 from runtime.wire.lanes import Lanes
 from runtime.wire.line import READ
@@ -73,13 +73,20 @@ class Side:
         self.outlet = Outlet()
         self.inlet = Inlet(1 - me, self.receiver, self.outlet, kick=self.kick, goodbye=self.kick)
         self.why: list[PeerLost] = []
+        self.first, self._other = socket.socketpair()
         self.lanes = Lanes(
             1 - me, self, self.inlet, self.outlet, kick=self.kick, lose=self.why.append
         )
+        self.lanes.joined(self.first)
         self.inlet.lanes = self.lanes.hear
         self.outlet.more = self.lanes.more
         self.inlet.count()
         self.outlet.keep()
+
+    def close(self) -> None:
+        self.lanes.close()
+        self.first.close()
+        self._other.close()
 
     def kick(self) -> None:
         """Be kicked: the test says when something goes over the first connection."""
@@ -177,8 +184,8 @@ def both() -> Iterator[Both]:
     with ExitStack() as sockets:
         made = Both(sockets)
         yield made
-        made.dialler.lanes.close()
-        made.acceptor.lanes.close()
+        made.dialler.close()
+        made.acceptor.close()
 
 
 def break_lane(side: Side) -> None:
@@ -225,3 +232,59 @@ def test_who_says_over_a_lane_what_nobody_can_say_is_lost(both: Both) -> None:
     (why,) = both.dialler.why
     assert why.what == f"rank 1 is lost: a frame of kind {LANE_OVER} came over a lane"
     assert both.dialler.say() == b""  # of what is wrong nothing is said to have come
+
+
+class Refused(Opened):
+    """An attempt that fails as soon as it is looked at."""
+
+    def step(self, now: float) -> tuple[socket.socket, bytes]:
+        self._connected.close()
+        raise PeerLost(f"it cannot be reached at {now}")
+
+
+def test_nobody_dials_on_when_a_lane_cannot_be_opened(both: Both) -> None:
+    door, visitor = map(both.sockets.enter_context, socket.socketpair())
+    both.dialler.dial = lambda: Refused(visitor)
+    both.want(5)
+    assert both.dialler.dials == 1
+    assert not both.dialler.lanes._openings
+    both.want(5)
+    assert both.dialler.dials == 1
+    assert door.fileno() >= 0
+    both.dialler.dial = both.dial
+    both.dialler.look(later=1)
+    assert both.dialler.dials == 5
+
+
+def test_no_lane_is_opened_while_the_first_connection_is_interrupted(both: Both) -> None:
+    both.dialler.first.close()
+    both.want(3)
+    assert both.dialler.dials == 0
+    one, other = map(both.sockets.enter_context, socket.socketpair())
+    both.dialler.lanes.joined(one)
+    both.dialler.look()
+    assert both.dialler.dials == 2
+    both.acceptor.first.close()
+    both.admit()
+    assert not both.acceptor.lanes._openings
+    assert other.fileno() >= 0
+
+
+def test_a_pair_that_is_closed_opens_no_lanes(both: Both) -> None:
+    both.dialler.lanes.close()
+    both.dialler.lanes.hear(WIDEN, 0, 17)
+    both.dialler.look(later=1)
+    assert both.dialler.dials == 0
+    assert both.dialler.lanes.deadline is None
+
+
+@pytest.mark.parametrize("number", [1, 0])
+def test_a_lane_with_a_number_that_the_peer_cannot_give_is_refused(both: Both, number: int) -> None:
+    both.want(2)
+    both.admit()  # of lane 0
+    ours, theirs = map(both.sockets.enter_context, socket.socketpair())
+    ours.send(pack(LANE, 0, 0, number, 0))
+    both.acceptor.lanes.admit(theirs, b"")
+    assert both.acceptor.lanes.count == 1
+    assert not both.acceptor.lanes._openings
+    assert ours.recv(100) == b""
