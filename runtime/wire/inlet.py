@@ -286,7 +286,10 @@ class Inlet:
         if number in self.asked:
             self.asked.discard(number)
             self._outlet.say(WHOLE, number)
-            self._kick()
+            if self._wait == _NEVER:
+                self._kick()
+            else:
+                self._tell()  # so that its sender holds nothing of it any more
         if incoming.is_matched:
             incoming.done = True
             self._receiver.completed(incoming)

@@ -130,7 +130,9 @@ class LaneOutlet:
                 offset = stream.offset - (size - SEGMENT_SIZE)
                 begin = self._end
                 self._end = begin + size
-                self._log.append((begin, self._end, stream, offset, batch[1:]))
+                pieces = batch[1:]
+                stream.lent.append(pieces)
+                self._log.append((begin, self._end, stream, offset, pieces))
         return batch
 
     def wrote(self, count: int) -> None:
@@ -235,4 +237,5 @@ def _rest(stream: Stream, offset: int, pieces: list[Piece], came: int) -> Stream
     part.offset = offset
     part.outgoing = stream.outgoing
     part.has_begun = part.is_split = True
+    part.lent = stream.lent
     return part

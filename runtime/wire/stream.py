@@ -26,11 +26,12 @@ class Stream:
     Of the `left` bytes `allowed` may go now. `weight` is what it holds of the window. It
     `has_begun` once its head is on its way, and what went of it so far ends at `end`. If it
     `is_whole` the payload went with the head, or all of it has come. One that `is_split` goes over
-    several connections, so the receiver tells when it is whole.
+    several connections, so the receiver tells when it is whole; `lent` is what others than the
+    first hold of its memory until then.
     """
 
-    __slots__ = ("allowed", "asks", "end", "has_begun", "is_split", "is_whole", "left", "number",
-                 "offset", "outgoing", "views", "weight")  # fmt: skip
+    __slots__ = ("allowed", "asks", "end", "has_begun", "is_split", "is_whole", "left", "lent",
+                 "number", "offset", "outgoing", "views", "weight")  # fmt: skip
 
     def __init__(self, number: int, views: Sequence[memoryview], left: int, allowed: int) -> None:
         self.number = number
@@ -44,6 +45,7 @@ class Stream:
         self.is_split = False
         self.offset = 0
         self.weight = 0
+        self.lent: list[list[Piece]]
         self.outgoing = Outgoing()
 
     def cut(self, pieces: list[Piece]) -> int:

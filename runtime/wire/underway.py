@@ -95,6 +95,7 @@ class UnderWay:
         stream = self.streams.popleft()
         if not stream.is_split:
             stream.is_split = True
+            stream.lent = []
             self.split[stream.number] = stream
         stream.cut(pieces)
         if stream.allowed:
@@ -114,6 +115,8 @@ class UnderWay:
         stream = self.split.pop(number, None)
         if stream is None or stream.left:
             raise BadFrame(f"message {number} is said to be whole")
+        for pieces in stream.lent:
+            pieces.clear()
         if stream.asks:
             stream.is_whole = True
         else:

@@ -14,7 +14,7 @@ from runtime.wire.errors import BadFrame, PeerLost
 from runtime.wire.frames import LANE, LANE_OVER, WIDEN, pack
 from runtime.wire.inlet import Inlet
 from runtime.wire.lanes import Lanes
-from runtime.wire.line import READ
+from runtime.wire.line import READ, WRITE
 from runtime.wire.messages import Incoming, Outgoing, Receiver
 from runtime.wire.outlet import Outlet
 
@@ -120,9 +120,9 @@ class Side:
         self.time += later
         self.lanes.look(self.time)
 
-    def read_lanes(self) -> None:
+    def serve_lanes(self) -> None:
         for handle in list(self.handlers.values()):
-            handle(READ)
+            handle(READ | WRITE)
 
     def send(self, size: int) -> tuple[bytes, Outgoing]:
         payload = (bytes(range(256)) * (size // 256 + 1))[:size]
@@ -150,8 +150,10 @@ class Both:
         return Opened(ours)
 
     def want(self, connections: int) -> None:
-        """Let the one who dials know that the other one wants so many."""
-        self.acceptor.outlet.say(WIDEN, 0, connections)
+        """Let the one who accepts want so many, and the other one know that."""
+        self.acceptor.lanes._widening.wanted = connections
+        self.acceptor.lanes._measured_at = 0.0
+        self.acceptor.look()
         self.talk()
         self.dialler.look()
 
@@ -174,7 +176,7 @@ class Both:
         for _ in range(20):
             self.admit()
             for one in (self.dialler, self.acceptor):
-                one.read_lanes()
+                one.serve_lanes()
                 one.look()
             self.talk()
 
@@ -209,7 +211,7 @@ def test_a_lane_that_is_over_before_its_opening_is_seen_is_not_used(both: Both) 
     both.go_on()
     assert both.dialler.ear.completed_payloads == [payload]
     assert outgoing.done
-    assert both.acceptor.lanes.narrow(0.0)  # nothing is waited for any more
+    assert not both.acceptor.lanes._over  # nothing is waited for any more
 
 
 def test_a_lane_that_there_has_never_been_cannot_be_over(both: Both) -> None:
@@ -223,11 +225,11 @@ def test_who_says_over_a_lane_what_nobody_can_say_is_lost(both: Both) -> None:
     both.want(2)
     (connected,) = both.at_door
     both.admit()
-    both.dialler.read_lanes()
+    both.dialler.serve_lanes()
     both.dialler.look()
     assert both.dialler.lanes.count == 1
     connected.send(pack(LANE_OVER, 0, 0, 0, 0) + bytes(8))
-    both.dialler.read_lanes()
+    both.dialler.serve_lanes()
     both.dialler.look()
     (why,) = both.dialler.why
     assert why.what == f"rank 1 is lost: a frame of kind {LANE_OVER} came over a lane"
@@ -288,3 +290,23 @@ def test_a_lane_with_a_number_that_the_peer_cannot_give_is_refused(both: Both, n
     assert both.acceptor.lanes.count == 1
     assert not both.acceptor.lanes._openings
     assert ours.recv(100) == b""
+
+
+def test_the_memory_of_a_message_is_free_when_it_is_done(both: Both) -> None:
+    both.want(3)
+    both.go_on()
+    assert both.acceptor.lanes.count == 2
+    memory = bytearray(5 * MIB)
+    view = memoryview(memory)
+    outgoing = both.acceptor.outlet.put(b"head", [view])
+    del view
+    for _ in range(100):
+        if outgoing.done:
+            break
+        both.dialler.look()
+        both.dialler.serve_lanes()
+        both.acceptor.serve_lanes()
+        both.dialler.inlet.feed(both.acceptor.say())
+        both.acceptor.inlet.feed(both.dialler.say())
+    assert outgoing.done
+    memory.append(1)  # which it cannot while anybody holds a view of it
