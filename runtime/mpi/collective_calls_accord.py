@@ -90,9 +90,9 @@ class Accord:
             "Messages on it go on, collectives on a duplicate",
         )
 
-    def is_settled(self) -> bool:
-        """Tell whether the others have refused all calls that this process has."""
-        return not self._refused
+    def is_settled(self, turn: int) -> bool:
+        """Tell whether the others have refused all calls before a turn that this process has."""
+        return all(one > turn for one in self._refused)
 
     def lost(self, indexes: Sequence[int]) -> Exception | None:
         """Return the error that names one of some processes if this one knows that it is lost."""
@@ -157,7 +157,7 @@ class Accord:
 
         Those of this cluster are told in the same way: native MPI has them wait for this process.
         """
-        words = _WORDS.pack(number) + text.encode()[:_MOST]
+        words = _WORDS.pack(number) + text.encode(errors="backslashreplace")[:_MOST]
         for rank in range(self._members.size) if ranks is None else ranks:
             if rank != self._members.rank:
                 self._engine.send_word(self._members, rank, tag, words)

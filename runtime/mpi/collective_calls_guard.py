@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.mpi.errors import ProcessGone
+from runtime.mpi.errors import OutOfStep, ProcessGone
 from runtime.mpi.operations import Operation
 
 if TYPE_CHECKING:
@@ -46,13 +46,30 @@ class Guard:
         What MPI refuses, such as a message that is too long, is raised at the end: others of this
         cluster wait for native calls that are still to come.
         """
-        refused: MPI.Exception | None = None
         self._turn = turn
         problem = self.accord.problem(turn)
-        if problem is None and not self.accord.is_settled():
-            yield Settled(self)
-        elif problem is not None:
+        if problem is not None:
             raise problem
+        if not self.accord.is_settled(turn):
+            yield Settled(self, turn)
+        try:
+            return (yield from self._carried_out(steps, direct))
+        except GivenUp as fault:
+            self.accord.give_up(turn, kind, fault.why)
+            raise fault.why from None
+        except (MPI.Exception, OutOfStep, ProcessGone):
+            raise  # of which the others learn in other ways
+        except Exception as error:
+            self.accord.give_up(turn, kind, error)
+            raise
+        finally:
+            if direct.is_busy:
+                self._abandoned.append(direct)
+
+    def _carried_out(
+        self, steps: Generator[Any, None, Any], direct: Direct
+    ) -> Generator[Operation, None, Any]:
+        refused: MPI.Exception | None = None
         try:
             waits = next(steps)
             while True:
@@ -70,12 +87,6 @@ class Guard:
             if refused is not None:
                 raise refused from None
             return end.value
-        except GivenUp as fault:
-            self.accord.give_up(turn, kind, fault.why)
-            raise fault.why from None
-        finally:
-            if direct.is_busy:
-                self._abandoned.append(direct)
 
     def problem(self) -> Exception | None:
         """Return why a collective cannot be done: calls do not fit, or a leader is lost.
@@ -105,19 +116,19 @@ class Attendance(Guard):
 
 
 class Settled(Operation):
-    """What is done when all others have refused the calls that this process has refused."""
+    """What is done when all others have refused the calls before that this process has refused."""
 
-    __slots__ = ("_guard",)
+    __slots__ = ("_guard", "_turn")
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, turn: int) -> None:
         super().__init__()
-        self._guard = guard
+        self._guard, self._turn = guard, turn
 
     def test(self) -> bool:
         """Look what others have said."""
         if not self.done:
             problem = self._guard.problem()
-            if problem is not None or self._guard.accord.is_settled():
+            if problem is not None or self._guard.accord.is_settled(self._turn):
                 self.finish(problem)
         return self.done
 

@@ -65,7 +65,7 @@ class NativePort:
         """Reduce to the root; there `into` takes the result and may be `mine` itself."""
         reduction = self._reduction
         assert reduction is not None
-        if self._near.is_direct(len(mine)) and (reduction.commutative or not root):
+        if self._near.folds_directly(len(mine)) and (reduction.commutative or not root):
             return self.direct.fold(reduction, mine, into, root)
         own = reduction.spec(mine)
         request = self._inner.Ireduce(

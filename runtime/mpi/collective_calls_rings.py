@@ -24,9 +24,16 @@ for which nobody rings; on one machine members send large data to each other the
 FEW = 8
 """Up to so many members exchange data by messages between every two of them."""
 
+FEWEST = 3
+"""Up to so many members reduce data by messages: each of the others sends to the root. More of them
+would pass on what they have reduced, piece by piece, for which native MPI is faster."""
+
 
 class Neighbours:
-    """The members of a communicator in one cluster, by their indexes in rank order."""
+    """The members of a communicator in one cluster, by their indexes in rank order.
+
+    Where native MPI `copies_at_once` any of them can have a large message in one step.
+    """
 
     def __init__(
         self,
@@ -34,12 +41,12 @@ class Neighbours:
         position: int,
         bells: Bells | None,
         *,
-        is_one_machine: bool = False,
+        copies_at_once: bool = False,
     ) -> None:
         self._indexes, self.position, self._bells = indexes, position, bells
         self.all_ring = bells is not None and bells.reach(indexes)
         """Whether each of them can be woken."""
-        self._is_one_machine = is_one_machine
+        self._copies_at_once = copies_at_once
 
     def __len__(self) -> int:
         """Return the number of them."""
@@ -47,12 +54,16 @@ class Neighbours:
 
     def is_direct(self, size: int) -> bool:
         """Tell whether data of that size goes from member to member; all of them agree."""
-        return self._is_one_machine and size >= LARGE
+        return self._copies_at_once and size >= LARGE
+
+    def folds_directly(self, size: int) -> bool:
+        """Tell whether values of that size are reduced by messages; all of them agree."""
+        return len(self._indexes) <= FEWEST and self.is_direct(size)
 
     @property
     def is_small(self) -> bool:
         """Whether all of them exchange messages, whatever their sizes; all of them agree."""
-        return self._is_one_machine and len(self._indexes) <= FEW
+        return self._copies_at_once and len(self._indexes) <= FEW
 
     def others(self) -> list[int]:
         """Return the positions of all others."""
@@ -91,17 +102,17 @@ class Neighbours:
 
     def collect(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which everybody sends something to the root; all of it is `size`."""
-        rung = self._is_one_machine or size < LARGE
+        rung = self._copies_at_once or size < LARGE
         if self.position != root:
-            return self._sent(request, what, (0,), root, rung=self._is_one_machine)
+            return self._sent(request, what, (0,), root, rung=self._copies_at_once)
         ring = None if size < LARGE else lambda: self._ring(self._below(), root)
         return self._step(request, what, ring, rung=rung, messages=len(self._below()))
 
     def hand_out(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which the root sends something to each; here `size` arrives."""
-        rung = self._is_one_machine or size < LARGE
+        rung = self._copies_at_once or size < LARGE
         if self.position == root:
-            return self._sent(request, what, self._below(), root, rung=self._is_one_machine)
+            return self._sent(request, what, self._below(), root, rung=self._copies_at_once)
         if size < LARGE:
             return self._step(request, what, rung=rung)
         return self._step(request, what, lambda: self.ring(root), rung=rung)

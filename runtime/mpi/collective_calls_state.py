@@ -20,6 +20,7 @@ from runtime.mpi.membership import Membership, derived_context, intra, near_memb
 from runtime.mpi.place import here
 from runtime.mpi.requests import Prequest, new_request, persistent_request
 from runtime.mpi.sends import refused
+from runtime.mpi.single_copies import may_read_each_other
 
 if TYPE_CHECKING:
     from runtime.collectives.port import Steps
@@ -88,9 +89,9 @@ class Collecting:
         engine = self.engine
         near = near_members(engine, self.everybody.group)
         post = engine.post
-        is_one_machine = post is not None and all(map(post.is_near, near))
+        copies_at_once = post is not None and all(map(post.is_near, near)) and may_read_each_other()
         position = near.index(engine.me)
-        return Neighbours(near, position, engine.bells, is_one_machine=is_one_machine)
+        return Neighbours(near, position, engine.bells, copies_at_once=copies_at_once)
 
     @cached_property
     def sides(self) -> Sides:

@@ -59,6 +59,45 @@ def test_all_ranks_are_told_of_a_call_that_one_of_them_refuses(
         assert rank != last or "refused" not in first
 
 
+def test_collectives_that_were_begun_before_a_refused_call_are_finished(grid: Grid) -> None:
+    said = grid(
+        "2+2",
+        TRIED
+        + """
+    results = [np.zeros(30_000) for _ in range(20)]
+    begun = [comm.Iallreduce(np.ones(30_000), one) for one in results]
+    tried(lambda: comm.bcast(None, 9) if me == 2 else comm.Barrier())
+    MPI.Request.Waitall(begun)
+    print(all((one == size).all() for one in results))
+""",
+    )
+    assert [lines[1] for lines in said.values()] == ["True"] * 4
+    assert "refused" not in said.pop(2)[0]
+    assert {lines[0].partition("(")[0] for lines in said.values()} == {
+        "rank 2 0:1:0 | refused bcast "
+    }
+
+
+@pytest.mark.parametrize("error", ["MemoryError()", "ValueError('name \\\\udc80 of a file')"])
+def test_whatever_ends_a_collective_at_one_rank_is_told_to_the_others(
+    grid: Grid, error: str
+) -> None:
+    said = grid(
+        "2+1",
+        TRIED
+        + f"""
+    class Bad:
+        def __reduce__(self):
+            raise {error}
+
+    tried(lambda: comm.allgather(Bad() if me == 1 else 1))
+""",
+    )
+    assert said.pop(1) == [error.partition("(")[0]]
+    for (line,) in said.values():
+        assert line.startswith("rank 1 0:0:1 | refused allgather (call 2): ")
+
+
 def test_a_function_that_fails_inside_a_reduction_lets_nobody_wait(grid: Grid) -> None:
     said = grid(
         "2+2",

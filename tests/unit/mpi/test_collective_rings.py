@@ -91,7 +91,7 @@ def test_large_data_is_asked_for_often() -> None:
 
 
 def together(position: int, book: Any, count: int = 5) -> Neighbours:
-    return Neighbours([10, 11, 12, 13, 14][:count], position, book, is_one_machine=True)
+    return Neighbours([10, 11, 12, 13, 14][:count], position, book, copies_at_once=True)
 
 
 def test_on_one_machine_large_data_is_rung_for_and_whoever_sent_it_hears_that_it_came() -> None:
@@ -123,7 +123,7 @@ def test_only_on_one_machine_members_send_large_data_to_each_other() -> None:
     apart = neighbours(0, Book())
     assert (apart.is_direct(LARGE), apart.is_small) == (False, False)
     book: Any = Book()
-    many = Neighbours(range(FEW + 1), 0, book, is_one_machine=True)
+    many = Neighbours(range(FEW + 1), 0, book, copies_at_once=True)
     assert (many.is_direct(LARGE), many.is_small) == (True, False)
 
 

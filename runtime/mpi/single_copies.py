@@ -1,0 +1,26 @@
+"""Whether native MPI takes a large message out of another process of this machine in one step."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
+_NO = ("0", "no", "false", "off")
+
+
+@cache
+def may_read_each_other(scope: Path = _SCOPE) -> bool:
+    """Tell whether processes of a user may read each other's memory, and MPICH was not told not to.
+
+    Without that large messages go through shared memory in many steps.
+    """
+    if os.environ.get("MPIR_CVAR_CH4_CMA_ENABLE", "1").lower() in _NO:
+        return False
+    try:
+        return scope.read_text().strip() == "0"
+    except FileNotFoundError:  # a system without such a limit
+        return True
+    except OSError:
+        return False
