@@ -79,6 +79,10 @@ class Connector(Protocol):
         """Know that a connection to a peer is used, which this end has opened or the other one."""
         ...
 
+    def has_room(self) -> bool:
+        """Tell whether this end may have one more lane."""
+        ...
+
 
 class CountingConnector(Connector, Protocol):
     """A connector that counts; `between` are the front-ends between this rank and each peer."""
@@ -113,6 +117,10 @@ class DirectConnector:
         if peer not in self.between:
             return None
         return self._dial(peer, self._credentials.named(self._credentials.name + LANE), now)
+
+    def has_room(self) -> bool:
+        """Tell whether there may be one more lane: nothing is bounded here."""
+        return True
 
     def _dial(self, peer: int, credentials: Credentials, now: float) -> Dialling:
         party = self._directory.party(peer)

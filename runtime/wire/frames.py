@@ -19,7 +19,7 @@ Every frame begins with its kind, flags, the length of a message's head, a numbe
 - LANE: the other connection on which this is said is lane `number` of the pair. SEGMENTs are all
   that follows there.
 - LANE_OVER: lane `number` is not read any more; of what was written to it `size` bytes have come.
-- WIDEN: this end would send over `size` connections.
+- WIDEN: this end would send over `size` connections; with 0 it has no room for more than one now.
 
 Each direction of a pair is one stream of frames, over all its connections one after another. Its
 bytes are counted from 0 as soon as there is a connection that can be resumed (`RESUMES`); what says

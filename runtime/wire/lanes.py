@@ -29,6 +29,7 @@ MOST = 16
 """Lanes of one pair, of which the peer opens as many as it likes up to here."""
 
 _IDLE = 1.0  # seconds from one look to the next while little is sent
+_REFUSES = 10.0  # seconds for lanes to come that were begun before the peer knew of no room
 
 
 class Lanes:
@@ -61,7 +62,7 @@ class Lanes:
         self._openings: set[Opening] = set()
         self._open: dict[int, Lane] = {}
         self._over: dict[int, Lane] = {}  # until the peer has told how far it has come
-        self._dials_from = 0.0
+        self._dials_from = self._refuses_until = 0.0
         self._measured_at: float | None = None
         self._written = 0  # to lanes that are over
 
@@ -69,8 +70,8 @@ class Lanes:
 
     @property
     def count(self) -> int:
-        """How many there are."""
-        return len(self._open)
+        """How many there are, with those that are being opened."""
+        return len(self._open) + len(self._openings)
 
     @property
     def deadline(self) -> float | None:
@@ -101,7 +102,9 @@ class Lanes:
             BadFrame: it cannot say that.
         """
         if kind == WIDEN:
-            self._wanted = min(size, MOST + 1)
+            if not size:
+                self._widening.narrow(self._post.now())
+            self._wanted = max(1, min(size, MOST + 1))
             self._measured_at = self._post.now()
             self._post.look_again()
         elif kind == LANE_OVER:
@@ -130,6 +133,11 @@ class Lanes:
         if not (self._open or self._over or self._openings):
             return True
         self._widening.narrow(now)
+        if now >= self._refuses_until:
+            self._outlet.say(WIDEN, 0, 0)
+            self._told = 1
+            self._kick()
+        self._refuses_until = now + _REFUSES
         self._wanted = 1
         self._measured_at = now
         self._post.look_again()
@@ -223,7 +231,8 @@ class Lanes:
     def admit(self, connected: socket.socket, received: bytes) -> None:
         """Use a lane that the peer has opened, or refuse it."""
         held = len(self._open) + len(self._over) + len(self._openings)
-        if held >= MOST or not self._has_first:
+        is_wanted = self._post.now() >= self._refuses_until and self._post.connector.has_room()
+        if held >= MOST or not self._has_first or not is_wanted:
             connected.close()
             return
         coming = Coming(self._post, connected, received, self._done, fits=self._is_new)

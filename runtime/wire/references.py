@@ -75,10 +75,14 @@ class References:
 
     def again(self, peer: int, now: float) -> Attempt | None:
         """Begin to open a lane; raises PeerLost if there is no room for one more connection."""
-        keeper = self.keeper
-        if keeper is not None and len(keeper.connected()) + keeper.lanes >= self._limit():
+        if not self.has_room():
             raise PeerLost("there is no room for one more connection")
         return self._connector.again(peer, now)
+
+    def has_room(self) -> bool:
+        """Tell whether there may be one more lane, whoever dials it."""
+        keeper = self.keeper
+        return keeper is None or len(keeper.connected()) + keeper.lanes < self._limit()
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Know that there is a connection to a peer, which this end has dialled or the other."""

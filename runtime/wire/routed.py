@@ -83,6 +83,10 @@ class RoutedConnector:
             self._used.pop(peer, None)
             self.between.pop(peer, None)
 
+    def has_room(self) -> bool:
+        """Tell whether there may be one more lane: nothing is bounded here."""
+        return True
+
     def hear(self, told: Iterable[Experience], now: float) -> list[int]:
         """Know what other ranks of this cluster have learned of routes.
 

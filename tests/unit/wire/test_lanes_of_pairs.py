@@ -70,6 +70,7 @@ class Side:
         self.time = 1000.0
         self.dial: Callable[[], Any] = lambda: None
         self.dials = 0
+        self.room = True
         self.outlet = Outlet()
         self.inlet = Inlet(1 - me, self.receiver, self.outlet, kick=self.kick, goodbye=self.kick)
         self.why: list[PeerLost] = []
@@ -115,6 +116,9 @@ class Side:
         del peer, now
         self.dials += 1
         return self.dial()
+
+    def has_room(self) -> bool:
+        return self.room
 
     def look(self, later: float = 0.0) -> None:
         self.time += later
@@ -310,3 +314,46 @@ def test_the_memory_of_a_message_is_free_when_it_is_done(both: Both) -> None:
         both.acceptor.inlet.feed(both.dialler.say())
     assert outgoing.done
     memory.append(1)  # which it cannot while anybody holds a view of it
+
+
+def test_an_end_without_room_is_left_alone_for_a_while(both: Both) -> None:
+    dialler, acceptor = both.dialler, both.acceptor
+    dialler.lanes._widening.wanted = dialler.lanes._widening._kept = 4
+    dialler.look()
+    both.talk()
+    both.go_on()
+    assert dialler.lanes.count == acceptor.lanes.count == 3
+    assert not acceptor.lanes.narrow(acceptor.time)
+    both.go_on()
+    assert dialler.lanes.count == acceptor.lanes.count == 0
+    assert acceptor.lanes.narrow(acceptor.time)
+    for _ in range(20):
+        dialler.time += 1
+        both.go_on()
+    assert dialler.dials == 3
+    assert dialler.lanes._widening.wanted == 1
+
+
+def test_a_lane_is_refused_where_there_is_no_room(both: Both) -> None:
+    both.want(2)
+    both.acceptor.room = False
+    both.admit()
+    assert both.acceptor.lanes.count == 0
+    both.dialler.serve_lanes()
+    assert both.dialler.lanes.count == 0
+    both.acceptor.room = True
+    both.dialler.look(later=1)
+    both.go_on()
+    assert both.acceptor.lanes.count == 1
+    both.acceptor.lanes.hear(WIDEN, 0, 2)
+    assert not both.acceptor.lanes.narrow(both.acceptor.time)
+    both.dialler.dials = 0
+    late = both.dial()
+    both.admit()
+    assert both.acceptor.lanes.count == 1
+    assert late.fileno() >= 0
+
+
+def test_lanes_that_are_being_opened_count(both: Both) -> None:
+    both.want(4)
+    assert both.dialler.lanes.count == 3

@@ -104,3 +104,18 @@ def test_what_was_sent_is_added_up_by_cluster_and_route() -> None:
     assert made.rows(traffic, DIRECTORY) == [("0:1", (), 2, 3, 30), ("1:0", None, 1, 3, 30)]
     made.joined(2, is_dialled=False)  # the peer has opened another one
     assert made.rows(traffic, DIRECTORY)[:2] == [("0:1", (), 1, 1, 10), ("0:1", None, 1, 2, 20)]
+
+
+def test_lanes_have_room_as_long_as_there_are_less_connections_than_allowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GCM_MOST_CONNECTIONS", "3")
+    made, kept = references(), Kept()
+    assert made.has_room()
+    opened(made, kept, 1)
+    kept.lanes = 1
+    assert made.has_room()
+    kept.lanes = 2
+    assert not made.has_room()
+    with pytest.raises(PeerLost, match="no room for one more connection"):
+        made.again(1, 0.0)
