@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from runtime.transport.encryption import LEFT
 from runtime.wire.errors import BadFrame, PeerLost
 from runtime.wire.frames import LANE, LANE_OVER, WIDEN, pack
 from runtime.wire.inlet import Inlet
@@ -357,3 +358,31 @@ def test_a_lane_is_refused_where_there_is_no_room(both: Both) -> None:
 def test_lanes_that_are_being_opened_count(both: Both) -> None:
     both.want(4)
     assert both.dialler.lanes.count == 3
+
+
+@pytest.mark.parametrize("is_decrypted", [True, False])
+def test_a_lane_that_waits_for_a_head_is_not_offered_what_is_decrypted_already(
+    both: Both, is_decrypted: bool
+) -> None:
+    both.want(2)
+    both.admit()
+    both.dialler.serve_lanes()
+    payload, _ = both.acceptor.send(MIB)
+    head = both.acceptor.say()
+    both.acceptor.serve_lanes()
+    both.dialler.send(8 * MIB)
+    both.dialler.say()
+    both.dialler.lanes.more()
+    (descriptor,) = both.dialler.handlers
+    LEFT.update([descriptor] * is_decrypted)
+    try:
+        both.dialler.serve_lanes()
+        (lane,) = both.dialler.lanes._open.values()
+        assert lane.inlet.is_waiting
+        assert (descriptor in both.dialler.handlers) is not is_decrypted
+        both.dialler.inlet.feed(head)
+        both.dialler.look()
+        assert descriptor in both.dialler.handlers
+    finally:
+        LEFT.discard(descriptor)
+    assert payload
