@@ -91,6 +91,7 @@ def test_whatever_ends_a_collective_at_one_rank_is_told_to_the_others(
             raise {error}
 
     tried(lambda: comm.allgather(Bad() if me == 1 else 1))
+    world.Barrier()  # nobody has ended before all were told
 """,
     )
     assert said.pop(1) == [error.partition("(")[0]]
