@@ -33,6 +33,7 @@ TRIED = """
 REST = """
     tried(lambda: comm.allreduce(1))
     tried(lambda: comm.Dup().allreduce(1))
+    world.Barrier()  # nobody has ended before all were told
 """
 
 
@@ -166,6 +167,7 @@ def test_groups_that_talk_to_each_other_are_told_of_a_refusal(grid: Grid) -> Non
     comm = half.Create_intercomm(0, world, 1 if me == 0 else 0)
     tried(lambda: comm.allgather(me if me < last else lambda: 0))
     tried(lambda: comm.allgather(me))
+    world.Barrier()  # nobody has ended before all were told
     """,
     )
     told = "rank 2 0:1:1 | refused allgather (call 1)"
