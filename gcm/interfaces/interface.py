@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from gcm.components.model import Component
 
 Port = Callable[..., Any]
+
+_one_at_a_time = threading.Lock()
+"""Threads that are the first to bind to an interface get the same stub."""
 
 
 class ServerEnd(Protocol):
@@ -79,12 +83,13 @@ class Interface:
 class ServerInterface(Interface):
     """An interface that takes calls and hands each to the membrane of its component."""
 
-    __slots__ = ("_gathering", "_stub", "_stubs")
+    __slots__ = ("_gathering", "_is_wired", "_stub", "_stubs")
     is_functional: ClassVar[bool] = True
 
     def __init__(self, owner: Component, type: InterfaceType, *, internal: bool = False) -> None:
         super().__init__(owner, type, internal=internal)
         self._stub: Stub | None = None
+        self._is_wired = False
         self._stubs: dict[ClientInterface, Stub] = {}
         self._gathering = _gathering_of(self)
 
@@ -101,9 +106,13 @@ class ServerInterface(Interface):
     @property
     def stub(self) -> Stub:
         """The stub for callers that have no binding."""
-        if self._stub is None:
-            self._stub = stub_class(self.type.signature)(self)
-            self.wire_one(None, self._stub)
+        if self._stub is None or not self._is_wired:
+            made = stub_class(self.type.signature)(self)
+            with _one_at_a_time:
+                if self._stub is None:
+                    self._stub = made
+            self.wire_one(None, self._stub)  # also where another thread has only begun to
+            self._is_wired = True
         return self._stub
 
     def connect(self, client: ClientInterface) -> Stub:

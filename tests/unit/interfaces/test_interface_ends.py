@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Annotated, Any, Protocol
 
 import pytest
@@ -52,6 +53,32 @@ def test_a_content_calls_the_stub_of_its_server_where_nothing_lies_between() -> 
     client, server = primitive(Asking), primitive(Speaker)
     client.bind("next", server.server("echo"))
     assert client.client("next").reference is server.server("echo").stub is client.content.next
+
+
+def test_threads_that_bind_first_share_a_stub_that_serves() -> None:
+    looked_up, looks_on = threading.Event(), threading.Event()
+
+    @provides("echo", Echo)
+    class Slow(Speaker):
+        def __getattribute__(self, name: str) -> Any:
+            if name == "say" and threading.current_thread() is other:
+                looked_up.set()
+                assert looks_on.wait(10)
+            return super().__getattribute__(name)
+
+    component = primitive(Slow)
+    component.start()
+    echo = component.server("echo")
+    other = threading.Thread(target=lambda: echo.stub)
+    other.start()
+    try:
+        assert looked_up.wait(10)
+        stub: Any = echo.stub
+        assert stub.say("x") == "x"
+    finally:
+        looks_on.set()
+        other.join()
+    assert echo.stub is stub
 
 
 def test_what_lies_between_gives_the_content_a_stub_of_its_own() -> None:
