@@ -1,5 +1,26 @@
 """The `gcm` command: check, show, draw and run assemblies."""
 
-from gcm.cli.main import main
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `gcm ...`; return its exit code.
+
+    0: all is well; 1: there were faults; 2: the command line was wrong; 130: interrupted, also
+    while the command itself is still loaded.
+    """
+    try:
+        from gcm.cli.command import run_command
+
+        return run_command(arguments)
+    except KeyboardInterrupt:
+        import sys
+
+        print("gcm: interrupted", file=sys.stderr)
+        return INTERRUPTED

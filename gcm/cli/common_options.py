@@ -3,7 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import Any
+
+from gcm.suggestion import did_you_mean
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Refuses options that there are not, and says which one was probably meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Return what was read, and nothing more."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            known = re.findall(r"(?<!\S)--[a-z-]+", self.format_help())
+            hints = [did_you_mean(word.partition("=")[0], known) for word in unknown]
+            hint = next((f"; {one}" for one in hints if one), "")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found, unknown
 
 
 class ShowVersion(argparse.Action):

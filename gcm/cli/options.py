@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from gcm.cli.common_options import ShowVersion, setting
+from gcm.cli.common_options import CommandParser, ShowVersion, setting
 
 _DESCRIPTION = "Check, show, draw and run assemblies of components."
 
@@ -41,7 +41,7 @@ _EXAMPLES = {
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    parser = _described(argparse.ArgumentParser, "", _DESCRIPTION, prog="gcm")
+    parser = _described(CommandParser, "", _DESCRIPTION, prog="gcm")
     parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the version and leave")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_check(commands)

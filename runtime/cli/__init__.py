@@ -1,5 +1,26 @@
 """The `gcm-deploy` command: plan, start, watch and end a deployment."""
 
-from runtime.cli.main import main
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `gcm-deploy ...`; return its exit code.
+
+    0 or the application's own code; 1: the descriptor has faults; 2: the command line was wrong;
+    3: the deployment failed; 130: interrupted, also while the command itself is still loaded.
+    """
+    try:
+        from runtime.cli.command import run_command
+
+        return run_command(arguments)
+    except KeyboardInterrupt:
+        import sys
+
+        from runtime.cli.exit_codes import INTERRUPTED
+
+        print("gcm-deploy: interrupted", file=sys.stderr)
+        return INTERRUPTED

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from gcm.cli.common_options import ShowVersion, setting
+from gcm.cli.common_options import CommandParser, ShowVersion, setting
 from gcm.records import dataclass
 
 _DESCRIPTION = """\
@@ -88,7 +88,7 @@ def read_options(words: Sequence[str]) -> Options:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="gcm-deploy",
         usage="gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]",
         description=_DESCRIPTION,

@@ -149,7 +149,7 @@ def test_a_command_that_is_interrupted_before_anything_runs_says_so(
     assert gcm("check", single("raise KeyboardInterrupt")) == (
         130,
         "",
-        "gcm check: interrupted\n",
+        "gcm: interrupted\n",
     )
 
 

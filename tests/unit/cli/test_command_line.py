@@ -52,13 +52,37 @@ def test_the_version_is_told(gcm: Gcm) -> None:
         (("check", "--format", "yaml", "a"), "invalid choice: 'yaml'"),
         (("run", "a", "--set", "x"), "argument --set: 'x' is not NAME=VALUE"),
         (("run", "a", "--set", " =1"), "argument --set: ' =1' is not NAME=VALUE"),
-        (("show", "a", "--form", "json"), "unrecognized arguments: --form json"),
+        (("show", "a", "--form", "json"), "arguments: --form json; did you mean '--format'?"),
+        (("show", "a", "b"), "gcm show: error: unrecognized arguments: b\n"),
     ],
 )
 def test_wrong_usage_is_exit_code_2(gcm: Gcm, arguments: tuple[str, ...], complaint: str) -> None:
     code, out, err = gcm(*arguments)
     assert (code, out) == (2, "")
     assert complaint in err
+
+
+def test_ctrl_c_while_the_command_is_loaded_shows_no_traceback() -> None:
+    interrupted = """if True:
+        import sys
+        class Interrupted:
+            def find_spec(self, name, *_):
+                if name.endswith("cli.command"):
+                    raise KeyboardInterrupt
+        sys.meta_path.insert(0, Interrupted())
+        from {package}.cli import main
+        sys.exit(main(["--help"]))
+    """
+    for package, command in ("gcm", "gcm"), ("runtime", "gcm-deploy"):
+        done = subprocess.run(
+            [sys.executable, "-c", interrupted.format(package=package)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        assert (done.returncode, done.stdout) == (130, "")
+        assert done.stderr == f"{command}: interrupted\n"
 
 
 def test_settings_keep_everything_behind_the_first_equals_sign() -> None:

@@ -42,6 +42,7 @@ def test_all_behind_the_first_double_dash_is_for_the_application() -> None:
         (["--timeout", "soon", "g.xml"], "'soon' is not a number of seconds above 0"),
         (["--format", "xml", "g.xml"], "argument --format: invalid choice: 'xml'"),
         (["--dry", "g.xml"], "unrecognized arguments: --dry"),
+        (["--quite", "g.xml"], "arguments: --quite; did you mean '--quiet'?"),
         ([], "the following arguments are required: DESCRIPTOR"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The entry of the `gcm-deploy` command: reads the command line, then plans, shows or runs."""
+"""What `gcm-deploy` does: it reads the command line, then plans, shows or runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from runtime.cli.exit_codes import FAILED, FAULTS, INTERRUPTED, READER_LEFT, WRONG_USAGE
+from runtime.cli.exit_codes import FAILED, FAULTS, READER_LEFT, WRONG_USAGE
 from runtime.cli.options import Options, read_options
 from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
 from runtime.engine.cores import leave_no_core_file
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from runtime.deployment import DeploymentPlan
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line `gcm-deploy ...`; return its exit code.
+def run_command(arguments: Sequence[str] | None = None) -> int:
+    """Do what `runtime.cli.main` describes.
 
-    0 or the application's own code; 1: the descriptor has faults; 2: the command line was wrong;
-    3: the deployment failed; 130: interrupted.
+    Raises:
+        KeyboardInterrupt: somebody has interrupted it.
     """
     fill_gaps()
     leave_no_core_file()
@@ -34,9 +34,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
         forget_output()
         return READER_LEFT
-    except KeyboardInterrupt:
-        print("gcm-deploy: interrupted", file=sys.stderr)
-        return INTERRUPTED
     except OutputFailed as error:
         print(f"gcm-deploy: {error}", file=sys.stderr)
         return FAILED

@@ -1,4 +1,4 @@
-"""The entry of the `gcm` command: reads the command line and hands over to one command."""
+"""What `gcm` does: it reads the command line and hands over to one command."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from collections.abc import Sequence
 
 from gcm.cli.options import build_parser
 
-INTERRUPTED = 130
 
+def run_command(arguments: Sequence[str] | None = None) -> int:
+    """Do what `gcm.cli.main` describes.
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line `gcm ...`; return its exit code.
-
-    0: all is well; 1: there were faults; 2: the command line was wrong; 130: interrupted.
+    Raises:
+        KeyboardInterrupt: somebody has interrupted it.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not where a program has put another one
@@ -28,9 +27,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
-        print(f"gcm {options.command}: interrupted", file=sys.stderr)
-        return INTERRUPTED
     return code
 
 
