@@ -25,9 +25,15 @@ def handle_errors_as_asked(comms: Iterable[MPI.Comm]) -> None:
     """
     global _asked  # noqa: PLW0603 - mpi4py asks once in a process, too
     _asked = rc.errors
-    if _asked in _OTHERS:
-        for comm in comms:
-            comm.Set_errhandler(_handler(MPI.ERRORS_ARE_FATAL))
+    for comm in comms:
+        handle_as_asked(comm)
+
+
+def handle_as_asked(made: _Comm) -> _Comm:
+    """Give a communicator that has no parent its error handler, and return it."""
+    if _asked in _OTHERS and made:
+        made.Set_errhandler(_handler(MPI.ERRORS_ARE_FATAL))
+    return made
 
 
 def hand_down(parent: MPI.Comm, made: _Comm) -> _Comm:

@@ -14,7 +14,7 @@ from runtime.mpi.creation_members import (
 )
 from runtime.mpi.errors import GridMPIError, refuse
 from runtime.mpi.groups import Group, group_of, members_of, spans_clusters
-from runtime.mpi.handlers import hand_down
+from runtime.mpi.handlers import hand_down, handle_as_asked
 from runtime.mpi.intercomm_leaders import agreed, told
 from runtime.mpi.membership import derived_context
 
@@ -62,7 +62,7 @@ class GroupCreation(MPI.Intracomm):
         """Return a communicator of the members of a group, who call it; it needs no other one."""
         if not spans_clusters(group):
             create = MPI.Intracomm.Create_from_group
-            return near_or_null(create(group, stringtag, info, errhandler))
+            return _handled(near_or_null(create(group, stringtag, info, errhandler)), errhandler)
         engine, chosen = _engine(), members_of(group, _engine())
         turn = _turns.next("Create_from_group", chosen, stringtag)
         context = derived_context(b"", "Create_from_group", chosen, stringtag, turn)
@@ -155,7 +155,7 @@ class InterParts(MPI.Intercomm):
             create: Any = MPI.Intercomm.Create_from_groups
             leaders = (local_group, local_leader, remote_group, remote_leader)
             native: MPI.Intercomm = create(*leaders, stringtag, info, errhandler)
-            return near_or_null(native)
+            return _handled(near_or_null(native), errhandler)
         engine = _engine()
         group, peers = members_of(local_group, engine), members_of(remote_group, engine)
         both = tuple(sorted((group, peers)))
@@ -186,4 +186,8 @@ def _dressed(comm: _Comm, info: MPI.Info, errhandler: MPI.Errhandler | None) -> 
         comm.Set_info(info)
     if errhandler is not None:
         comm.Set_errhandler(errhandler)
-    return comm
+    return _handled(comm, errhandler)
+
+
+def _handled(comm: _Comm, errhandler: MPI.Errhandler | None) -> _Comm:
+    return handle_as_asked(comm) if errhandler is None else comm

@@ -44,12 +44,13 @@ CHILDREN = """
     ]
     print({{of(one) for one in children}})
     given = MPI.Intracomm.Create_from_group(world.Get_group(), errhandler=mine)
-    print(of(given), of(MPI.COMM_SELF.Dup()))
+    alone = MPI.Intracomm.Create_from_group(world.Get_group(), "alone")
+    print(of(given), of(alone), of(MPI.COMM_SELF.Dup()))
 """
 
 
 @pytest.mark.parametrize(
-    ("errors", "children", "of_self"),
+    ("errors", "children", "orphans"),
     [
         ("exception", "return", "return"),
         ("default", "mine", "fatal"),
@@ -58,10 +59,10 @@ CHILDREN = """
     ],
 )
 def test_new_communicators_have_the_error_handler_that_mpi4py_gives_them(
-    grid: Grid, errors: str, children: str, of_self: str
+    grid: Grid, errors: str, children: str, orphans: str
 ) -> None:
     said = grid("2+1", CHILDREN.format(errors=errors))
-    assert said == {rank: [f"{{'{children}'}}", f"mine {of_self}"] for rank in range(3)}
+    assert said == {rank: [f"{{'{children}'}}", f"mine {orphans} {orphans}"] for rank in range(3)}
 
 
 SEVERAL = """
