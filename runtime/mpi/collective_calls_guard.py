@@ -23,19 +23,42 @@ class GivenUp(Exception):
         self.why = why
 
 
-class Guard:
-    """Knows the leaders of the other clusters, without which no collective can be done.
+class Attendance:
+    """Knows the leaders of the other clusters, without which a call cannot be done.
 
     A member may wait for one that lives, and that has given up since it waited for one that is
     lost: inside a cluster native MPI would not tell. So everybody looks after all leaders. When
     another member of a cluster is lost, its native MPI ends the leader too. What members say of
-    calls that do not fit, and of losses, comes from the `accord`.
+    losses comes from the `accord`.
     """
 
     def __init__(self, leaders: Sequence[int], accord: Accord) -> None:
         self.leaders = leaders
         self.accord = accord
         self._abandoned: list[Operation | Direct] = []
+
+    def problem(self) -> Exception | None:
+        """Return the error that names a leader that is lost."""
+        return self.accord.lost(self.leaders)
+
+    def abandon(self, operations: Sequence[Operation]) -> None:
+        """Keep what native MPI may still write to; nobody waits for it any more."""
+        self._abandoned += [one for one in operations if not one.done]
+
+    def attended(self, *operations: Operation) -> Operation:
+        """Return one operation for several, which fails when a leader is lost."""
+        return Guarded(self, operations)
+
+
+class Guard(Attendance):
+    """Ends a collective also when members make calls that do not fit, of which the accord tells.
+
+    Calls without messages to other clusters, such as `Dup`, are only attended: they may be what
+    goes on when collectives do not fit any more.
+    """
+
+    def __init__(self, leaders: Sequence[int], accord: Accord) -> None:
+        super().__init__(leaders, accord)
         self._turn = 0
 
     def steps(
@@ -93,26 +116,7 @@ class Guard:
 
         Who finds that calls do not fit may end for that reason.
         """
-        return self.accord.problem(self._turn) or self.accord.lost(self.leaders)
-
-    def abandon(self, operations: Sequence[Operation]) -> None:
-        """Keep what native MPI may still write to; nobody waits for it any more."""
-        self._abandoned += [one for one in operations if not one.done]
-
-
-class Attendance(Guard):
-    """What looks after a call without messages to other clusters, such as `Dup`.
-
-    It may be what goes on when collectives do not fit any more.
-    """
-
-    def problem(self) -> Exception | None:
-        """Return the error that names a leader that is lost."""
-        return self.accord.lost(self.leaders)
-
-    def attended(self, *operations: Operation) -> Operation:
-        """Return one operation for several, which fails when a leader is lost."""
-        return Guarded(self, operations)
+        return self.accord.problem(self._turn) or super().problem()
 
 
 class Settled(Operation):
@@ -147,7 +151,7 @@ class Guarded(Operation):
     __slots__ = ("_direct", "_guard", "_left", "_parts")
 
     def __init__(
-        self, guard: Guard, parts: Sequence[Operation], direct: Direct | None = None
+        self, guard: Attendance, parts: Sequence[Operation], direct: Direct | None = None
     ) -> None:
         super().__init__()
         self._guard, self._parts, self._direct = guard, parts, direct

@@ -35,7 +35,7 @@ def neighbours(call: Call) -> tuple[list[int], list[int], list[int]]:
     return sources, destinations, order
 
 
-@planned
+@planned("Neighbor_allgather", vector="Neighbor_allgatherv")
 def neighbour_allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
     """Plan to get one block of every neighbour."""
     sources, destinations, _ = neighbours(call)
@@ -45,7 +45,7 @@ def neighbour_allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool)
     return _exchange(call, name, [sent] * len(destinations), received)
 
 
-@planned
+@planned("Neighbor_alltoall", vector="Neighbor_alltoallv")
 def neighbour_alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
     """Plan to exchange one block with every neighbour."""
     sources, destinations, _ = neighbours(call)
@@ -55,7 +55,7 @@ def neighbour_alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) 
     return _exchange(call, name, sent, received)
 
 
-@planned
+@planned("Neighbor_alltoallw")
 def neighbour_alltoallw(call: Call, sendbuf: Any, recvbuf: Any) -> Plan[None]:
     """Plan to exchange one block with every neighbour, each with a datatype of its own."""
     sources, destinations, _ = neighbours(call)

@@ -50,7 +50,7 @@ def _pickles(objects: Any, count: int) -> list[Blob]:
     return [MPI.pickle.dumps(item) for item in items]
 
 
-@planned
+@planned("bcast")
 def bcast(call: Call, obj: Any, root: int) -> Plan[Any]:
     """Plan a broadcast."""
     call.check_root(root)
@@ -69,7 +69,7 @@ def bcast(call: Call, obj: Any, root: int) -> Plan[Any]:
     return Plan("bcast", steps)
 
 
-@planned
+@planned("gather")
 def gather(call: Call, sendobj: Any, root: int) -> Plan[Any]:
     """Plan a gather."""
     call.check_root(root)
@@ -89,7 +89,7 @@ def gather(call: Call, sendobj: Any, root: int) -> Plan[Any]:
     return Plan("gather", steps)
 
 
-@planned
+@planned("scatter")
 def scatter(call: Call, sendobj: Any, root: int) -> Plan[Any]:
     """Plan a scatter."""
     call.check_root(root)
@@ -108,7 +108,7 @@ def scatter(call: Call, sendobj: Any, root: int) -> Plan[Any]:
     return Plan("scatter", steps)
 
 
-@planned
+@planned("allgather")
 def allgather(call: Call, sendobj: Any) -> Plan[list[Any]]:
     """Plan an allgather."""
     blob = MPI.pickle.dumps(sendobj)
@@ -123,7 +123,7 @@ def allgather(call: Call, sendobj: Any) -> Plan[list[Any]]:
     return Plan("allgather", steps)
 
 
-@planned
+@planned("alltoall")
 def alltoall(call: Call, sendobj: Any) -> Plan[list[Any]]:
     """Plan an alltoall."""
     blobs = _pickles(sendobj, call.size)
@@ -161,7 +161,7 @@ def _result(op: MPI.Op | Operator, blob: Blob, count: int) -> Any:
     return total / count if isinstance(op, Average) else total
 
 
-@planned
+@planned("reduce")
 def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator, root: int) -> Plan[Any]:
     """Plan a reduction to one process."""
     call.check_root(root)
@@ -180,7 +180,7 @@ def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator, root: int) -> Plan[A
     return Plan("reduce", steps)
 
 
-@planned
+@planned("allreduce")
 def allreduce(call: Call, sendobj: Any, op: MPI.Op | Operator) -> Plan[Any]:
     """Plan a reduction to all."""
     blob = MPI.pickle.dumps(sendobj)
@@ -195,7 +195,7 @@ def allreduce(call: Call, sendobj: Any, op: MPI.Op | Operator) -> Plan[Any]:
     return Plan("allreduce", steps)
 
 
-@planned
+@planned("scan", exclusive="exscan")
 def scan(call: Call, sendobj: Any, op: MPI.Op | Operator, *, exclusive: bool) -> Plan[Any]:
     """Plan a scan."""
     blob = MPI.pickle.dumps(sendobj)
@@ -208,14 +208,14 @@ def scan(call: Call, sendobj: Any, op: MPI.Op | Operator, *, exclusive: bool) ->
     return Plan("exscan" if exclusive else "scan", steps)
 
 
-@planned
+@planned("neighbor_allgather")
 def neighbour_allgather(call: Call, sendobj: Any) -> Plan[list[Any]]:
     """Plan to get one object of every neighbour."""
     destinations = neighbours(call)[1]
     return _exchange(call, "neighbor_allgather", [MPI.pickle.dumps(sendobj)] * len(destinations))
 
 
-@planned
+@planned("neighbor_alltoall")
 def neighbour_alltoall(call: Call, sendobj: Any) -> Plan[list[Any]]:
     """Plan to exchange one object with every neighbour."""
     destinations = neighbours(call)[1]

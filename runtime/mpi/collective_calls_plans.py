@@ -53,7 +53,7 @@ def root_there(root: int) -> int | None:
     return None if root == MPI.ROOT else root
 
 
-@planned
+@planned("Bcast")
 def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
     """Plan a broadcast."""
     if not call.has_root(root):
@@ -76,7 +76,7 @@ def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
     return Plan("Bcast", steps)
 
 
-@planned
+@planned("Gather", vector="Gatherv")
 def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -> Plan[None]:
     """Plan a gather."""
     if not call.has_root(root):
@@ -112,7 +112,7 @@ def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -
     return Plan(name, steps)
 
 
-@planned
+@planned("Scatter", vector="Scatterv")
 def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -> Plan[None]:
     """Plan a scatter."""
     if not call.has_root(root):
@@ -158,7 +158,7 @@ def _sent(call: Call, sendbuf: Any, vector: bool) -> list[Spec]:
     return parts_of(read(sendbuf, readonly=True, blocks=call.size), call.size)
 
 
-@planned
+@planned("Allgather", vector="Allgatherv")
 def allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
     """Plan an allgather."""
     parts = _received(call, recvbuf, vector)
@@ -187,7 +187,7 @@ def allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[N
     return Plan("Allgatherv" if vector else "Allgather", steps)
 
 
-@planned
+@planned("Alltoall", vector="Alltoallv")
 def alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
     """Plan an alltoall."""
     parts = _received(call, recvbuf, vector)
@@ -199,7 +199,7 @@ def alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[No
     return _alltoall(call, "Alltoallv" if vector else "Alltoall", sent, parts, size)
 
 
-@planned
+@planned("Alltoallw")
 def alltoallw(call: Call, sendbuf: Any, recvbuf: Any) -> Plan[None]:
     """Plan an alltoall with a datatype for every block."""
     parts = own_parts(read_vector_w(recvbuf, call.size, readonly=False))

@@ -98,7 +98,7 @@ def _send_and_receive(call: Call, sendbuf: Any, recvbuf: Any) -> tuple[Spec, Spe
     return sent, received
 
 
-@planned
+@planned("Reduce")
 def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Plan[None]:
     """Plan a reduction to one process."""
     if not call.has_root(root):
@@ -138,7 +138,7 @@ def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Pla
     return Plan("Reduce", steps, work.reduction)
 
 
-@planned
+@planned("Allreduce")
 def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
     """Plan a reduction to all."""
     sent, received = _send_and_receive(call, sendbuf, recvbuf)
@@ -163,7 +163,7 @@ def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
     return Plan("Allreduce", steps, work.reduction)
 
 
-@planned
+@planned("Reduce_scatter_block")
 def reduce_scatter_block(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
     """Plan a reduction of which every member gets an equal block."""
     size = call.members.size
@@ -186,7 +186,7 @@ def reduce_scatter_block(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> 
     )
 
 
-@planned
+@planned("Reduce_scatter")
 def reduce_scatter(
     call: Call, sendbuf: Any, recvbuf: Any, recvcounts: Any, op: MPI.Op
 ) -> Plan[None]:
@@ -248,7 +248,7 @@ def _reduce_scatter(
     return Plan(name, steps, work.reduction)
 
 
-@planned
+@planned("Scan", exclusive="Exscan")
 def scan(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, *, exclusive: bool) -> Plan[None]:
     """Plan a scan."""
     received = read(recvbuf, readonly=False, blocks=0)

@@ -195,21 +195,32 @@ class Call:
         return persistent_request(self.members, lambda: self.state.begin(plan))
 
 
-def planned(plan: _Planner) -> _Planner:
-    """Let the other members know when a plan comes to nothing, since they wait for this process."""
+def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
+    """Let the other members know when a plan comes to nothing, since they wait for this process.
 
-    @wraps(plan)
-    def made(call: Call, *args: Any, **kwargs: Any) -> Plan[Any]:
-        try:
-            found = plan(call, *args, **kwargs)
-        except Exception as error:
-            call.state.accord.refuse(plan.__name__, error)
-            raise
-        if found is _REFUSED:
-            call.state.accord.refuse(plan.__name__, "an argument is wrong")
-        return found
+    `name` is that of the call, and with one of the `others`, words of the plan that are true, the
+    one that is given for it.
+    """
 
-    return made  # type: ignore[return-value] # it takes and returns what `plan` does
+    def announced(plan: _Planner) -> _Planner:
+        @wraps(plan)
+        def made(call: Call, *args: Any, **kwargs: Any) -> Plan[Any]:
+            try:
+                found = plan(call, *args, **kwargs)
+            except Exception as error:
+                tell_of(call, kwargs, error)
+                raise
+            if found is _REFUSED:
+                tell_of(call, kwargs, "an argument is wrong")
+            return found
+
+        def tell_of(call: Call, kwargs: dict[str, Any], why: Exception | str) -> None:
+            kind = next((others[word] for word in others if kwargs[word]), name)
+            call.state.accord.refuse(kind, why)
+
+        return made  # type: ignore[return-value] # it takes and returns what `plan` does
+
+    return announced
 
 
 def call_among(comm: MPI.Comm, members: Membership) -> Call:

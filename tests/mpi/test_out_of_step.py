@@ -42,7 +42,7 @@ REST = """
     ("call", "told"),
     [
         ("comm.allgather(print if me < last else lambda: 0)", "refused allgather (call 2): "),
-        ("comm.Allreduce(MPI.IN_PLACE, np.ones(2) if me < last else 'x')", "refused allreduce"),
+        ("comm.Allreduce(MPI.IN_PLACE, np.ones(2) if me < last else 'x')", "refused Allreduce"),
         ("comm.Ibarrier().Wait() if me < last else comm.Ibcast(bytearray(2), 9)", "refused"),
         ("comm.Split(-5 if me == last else 1)", "refused Split (call 2): the color -5 is"),
     ],
