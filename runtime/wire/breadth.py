@@ -9,47 +9,38 @@ import socket
 from collections.abc import Callable
 
 from runtime.later import Later
-from runtime.wire.errors import PeerLost
 from runtime.wire.inlet import Inlet
 from runtime.wire.outlet import Outlet
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from runtime.routing import widening
     from runtime.wire import lanes as parts
     from runtime.wire import round_trip as trips
     from runtime.wire.surroundings import Surroundings
 else:
-    parts = Later("runtime.wire.lanes")
+    widening = Later("runtime.routing.widening")
     trips = Later("runtime.wire.round_trip")
-
-FAR = 2e-3
-"""Seconds of a round trip from which on one connection may be too few."""
 
 
 class Breadth:
     """The lanes of one pair, as soon as there may be any.
 
-    `kick` lets what was said be written, `lose` gives the peer up.
+    `make` makes them.
     """
 
-    __slots__ = ("_first", "_index", "_inlet", "_kick", "_lose", "_outlet", "_post", "lanes")
+    __slots__ = ("_first", "_make", "_outlet", "_post", "lanes")
 
     def __init__(
         self,
-        index: int,
         post: Surroundings,
         inlet: Inlet,
         outlet: Outlet,
-        kick: Callable[[], None],
-        *,
-        lose: Callable[[PeerLost], None],
+        make: Callable[[], parts.Lanes],
     ) -> None:
-        self._index = index
         self._post = post
-        self._inlet = inlet
         self._outlet = outlet
-        self._kick = kick
-        self._lose = lose
+        self._make = make
         self._first: socket.socket | None = None
         self.lanes: parts.Lanes | None = None
         inlet.lanes = self._hear
@@ -102,14 +93,7 @@ class Breadth:
     def opened(self) -> parts.Lanes:
         """Return the lanes, of which there may be none yet."""
         if self.lanes is None:
-            self.lanes = parts.Lanes(
-                self._index,
-                self._post,
-                self._inlet,
-                self._outlet,
-                kick=self._kick,
-                lose=self._lose,
-            )
+            self.lanes = self._make()
             self.lanes.first = self._first
             self._outlet.more = self.lanes.more
         return self.lanes
@@ -117,7 +101,7 @@ class Breadth:
     def _has_more(self) -> None:
         """Know that there is more to be sent than goes at once; of a near peer only this time."""
         seen = None if self._first is None else trips.round_trip(self._first)
-        if seen is None or seen[0] < FAR:
+        if seen is None or seen[0] < widening.FAR:
             self._outlet.more = None
         else:
             self.opened().more()

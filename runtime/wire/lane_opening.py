@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from runtime.wire.connecting import Attempt
@@ -21,7 +22,7 @@ Done = Callable[["Opening", "socket.socket | None", "Exception | None"], None]
 """Is told once: of the connection, or of why there is none, if this end wanted one."""
 
 
-class Opening:
+class Opening(ABC):
     """A lane in its beginnings; `deadline` is when it has to be looked after again."""
 
     def __init__(self, post: Surroundings, number: int, done: Done) -> None:
@@ -58,16 +59,17 @@ class Opening:
             self._socket.close()
             self._socket = None
 
+    @abstractmethod
     def _connect(self) -> bool:
         """Go on until there is a connection."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _answer(self, connected: socket.socket) -> None:
         """Say what has to be said when the other end has spoken."""
 
+    @abstractmethod
     def _wanted(self, fault: Exception) -> Exception | None:
         """Return the fault, if it matters to this end."""
-        return fault
 
     def _use(self, connected: socket.socket, received: bytes) -> None:
         connected.setblocking(False)
@@ -124,6 +126,12 @@ class Going(Opening):
         self._use(*opened)
         opened[0].send(pack(LANE, 0, 0, self.number, 0))
         return True
+
+    def _answer(self, _connected: socket.socket) -> None:
+        """Say nothing: this end has spoken first."""
+
+    def _wanted(self, fault: Exception) -> Exception:
+        return fault
 
     def close(self) -> None:
         """Give up."""

@@ -13,10 +13,9 @@ from runtime.later import logger
 from runtime.routing import Flow, Widening
 from runtime.wire.errors import BadFrame, PeerLost, gone, said
 from runtime.wire.frames import LANE_OVER, WIDEN
-from runtime.wire.inlet import Inlet
+from runtime.wire.halves import Halves
 from runtime.wire.lane import Lane
 from runtime.wire.lane_opening import Coming, Going, Opening
-from runtime.wire.outlet import Outlet
 from runtime.wire.round_trip import round_trip
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -39,16 +38,15 @@ class Lanes:
         self,
         index: int,
         post: Surroundings,
-        inlet: Inlet,
-        outlet: Outlet,
-        *,
+        halves: Halves,
         kick: Callable[[], None],
+        *,
         lose: Callable[[PeerLost], None],
     ) -> None:
         self._index = index
         self._post = post
-        self._inlet = inlet
-        self._outlet = outlet
+        self._inlet = halves.inlet
+        self._outlet = halves.outlet
         self._kick = kick
         self._lose = lose
         self.first: socket.socket | None = None

@@ -23,10 +23,12 @@ from runtime.wire.outlet import Outlet
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from runtime.wire import lanes as parts
     from runtime.wire import resting as rests
     from runtime.wire import resuming as breaks
     from runtime.wire.surroundings import Surroundings
 else:
+    parts = Later("runtime.wire.lanes")
     rests = Later("runtime.wire.resting")
     breaks = Later("runtime.wire.resuming")
 
@@ -50,7 +52,7 @@ class Peer:
             room=room,
             stage=post.stage,
         )
-        self.breadth = Breadth(index, post, self.inlet, self.outlet, self._kick, lose=self._give_up)
+        self.breadth = Breadth(post, self.inlet, self.outlet, self._make_lanes)
         self._halves = Halves(self.inlet, self.outlet)
         self.line: Line | None = None
         """The connection that is used, if there is one and it is not about to be left."""
@@ -392,6 +394,9 @@ class Peer:
             if line is not None:
                 self._post.watch_descriptor(line.fileno(), 0, None)
                 line.close()
+
+    def _make_lanes(self) -> parts.Lanes:
+        return parts.Lanes(self.index, self._post, self._halves, self._kick, lose=self._give_up)
 
     def _kick(self) -> None:
         if self.line is not None and not self.line.is_blocked:

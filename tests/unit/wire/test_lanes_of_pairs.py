@@ -13,6 +13,7 @@ import pytest
 from runtime.transport.encryption import LEFT
 from runtime.wire.errors import BadFrame, PeerLost
 from runtime.wire.frames import LANE, LANE_OVER, WIDEN, pack
+from runtime.wire.halves import Halves
 from runtime.wire.inlet import Inlet
 from runtime.wire.lanes import Lanes
 from runtime.wire.line import READ, WRITE
@@ -76,9 +77,8 @@ class Side:
         self.inlet = Inlet(1 - me, self.receiver, self.outlet, kick=self.kick, goodbye=self.kick)
         self.why: list[PeerLost] = []
         self.first, self._other = socket.socketpair()
-        self.lanes = Lanes(
-            1 - me, self, self.inlet, self.outlet, kick=self.kick, lose=self.why.append
-        )
+        halves = Halves(self.inlet, self.outlet)
+        self.lanes = Lanes(1 - me, self, halves, self.kick, lose=self.why.append)
         self.lanes.joined(self.first)
         self.inlet.lanes = self.lanes.hear
         self.outlet.more = self.lanes.more
