@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,7 +27,7 @@ def is_component_name(text: str) -> bool:
     return bool(text.strip()) and not set(text) & set("./:") and text != "this"
 
 
-class Component:
+class Component(ABC):
     """A component: content within a membrane, reached only through its interfaces.
 
     Components are made by `gcm.components.factory`; this class holds what primitives, composites
@@ -202,17 +203,17 @@ class Component:
 
     # -- what the membrane asks of its component -------------------------------------------------
 
+    @abstractmethod
     def target_of(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:
         """Return what serves `operation` once the call has passed the membrane."""
-        raise NotImplementedError
 
     def other_face(self, interface: Interface) -> Interface | None:  # noqa: ARG002 - for composites
         """Return the face at the other side of a composite's membrane."""
         return None
 
+    @abstractmethod
     def client_changed(self, interface: ClientInterface) -> None:
         """Take note that `interface` leads somewhere else now."""
-        raise NotImplementedError
 
     def wire_servers(self) -> None:
         """Compose the ports of all server interfaces anew."""

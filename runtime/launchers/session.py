@@ -6,6 +6,7 @@ import errno
 import itertools
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -24,7 +25,7 @@ from runtime.launchers.errors import (
 from runtime.launchers.guarded import GuardedProcess, exit_of
 
 
-class GuardSession:
+class GuardSession(ABC):
     """A launcher whose commands run under one guard; subclasses carry the bytes there and back.
 
     A subclass calls `feed` with what the guard sends, `lose` when no more will come, and gives
@@ -54,9 +55,9 @@ class GuardSession:
 
     # --- for subclasses -----------------------------------------------------------------------
 
+    @abstractmethod
     def post(self, data: bytes) -> None:
         """Queue bytes for the guard without blocking."""
-        raise NotImplementedError
 
     def feed(self, data: bytes) -> None:
         """Take bytes from the guard; only ever called from one thread."""
@@ -191,9 +192,9 @@ class GuardSession:
 
         staging.fetch(self, self.ready().python, paths, folder, target)
 
+    @abstractmethod
     def close(self) -> None:
         """End all commands, remove all folders, let go of the place."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         """Return the launcher."""

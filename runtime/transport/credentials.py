@@ -10,6 +10,8 @@ before that. After it the connection carries frames.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from runtime.transport.errors import AuthenticationFailed, FrameError, NotAMember
 from runtime.transport.keyed_hash import is_same, keyed_hash
 from runtime.transport.pyro_messages import (
@@ -78,7 +80,7 @@ class Credentials:
         return keyed_hash(self._secret, message)
 
 
-class Greeting:
+class Greeting(ABC):
     """One end of the exchange: feed it what is received, send what it returns, until `peer`.
 
     `nonce` has to be fresh and random. After the exchange `rest` holds what came behind it.
@@ -100,9 +102,9 @@ class Greeting:
         """What came behind the exchange."""
         return self._reader.rest
 
+    @abstractmethod
     def begin(self) -> bytes:
         """Return what to send before anything is received."""
-        raise NotImplementedError
 
     def feed(self, data: bytes) -> bytes:
         """Take what was received and return what to send.
@@ -129,8 +131,9 @@ class Greeting:
             answer += self._hear(message)
         return answer
 
+    @abstractmethod
     def _hear(self, message: Message) -> bytes:
-        raise NotImplementedError
+        """Take a message and return what to send."""
 
     def _take_number(self, message: Message) -> None:
         number = bytes(message.annotations.get(NUMBER_OF_MEMBER, b""))
