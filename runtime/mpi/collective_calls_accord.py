@@ -92,13 +92,13 @@ class Accord:
 
     def is_settled(self, turn: int) -> bool:
         """Tell whether the others have refused all calls before a turn that this process has."""
-        return all(one > turn for one in self._refused)
+        return not self._refused or min(self._refused) > turn
 
     def lost(self, indexes: Sequence[int]) -> Exception | None:
         """Return the error that names one of some processes if this one knows that it is lost."""
         if self._box.words:
             self.listen()
-        if not self._lost and self._engine.hopeless(indexes, near=True) is None:
+        if not (self._lost or self._engine.losses.gone):
             return None
         for index in indexes:
             if index in self._lost:

@@ -14,7 +14,14 @@ from mpi4py import MPI
 
 from runtime.mpi.collective_calls_accord import tags_inside
 from runtime.mpi.collective_calls_rings import LARGE, children, parent
-from runtime.mpi.operations import MOST_QUESTIONS, NativeOperation, Operation, Task
+from runtime.mpi.operations import (
+    MOST_QUESTIONS,
+    RESTLESS,
+    RUNG,
+    NativeOperation,
+    Operation,
+    Task,
+)
 
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
@@ -64,9 +71,10 @@ class Direct:
                 awaited = {one.source_asked for one in left}
                 heard = {one.source_asked for one in messages if one.done and one.is_large}
                 self._to_ring |= heard - awaited - {self._near.position}
-        for position in self._to_ring:
-            self._near.ring(position)
-        self._to_ring.clear()
+        if self._to_ring:
+            for position in self._to_ring:
+                self._near.ring(position)
+            self._to_ring.clear()
 
     def spread(self, data: memoryview, root: int) -> Sequence[Operation]:
         """Give the root's data to all: they can read it at the same time."""
@@ -186,9 +194,9 @@ class _Message(NativeOperation):
         """Whether who sends it waits until it is received."""
 
     @property
-    def restless(self) -> bool:
-        """Whether nobody rings."""
-        return not self._near.all_ring
+    def urgency(self) -> int:
+        """It is urgent unless the other end rings."""
+        return RUNG if self._near.all_ring else RESTLESS
 
     def test(self) -> bool:
         """Tell whether it was done at the last look."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from runtime.mpi.errors import OutOfStep, ProcessGone
-from runtime.mpi.operations import Operation
+from runtime.mpi.operations import Operation, most_urgent
 
 if TYPE_CHECKING:
     from runtime.mpi.collective_calls_accord import Accord
@@ -158,14 +158,9 @@ class Guarded(Operation):
         self._left = parts
 
     @property
-    def polled(self) -> bool:  # type: ignore[override] # depends on its parts
-        """Whether native MPI has to be asked for one of them."""
-        return any(one.polled and not one.done for one in self._left)
-
-    @property
-    def restless(self) -> bool:
-        """Whether one of them is."""
-        return any(one.restless and not one.done for one in self._left)
+    def urgency(self) -> int:
+        """As urgent as the most urgent one."""
+        return most_urgent(self._left)
 
     def test(self) -> bool:
         """Look after all."""
@@ -173,14 +168,18 @@ class Guarded(Operation):
             return True
         if self._direct is not None:
             self._direct.look()
-        self._left = [one for one in self._left if not one.test()]
-        if not self._left:
-            error = next((one.error for one in self._parts if one.error is not None), None)
+        left = [one for one in self._left if not one.test()]
+        self._left = left
+        if not left:
+            error = None
+            for one in self._parts:
+                if error is None:
+                    error = one.error
             if isinstance(error, ProcessGone):
                 error = self._guard.problem() or error  # it may have said why it ends
             self.finish(error)
         elif (problem := self._guard.problem()) is not None:
-            self._guard.abandon(self._left)
+            self._guard.abandon(left)
             self.finish(problem)
         return self.done
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mpi4py import MPI
 
 from runtime.mpi.collective_calls_direct import Direct
-from runtime.mpi.landings import exactly_into
+from runtime.mpi.landings import Exactly
 
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
@@ -39,7 +39,7 @@ class NativePort:
 
     def receive(self, rank: int, into: memoryview) -> Operation:
         """Receive a message of known size from any member."""
-        return self._engine.receive(self._members, rank, self._tag, exactly_into(into), inner=True)
+        return self._engine.receive(self._members, rank, self._tag, Exactly(into), inner=True)
 
     def expect(self, rank: int) -> Operation:
         """Receive a message of unknown size from any member."""

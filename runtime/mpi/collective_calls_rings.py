@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from runtime.mpi.operations import NativeStep
+from runtime.mpi.operations import RESTLESS, RUNG, NativeStep
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -145,8 +145,8 @@ class Neighbours:
         rung: bool = False,
         messages: int = 0,
     ) -> NativeStep:
-        restless = not (rung and self.all_ring)
-        return NativeStep(request, what, restless=restless, ring=ring, messages=messages)
+        urgency = RUNG if rung and self.all_ring else RESTLESS
+        return NativeStep(request, what, urgency=urgency, ring=ring, messages=messages)
 
     def _ring(self, places: Iterable[int], root: int) -> None:
         for place in places:

@@ -7,7 +7,7 @@ import ctypes
 from mpi4py import MPI
 
 from runtime.mpi.attributes import free_native
-from runtime.mpi.operations import Operation, Steps
+from runtime.mpi.operations import RESTLESS, Operation, Steps
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -20,14 +20,17 @@ class Ending(Operation):
 
     __slots__ = ("_everybody", "_last", "_members")
 
-    polled = True
-
     def __init__(self, members: Membership, everybody: Membership) -> None:
         """Come after what was begun so far; `everybody` are the members as collectives see them."""
         super().__init__()
         self._members = members
         self._everybody = everybody
         self._last: Task = members.engine.start(everybody, _nothing(), "the end of a communicator")
+
+    @property
+    def urgency(self) -> int:
+        """It is urgent: native MPI may have to do something before."""
+        return RESTLESS
 
     def is_due(self) -> bool:
         """Tell whether no collective goes on, and nobody asks for a message any more."""

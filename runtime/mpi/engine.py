@@ -12,11 +12,19 @@ from runtime.matching import Pattern
 from runtime.mpi import politeness
 from runtime.mpi.collective_box import CollectiveBox
 from runtime.mpi.errors import ProcessGone
-from runtime.mpi.landings import Fresh, into_memory
+from runtime.mpi.landings import Fresh, InMemory
 from runtime.mpi.losses import Losses
 from runtime.mpi.mailboxes import Mailbox, pattern_of
 from runtime.mpi.meanwhile import Meanwhile
-from runtime.mpi.operations import FarSend, Finished, NativeOperation, Operation, Task
+from runtime.mpi.operations import (
+    RESTLESS,
+    FarSend,
+    Finished,
+    NativeOperation,
+    Operation,
+    Task,
+    most_urgent,
+)
 from runtime.mpi.receives import Receive
 from runtime.mpi.tasks import Tasks
 from runtime.mpi.waiting import Waits
@@ -67,7 +75,7 @@ class Engine:
         self._tasks = Tasks()
         self._left_alone: list[Operation] = []
         self._landing: set[Receive] = set()
-        self._losses = Losses(name_of)
+        self.losses = Losses(name_of)
 
     def attach(self, post: Post, bells: Bells | None = None) -> None:
         """Use a post, whose receiver is this engine, and begin to look after it meanwhile."""
@@ -157,7 +165,7 @@ class Engine:
         if into is None:
             landing = Fresh()
         else:
-            landing = into_memory(into) if isinstance(into, memoryview) else into
+            landing = InMemory(into) if isinstance(into, memoryview) else into
         any_source = source == MPI.ANY_SOURCE
         with self.lock:
             box = self._box(m.context, inner)
@@ -199,7 +207,7 @@ class Engine:
             receive = Receive(m.box, Pattern(*envelope), landing, near=False, far=True)
             receive.begin_far(envelope, incoming)
             if receive.comes_from is not None:
-                problem = self._losses.of(incoming.source)
+                problem = self.losses.of(incoming.source)
                 if problem is None:
                     self._landing.add(receive)
                 else:
@@ -268,22 +276,12 @@ class Engine:
         return moved
 
     @property
-    def polled(self) -> bool:
-        """Whether native MPI has to be asked for things that go on, whoever waits for them."""
-        return (
-            any(one.polled for one in tuple(self._left_alone))
-            or any(box.matcher.queue for box in tuple(self._boxes.values()))
-            or self._tasks.polled
-        )
-
-    @property
-    def restless(self) -> bool:
-        """Whether it has to be asked often: nobody rings when it is worth to ask."""
-        return (
-            any(one.restless for one in tuple(self._left_alone))
-            or any(box.matcher.queue for box in tuple(self._boxes.values()))
-            or self._tasks.restless
-        )
+    def urgency(self) -> int:
+        """How urgent it is to ask native MPI for things that go on, whoever waits for them."""
+        for box in tuple(self._boxes.values()):
+            if box.matcher.queue:
+                return RESTLESS
+        return max(self._tasks.urgency, most_urgent(tuple(self._left_alone)))
 
     def attend(self) -> None:
         """Look meanwhile after what was begun, which may need native MPI."""
@@ -319,17 +317,17 @@ class Engine:
 
     def lost(self, peer: int, why: Exception) -> None:
         """Fail what cannot be done any more."""
-        self._losses.add(peer, why)
+        self.losses.add(peer, why)
         for landing in [one for one in self._landing if one.comes_from == peer]:
             self._landing.discard(landing)
-            landing.finish(self._losses.of(peer))
+            landing.finish(self.losses.of(peer))
         for box in tuple(self._boxes.values()):
             for asked in box.matcher.pending():
                 self._fail_if_hopeless(asked.owner)
 
     def hopeless(self, senders: Sequence[int], *, near: bool) -> Exception | None:
         """Return why no message of any of these can be waited for; `near`: somebody else's can."""
-        return self._losses.among(senders, near=near)
+        return self.losses.among(senders, near=near)
 
     # ------------------------------------------------------------------------------ its parts
 
@@ -347,7 +345,7 @@ class Engine:
         views = [one if isinstance(one, memoryview) else memoryview(one) for one in pieces]
         with self.lock:
             if self.post is None:
-                raise self._losses.problem(
+                raise self.losses.problem(
                     index, RuntimeError("the connections of this process are shut")
                 )
             outgoing = self.post.send(index, head, views, sync=sync)
@@ -355,7 +353,7 @@ class Engine:
                 outgoing,
                 index,
                 lambda: f"a send to rank {to} ({self.name_of(index)})",
-                self._losses.problem,
+                self.losses.problem,
             )
             sent.test()
             self._tell_waiting()
@@ -368,7 +366,7 @@ class Engine:
 
     def _fail_if_hopeless(self, receive: Receive) -> None:
         """End a receive that can get nothing any more."""
-        if self._losses and receive.asked.far and receive.comes_from is None:
-            error = self._losses.among(receive.awaited(), near=receive.asked.near)
+        if self.losses.gone and receive.asked.far and receive.comes_from is None:
+            error = self.losses.among(receive.awaited(), near=receive.asked.near)
             if error is not None and receive.forget():
                 receive.finish(error)

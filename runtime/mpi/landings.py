@@ -59,18 +59,38 @@ class InSpec:
         return None
 
 
-class Exactly(InSpec):
+class InMemory:
+    """Plain writable memory."""
+
+    __slots__ = ("_memory",)
+
+    sized = True
+
+    def __init__(self, memory: memoryview) -> None:
+        is_flat = memory.format == "B" and memory.ndim == 1
+        self._memory = memory if is_flat else memory.cast("B")
+
+    def native(self, size: int) -> Any:  # noqa: ARG002 - a landing without memory needs it
+        """Return the memory."""
+        return [self._memory, MPI.BYTE]
+
+    def room(self, size: int) -> memoryview | None:
+        """Return the memory itself if it is long enough."""
+        return None if size > len(self._memory) else self._memory[:size]
+
+    def land(self, data: Data) -> Data | None:  # noqa: ARG002 - other landings keep it
+        """Refuse what did not fit into `room`."""
+        raise MPI.Exception(MPI.ERR_TRUNCATE)
+
+
+class Exactly(InMemory):
     """Plain memory for a message of its size; a shorter one is as wrong as a longer one."""
 
     __slots__ = ()
 
     def room(self, size: int) -> memoryview | None:
         """Return the memory itself if it has that size."""
-        return super().room(size) if size == self._spec.nbytes else None
-
-    def land(self, data: Data) -> Data | None:  # noqa: ARG002 - other landings keep it
-        """Refuse what did not fit into `room`."""
-        raise MPI.Exception(MPI.ERR_TRUNCATE)
+        return self._memory if size == len(self._memory) else None
 
 
 class Fresh:
@@ -100,18 +120,3 @@ class Fresh:
     def made(self) -> bytearray:
         """What native MPI has received into."""
         return self._made
-
-
-def into_memory(memory: memoryview) -> InSpec:
-    """Return the landing in plain writable memory."""
-    return InSpec(_bytes(memory))
-
-
-def exactly_into(memory: memoryview) -> Exactly:
-    """Return the landing in plain writable memory of a message that has its size."""
-    return Exactly(_bytes(memory))
-
-
-def _bytes(memory: memoryview) -> Spec:
-    flat = memory if memory.format == "B" and memory.ndim == 1 else memory.cast("B")
-    return Spec(flat, flat, len(flat), MPI.BYTE)

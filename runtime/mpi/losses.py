@@ -15,19 +15,15 @@ class Losses:
 
     def __init__(self, name_of: Callable[[int], str]) -> None:
         self._name_of = name_of
-        self._gone: dict[int, Exception] = {}
-
-    def __bool__(self) -> bool:
-        """Tell whether anybody is gone."""
-        return bool(self._gone)
+        self.gone: dict[int, Exception] = {}
 
     def add(self, peer: int, why: Exception) -> None:
         """Know of one more."""
-        self._gone[peer] = why
+        self.gone[peer] = why
 
     def of(self, peer: int) -> Exception | None:
         """Return the error of a call that waits for a process if it is gone."""
-        why = self._gone.get(peer)
+        why = self.gone.get(peer)
         return None if why is None else self.problem(peer, why)
 
     def among(self, senders: Sequence[int], *, near: bool) -> Exception | None:
@@ -36,10 +32,10 @@ class Losses:
         That is when one of them has died, or when nobody `near` could send it and all have left or
         were never reached.
         """
-        if not self._gone:
+        if not self.gone:
             return None
-        gone = [index for index in senders if index in self._gone]
-        dead = [index for index in gone if not isinstance(self._gone[index], PeerLeft | PeerAbsent)]
+        gone = [index for index in senders if index in self.gone]
+        dead = [index for index in gone if not isinstance(self.gone[index], PeerLeft | PeerAbsent)]
         if dead or (gone and len(gone) == len(senders) and not near):
             return self.of((dead or gone)[0])
         return None

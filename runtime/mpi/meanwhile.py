@@ -60,7 +60,7 @@ class Meanwhile:
                 self._ended.wait(rest)
                 continue
             self.is_on_duty = True
-            self._post.ready(PAUSE if engine.polled else None)
+            self._post.ready(PAUSE if engine.urgency else None)
             self.is_on_duty = False
             if self._is_relieved():
                 continue

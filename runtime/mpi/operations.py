@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 from mpi4py import MPI
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from runtime.wire import Outgoing
+
+IDLE, RUNG, RESTLESS = range(3)
+"""How urgent it is to ask native MPI if something is done: not at all; seldom, since somebody rings
+when it is worth to ask; again and again."""
 
 STEPS, MOST_QUESTIONS = 3, 64
 """How often native MPI is asked at once for its part of a collective: at first, later."""
@@ -27,14 +31,6 @@ class Operation:
 
     __slots__ = ("cancelled", "data", "done", "error", "nbytes", "source", "tag")
 
-    polled = False
-    """Whether native MPI has to be asked again and again if it is done."""
-
-    @property
-    def restless(self) -> bool:
-        """Whether it has to be asked often: nobody rings here when it is worth to ask."""
-        return self.polled
-
     def __init__(self) -> None:
         self.done = False
         self.error: BaseException | None = None
@@ -43,6 +39,11 @@ class Operation:
         self.nbytes = 0
         self.cancelled = False
         self.data: bytes | bytearray | memoryview | None = None
+
+    @property
+    def urgency(self) -> int:
+        """How urgent it is to ask native MPI if it is done."""
+        return IDLE
 
     def test(self) -> bool:
         """Tell whether it is done; asks native MPI if need be, moves nothing else."""
@@ -65,6 +66,15 @@ class Operation:
         self.done = True
 
 
+def most_urgent(operations: Iterable[Operation]) -> int:
+    """Return how urgent it is to ask native MPI for those that are not done."""
+    most = IDLE
+    for one in operations:
+        if not one.done and (urgency := one.urgency) > most:
+            most = urgency
+    return most
+
+
 class Finished(Operation):
     """What was done when it was begun, such as a message to nobody."""
 
@@ -82,8 +92,6 @@ class NativeOperation(Operation):
 
     __slots__ = ("_ranks", "_request", "_status", "_what")
 
-    polled = True
-
     def __init__(
         self,
         request: MPI.Request,
@@ -96,16 +104,27 @@ class NativeOperation(Operation):
         self._status = MPI.Status()
         self._what = what
 
+    @property
+    def urgency(self) -> int:
+        """It is urgent: nobody rings."""
+        return RESTLESS
+
     def test(self) -> bool:
         """Ask native MPI."""
-        if not self.done:
-            try:
-                if self._request.Test(self._status):
+        return self.done or self._ask(1)
+
+    def _ask(self, times: int) -> bool:
+        """Ask so many times at most."""
+        test, status = self._request.Test, self._status
+        try:
+            for _ in range(times):
+                if test(status):
                     self._read()
                     self.finish()
-            except MPI.Exception as error:
-                self._read()
-                self.finish(error)
+                    return True
+        except MPI.Exception as error:
+            self._read()
+            self.finish(error)
         return self.done
 
     def cancel(self) -> None:
@@ -129,30 +148,30 @@ class NativeOperation(Operation):
 class NativeStep(NativeOperation):
     """A native request of a collective; members of this cluster ring when it is worth to ask."""
 
-    __slots__ = ("_questions", "_restless", "_ring")
+    __slots__ = ("_questions", "_ring", "_urgency")
 
     def __init__(
         self,
         request: MPI.Request,
         what: str,
         *,
-        restless: bool,
+        urgency: int,
         ring: Callable[[], None] | None,
         messages: int = 0,
     ) -> None:
-        """Unless it is `restless` others ring; `ring` wakes those who wait for its end.
+        """Let `ring` wake those who wait for its end.
 
         So many `messages` of members may be there already, which native MPI takes one by one.
         """
         super().__init__(request, None, what)
-        self._restless = restless
+        self._urgency = urgency
         self._ring = ring
         self._questions = STEPS + messages
 
     @property
-    def restless(self) -> bool:
-        """Whether nobody rings."""
-        return self._restless
+    def urgency(self) -> int:
+        """It is urgent unless others ring."""
+        return self._urgency
 
     def test(self) -> bool:
         """Ask native MPI, which with each question takes one step of a collective.
@@ -160,10 +179,8 @@ class NativeStep(NativeOperation):
         Or it takes one message of a program that came before: after questions in vain it is asked
         twice as many, because whoever waits sleeps for long before the next ones.
         """
-        test = super().test
-        for _ in range(self._questions):
-            if test():
-                return True
+        if self.done or self._ask(self._questions):
+            return True
         self._questions = min(2 * self._questions, MOST_QUESTIONS)
         return False
 
@@ -222,14 +239,9 @@ class Both(Operation):
         self._second = second
 
     @property
-    def polled(self) -> bool:  # type: ignore[override] # depends on its parts
-        """Whether one of them is."""
-        return self._first.polled or self._second.polled
-
-    @property
-    def restless(self) -> bool:
-        """Whether one of them is."""
-        return self._first.restless or self._second.restless
+    def urgency(self) -> int:
+        """As urgent as the more urgent one."""
+        return most_urgent((self._first, self._second))
 
     def test(self) -> bool:
         """Look after both."""
@@ -269,21 +281,21 @@ class Task(Operation):
         self.result: Any = None
 
     @property
-    def polled(self) -> bool:  # type: ignore[override] # depends on where it is
-        """Whether what it waits for is."""
-        return any(one.polled and not one.done for one in self._waits)
-
-    @property
-    def restless(self) -> bool:
-        """Whether what it waits for is."""
-        return any(one.restless and not one.done for one in self._waits)
+    def urgency(self) -> int:
+        """As urgent as what it waits for."""
+        return most_urgent(self._waits)
 
     def advance(self) -> bool:
         """Go on as far as possible now; return whether it went on. Errors are thrown into it."""
         moved = False
-        while not self.done and all(one.test() for one in self._waits):
+        while not self.done:
+            failed = None
+            for one in self._waits:
+                if not one.test():
+                    return moved
+                if failed is None:
+                    failed = one.error
             moved = True
-            failed = next((one.error for one in self._waits if one.error is not None), None)
             try:
                 step = next(self._steps) if failed is None else self._steps.throw(failed)
             except StopIteration as end:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from runtime.mpi.operations import Operation
+from runtime.mpi.operations import RESTLESS, Operation
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -39,7 +39,10 @@ def current() -> Engine | None:
 class _Native(Operation):
     __slots__ = ()
 
-    polled = True
+    @property
+    def urgency(self) -> int:
+        """It is urgent."""
+        return RESTLESS
 
     def describe(self) -> str:
         """Say what is waited for."""

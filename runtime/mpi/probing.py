@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 from runtime.mpi.mailboxes import pattern_of
 from runtime.mpi.messages import found_message, native_message
-from runtime.mpi.operations import Operation
+from runtime.mpi.operations import IDLE, RESTLESS, Operation
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class Looking(Operation):
         self.sight: Sight | None = None
 
     @property
-    def polled(self) -> bool:  # type: ignore[override] # depends on the pattern
-        """Whether native MPI may have it."""
-        return self._m.box.has_near(self._pattern)
+    def urgency(self) -> int:
+        """It is urgent where native MPI may have it."""
+        return RESTLESS if self._m.box.has_near(self._pattern) else IDLE
 
     def test(self) -> bool:
         """Look."""
@@ -53,7 +53,7 @@ class Looking(Operation):
             if self.sight is not None:
                 self.finish()
             else:
-                error = self._m.engine.hopeless(self.awaited(), near=self.polled)
+                error = self._m.engine.hopeless(self.awaited(), near=self.urgency > IDLE)
                 if error is not None:
                     self.finish(error)
         return self.done

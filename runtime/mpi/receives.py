@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 from runtime.matching import Asked, Envelope, Pattern
 from runtime.mpi.landings import Fresh
-from runtime.mpi.operations import Operation
+from runtime.mpi.operations import IDLE, RESTLESS, Operation
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ class Receive(Operation):
         self.asked = Asked(pattern, self, near=near, far=far, sought=not landing.sized)
 
     @property
-    def polled(self) -> bool:  # type: ignore[override] # depends on who has it
-        """Whether native MPI has it, or is asked by the mailbox."""
-        return not self.done and self._incoming is None and self.asked.near
+    def urgency(self) -> int:
+        """It is urgent while native MPI has it, or is asked by the mailbox."""
+        return RESTLESS if self._incoming is None and self.asked.near and not self.done else IDLE
 
     def test(self) -> bool:
         """Look whether it is there."""

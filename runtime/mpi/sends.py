@@ -9,7 +9,7 @@ from operator import index
 from mpi4py import MPI
 
 from runtime.mpi.errors import refuse, tell
-from runtime.mpi.landings import Fresh, InSpec, into_memory
+from runtime.mpi.landings import Fresh, InMemory, InSpec
 from runtime.mpi.operations import Finished, NativeOperation, Operation
 from runtime.mpi.specs import memory_of, read
 from runtime.mpi.statuses import fill
@@ -70,7 +70,7 @@ def receive_object(
     landing: Landing = Fresh()
     if buf is not None:
         memory = memoryview(bytearray(buf)) if hasattr(buf, "__index__") else memory_of(buf, False)
-        landing = into_memory(memory)
+        landing = InMemory(memory)
     operation = m.engine.receive(m, source, tag, landing)
 
     def load(done: Operation) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
+from runtime.mpi.operations import most_urgent
+
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.mpi.membership import Membership
@@ -30,14 +32,9 @@ class Tasks:
         return moved
 
     @property
-    def polled(self) -> bool:
-        """Whether native MPI has to be asked if one of them can go on."""
-        return any(queue[0].polled for queue in tuple(self._queues.values()) if queue)
-
-    @property
-    def restless(self) -> bool:
-        """Whether it has to be asked often."""
-        return any(queue[0].restless for queue in tuple(self._queues.values()) if queue)
+    def urgency(self) -> int:
+        """How urgent it is to ask native MPI if one of them can go on."""
+        return most_urgent([queue[0] for queue in tuple(self._queues.values()) if queue])
 
     def _advance(self, m: Membership, queue: deque[Task]) -> bool:
         """Go on with the first task of a communicator, and the next ones when it is done."""

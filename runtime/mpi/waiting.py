@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 
+from runtime.mpi.operations import IDLE, RUNG, most_urgent
+
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,8 +51,8 @@ class Waits:
     ) -> None:
         """Drive the engine until `ready` is true, which is asked with its lock held.
 
-        Who waits for other clusters sleeps first: what they sent has been looked for just before.
-        Native MPI is asked once more, because it may have had several things to do before.
+        Who is woken sleeps first: what others sent has been looked for just before. If nobody rings
+        native MPI is asked once more, because it may have had several things to do before.
         """
         engine = self._engine
         with engine.lock:
@@ -69,7 +71,7 @@ class Waits:
                 if now - begun > PATIENCE and not is_watched:
                     is_watched = True
                     engine.watch(index for one in left for index in one.awaited())
-                elif pause == PATIENCE or (pause and is_asked):
+                elif pause >= LEAST_RUNG or (pause and is_asked):
                     self._asleep[me] = operations
                     self._sleep(None if is_watched and pause == PATIENCE else pause)
                 is_asked = True
@@ -86,10 +88,10 @@ class Waits:
 
     def _pause(self, left: Sequence[Operation], waiting: float, quiet: float) -> float:
         """Return for how long to sleep before native MPI is asked again, if it has to be."""
-        engine = self._engine
-        if not (engine.polled or any(one.polled for one in left)):
+        urgency = max(self._engine.urgency, most_urgent(left))
+        if urgency == IDLE:
             return PATIENCE
-        if not (engine.restless or any(one.restless for one in left)):
+        if urgency == RUNG:
             return min(max(quiet, LEAST_RUNG), SELDOM)
         return 0.0 if waiting < SPIN else min(max(SHARE * quiet, LEAST), MOST)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mpi4py import MPI
 
 from runtime.mpi.collective_calls_rings import FEW, LARGE, Neighbours, children, parent
-from runtime.mpi.operations import STEPS
+from runtime.mpi.operations import RESTLESS, RUNG, STEPS
 
 
 class Book:
@@ -56,7 +56,7 @@ def test_who_spreads_data_rings_the_next_ones_of_the_tree_or_all(
 def test_who_passes_data_on_rings_when_it_is_there() -> None:
     book = Book()
     step = neighbours(2, book).spread(over(), "a bcast", 0, 8)
-    assert (book.rung, step.restless) == ([], False)
+    assert (book.rung, step.urgency) == ([], RUNG)
     assert step.test()
     assert book.rung == [13]
 
@@ -73,7 +73,7 @@ def test_values_are_announced_to_the_parent_in_the_tree() -> None:
 
 def test_who_collects_is_rung_by_everybody_and_who_hands_out_rings_all() -> None:
     book = Book()
-    assert not neighbours(1, book).collect(over(), "a gather", 1, 8).restless
+    assert neighbours(1, book).collect(over(), "a gather", 1, 8).urgency == RUNG
     neighbours(0, book).collect(over(), "a gather", 1, 0)
     assert book.rung == [11]
     neighbours(1, book).hand_out(over(), "a scatter", 1, 0)
@@ -82,12 +82,12 @@ def test_who_collects_is_rung_by_everybody_and_who_hands_out_rings_all() -> None
 
 @pytest.mark.parametrize("book", [None, Book(is_heard=False)])
 def test_without_bells_native_mpi_is_asked_often(book: Book | None) -> None:
-    assert neighbours(1, book).spread(over(), "a bcast", 0, 8).restless
+    assert neighbours(1, book).spread(over(), "a bcast", 0, 8).urgency == RESTLESS
 
 
 def test_large_data_is_asked_for_often() -> None:
-    assert neighbours(1, Book()).spread(over(), "a bcast", 0, LARGE).restless
-    assert not neighbours(1, Book()).spread(over(), "a bcast", 0, LARGE - 1).restless
+    assert neighbours(1, Book()).spread(over(), "a bcast", 0, LARGE).urgency == RESTLESS
+    assert neighbours(1, Book()).spread(over(), "a bcast", 0, LARGE - 1).urgency == RUNG
 
 
 def together(position: int, book: Any, count: int = 5) -> Neighbours:
@@ -97,17 +97,17 @@ def together(position: int, book: Any, count: int = 5) -> Neighbours:
 def test_on_one_machine_large_data_is_rung_for_and_whoever_sent_it_hears_that_it_came() -> None:
     book = Book()
     collecting = together(1, book).collect(over(), "a gather", 1, LARGE)
-    assert (collecting.restless, book.rung) == (False, [])
+    assert (collecting.urgency, book.rung) == (RUNG, [])
     assert collecting.test()
     assert book.rung == [12, 13, 14, 10]
     book.rung.clear()
     received = together(0, book).hand_out(over(), "a scatter", 1, LARGE)
-    assert (received.restless, book.rung) == (False, [])
+    assert (received.urgency, book.rung) == (RUNG, [])
     assert received.test()
     assert book.rung == [11]
     book.rung.clear()
     sent = together(0, book).collect(over(), "a gather", 1, 0)
-    assert (sent.restless, book.rung) == (False, [11])
+    assert (sent.urgency, book.rung) == (RUNG, [11])
 
 
 def test_small_data_that_came_is_not_told_to_who_sent_it() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.mpi.operations import MOST_QUESTIONS, STEPS, NativeStep
+from runtime.mpi.operations import MOST_QUESTIONS, RUNG, STEPS, NativeStep
 
 
 class Counted(MPI.Request):
@@ -20,7 +20,7 @@ class Counted(MPI.Request):
 def test_the_longer_it_goes_on_the_more_often_native_mpi_is_asked_at_once() -> None:
     request = Counted(MPI.COMM_SELF.Irecv(bytearray(1), 0, 7))
     rung: list[bool] = []
-    step = NativeStep(request, "a step", restless=False, ring=lambda: rung.append(True))
+    step = NativeStep(request, "a step", urgency=RUNG, ring=lambda: rung.append(True))
     asked = []
     for _ in range(7):
         before = request.asked
