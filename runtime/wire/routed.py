@@ -59,8 +59,15 @@ class RoutedConnector:
         self.failures = 0
 
     def connect(self, peer: int, now: float) -> Attempt:
-        """Begin to open a connection; raises PeerLost if there is no route at all."""
+        """Begin to open a connection; raises PeerLost if there is no route at all.
+
+        Inside a cluster there is nothing to choose.
+        """
         usable = self._usable(peer)
+        if usable and usable[0].kind is Kind.NATIVE:
+            party = self._directory.party(peer)
+            ways = self._directory.ways(self._me, peer)
+            return Dialling(str(party), party.name, ways, self._credentials, now)
         if not usable:
             raise PeerLost(
                 f"{self._directory.party(peer)} cannot be reached",

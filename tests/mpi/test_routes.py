@@ -73,6 +73,27 @@ def test_all_ranks_exchange_messages(tmp_path: Path, reachabilities: list[str]) 
     assert "lost" not in done.stderr
 
 
+REFUSED = """
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+comm = world.Dup()
+try:
+    comm.bcast(None, 99) if comm.rank == 2 else comm.Barrier()
+except MPI.OutOfStep:
+    print("told")
+except MPI.Exception:
+    print("refused")
+world.Barrier()  # nobody has ended before all were told
+"""
+
+
+def test_a_refused_call_is_told_inside_a_cluster_too(tmp_path: Path) -> None:
+    done = deploy(tmp_path, ["front-end", "front-end"], REFUSED)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == ["refused", "told", "told"]
+
+
 ROUNDS = """
 from mpi4py import MPI
 
