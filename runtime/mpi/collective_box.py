@@ -7,13 +7,17 @@ from runtime.mpi.mailboxes import Mailbox
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from runtime.mpi.receives import Receive
     from runtime.wire import Incoming
 
 TAGS = 32_768
 """Collectives use lower tags than this: so many MPI promises. Negative ones are for words."""
+
+BRIEF = 1 << 20
+"""Brief collectives add this to their tags, which native MPI never sees."""
 
 
 class CollectiveBox(Mailbox):
@@ -28,18 +32,33 @@ class CollectiveBox(Mailbox):
         super().__init__(name_of)
         self.words: list[tuple[int, int, bytes]] = []
         """What members have said about calls: their rank, the tag, the words."""
+        self.brief: dict[tuple[int, int], Incoming] = {}
+        """What has come for brief collectives, by the rank of the sender and the tag.
+
+        Whoever uses it takes it, so that senders who are ahead are held up."""
         self.stray: tuple[int, int, int] | None = None
         """Who was first to send what nobody asks for, with which tag; which one is waited for."""
+        self._expected: dict[int, int] = {}  # which tag of which rank a brief collective waits for
+        self._ahead: set[int] = set()  # who may have sent what is kept here
+
+    @property
+    def has_news(self) -> bool:
+        """Whether members have said something, or are in another call."""
+        return bool(self.words or self.stray)
 
     def post(self, receive: Receive) -> None:
         """Ask for a message."""
         super().post(receive)
         asked = receive.asked
         rank, tag = asked.pattern.rank, asked.pattern.tag
-        if asked.envelope is None and asked.far and not (asked.near or rank is ANY or tag is ANY):
-            found = self.matcher.find(Pattern("", rank, ANY))
-            if found is not None and found[0].tag < TAGS > tag:
-                self._part(rank, found[0].tag, tag)
+        if rank in self._ahead and asked.envelope is None and asked.far and not asked.near:
+            self._look_behind(rank, tag)
+
+    def expect(self, ranks: Sequence[int], tag: int) -> None:
+        """Know what a brief collective waits for now."""
+        self._expected = {rank: tag for rank in ranks if (rank, tag) not in self.brief}
+        for rank in self._ahead.intersection(self._expected):
+            self._look_behind(rank, tag)
 
     def arrive(self, rank: int, tag: int, incoming: Incoming) -> bool:
         """Match a message of another process, or keep it."""
@@ -47,13 +66,49 @@ class CollectiveBox(Mailbox):
             incoming.take()
             self.words.append((rank, tag, bytes(incoming.payload or b"")))
             return True
-        is_matched = super().arrive(rank, tag, incoming)
-        if not is_matched and tag < TAGS:
+        expected = self._expected.get(rank)
+        if tag >= BRIEF:
+            self.brief[rank, tag] = incoming
+            is_matched = tag == expected
+            if is_matched:
+                del self._expected[rank]
+        else:
+            is_matched = super().arrive(rank, tag, incoming)
+        if not is_matched and _is_of_a_call(tag):
+            self._ahead.add(rank)
+            if expected is not None:
+                self._part(rank, tag, expected)
             for asked in self.matcher.pending():
-                wanted = asked.pattern
-                if wanted.rank == rank and wanted.tag is not ANY and wanted.tag < TAGS:
-                    self._part(rank, tag, wanted.tag)
+                if asked.pattern.rank == rank:
+                    self._part(rank, tag, asked.pattern.tag)
         return is_matched
 
-    def _part(self, rank: int, came: int, wanted: int) -> None:
-        self.stray = self.stray or (rank, came, wanted)
+    def drain(self) -> list[Incoming]:
+        """Return and forget what has come and nobody asked for."""
+        kept = [*super().drain(), *self.brief.values()]
+        self.brief.clear()
+        return kept
+
+    def _look_behind(self, rank: int, wanted: Any) -> None:
+        """Look whether something else of a sender is kept here than what is waited for now."""
+        kept = [tag for sender, tag in self.brief if sender == rank and tag != wanted]
+        found = self.matcher.find(Pattern("", rank, ANY))
+        if found is not None and _is_of_a_call(found[0].tag):
+            kept.append(found[0].tag)
+        if kept:
+            self._part(rank, kept[0], wanted)
+        else:
+            self._ahead.discard(rank)
+
+    def _part(self, rank: int, came: int, wanted: Any) -> None:
+        if (
+            self.stray is None
+            and wanted is not ANY
+            and _is_of_a_call(came)
+            and _is_of_a_call(wanted)
+        ):
+            self.stray = rank, came % BRIEF, wanted % BRIEF
+
+
+def _is_of_a_call(tag: int) -> bool:
+    return tag < TAGS or tag >= BRIEF

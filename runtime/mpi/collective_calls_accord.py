@@ -79,7 +79,7 @@ class Accord:
 
     def problem(self, turn: int) -> OutOfStep | None:
         """Return why a call cannot be done any more, or None; with the engine's lock held."""
-        if self._box.words or self._box.stray or self._heard:
+        if self._box.has_news or self._heard:
             self.listen()
         if self._trouble is None or turn < self._trouble[0]:
             return None

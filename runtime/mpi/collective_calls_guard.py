@@ -69,12 +69,9 @@ class Guard(Attendance):
         What MPI refuses, such as a message that is too long, is raised at the end: others of this
         cluster wait for native calls that are still to come.
         """
-        self._turn = turn
-        problem = self.accord.problem(turn)
-        if problem is not None:
-            raise problem
-        if not self.accord.is_settled(turn):
-            yield Settled(self, turn)
+        before = self.begin(turn)
+        if before is not None:
+            yield before
         try:
             return (yield from self._carried_out(steps, direct))
         except GivenUp as fault:
@@ -88,6 +85,18 @@ class Guard(Attendance):
         finally:
             if direct.is_busy:
                 self._abandoned.append(direct)
+
+    def begin(self, turn: int) -> Operation | None:
+        """Know which call begins; return what has to be done before, if anything.
+
+        Raises:
+            OutOfStep: it cannot be done.
+        """
+        self._turn = turn
+        problem = self.accord.problem(turn)
+        if problem is not None:
+            raise problem
+        return None if self.accord.is_settled(turn) else Settled(self, turn)
 
     def _carried_out(
         self, steps: Generator[Any, None, Any], direct: Direct

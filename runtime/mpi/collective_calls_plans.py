@@ -20,6 +20,7 @@ from runtime.collectives.exchanging import alltoall as alltoall_blocks
 from runtime.collectives.gathering import gather as gather_blocks
 from runtime.collectives.gathering import scatter as scatter_blocks
 from runtime.collectives.neighbours import exchange
+from runtime.mpi.collective_calls_brief import MOST as LITTLE
 from runtime.mpi.collective_calls_memory import (
     Landing,
     copied,
@@ -38,6 +39,7 @@ from runtime.mpi.specs import EMPTY, Spec, read_vector_w
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
     from runtime.collectives.port import Steps
+    from runtime.mpi.collective_calls_brief import Brief
     from runtime.mpi.collective_calls_port import NativePort
 
 
@@ -45,7 +47,11 @@ def barrier(call: Call) -> Plan[None]:
     """Plan a barrier."""
     if call.is_inter:
         return Plan("Barrier", lambda port: barrier_between(call.state.sides, port))
-    return Plan("Barrier", lambda port: meet(call.layout, port))
+    return Plan("Barrier", lambda port: meet(call.layout, port), brief=_meet_briefly)
+
+
+def _meet_briefly(brief: Brief) -> None:
+    brief.meet("Barrier")
 
 
 def root_there(root: int) -> int | None:
@@ -73,7 +79,12 @@ def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
         if view is None:
             spec.unpack(data)
 
-    return Plan("Bcast", steps)
+    def briefly(brief: Brief) -> None:
+        found = brief.spread("Bcast", bytes(spec.pack()), root)
+        if not sending:
+            spec.unpack(found)
+
+    return Plan("Bcast", steps, brief=briefly if spec.nbytes <= LITTLE else None)
 
 
 @planned("Gather", vector="Gatherv")

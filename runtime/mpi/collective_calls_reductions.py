@@ -19,6 +19,7 @@ from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
 from runtime.collectives.runs import allreduce_ordered, reduce_ordered, scan_ordered
+from runtime.mpi.collective_calls_brief import MOST as LITTLE
 from runtime.mpi.collective_calls_memory import (
     elements,
     is_aliased,
@@ -34,6 +35,7 @@ from runtime.mpi.specs import Spec
 
 if TYPE_CHECKING:
     from runtime.collectives.port import Steps
+    from runtime.mpi.collective_calls_brief import Brief
     from runtime.mpi.collective_calls_port import NativePort
 
 
@@ -160,7 +162,13 @@ def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
             yield from allreduce_data(call.layout, port, mine, result, grain=work.width)
         work.give(received, memoryview(result), call.size)
 
-    return Plan("Allreduce", steps, work.reduction)
+    def briefly(brief: Brief) -> None:
+        result = brief.combine("Allreduce", bytes(work.taken(sent)), work.reduction.merge)
+        work.give(received, memoryview(result), call.size)
+
+    is_brief = sent.count * work.width <= LITTLE and op.is_predefined and not call.is_inter
+    is_brief = is_brief and not work.keeps_order(call)
+    return Plan("Allreduce", steps, work.reduction, briefly if is_brief else None)
 
 
 @planned("Reduce_scatter_block")

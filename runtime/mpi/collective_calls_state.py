@@ -12,6 +12,7 @@ from mpi4py import MPI
 from runtime.collectives.between import Sides
 from runtime.collectives.layout import Layout
 from runtime.mpi.collective_calls_accord import Accord, tag_of
+from runtime.mpi.collective_calls_brief import FEW, Brief
 from runtime.mpi.collective_calls_guard import Guard
 from runtime.mpi.collective_calls_port import NativePort
 from runtime.mpi.collective_calls_rings import Neighbours
@@ -39,6 +40,8 @@ class Plan(Generic[_T]):
     name: str
     algorithm: Algorithm[_T]
     reduction: Reduction | None = None
+    brief: Callable[[Brief], None] | None = None
+    """How it is carried out where little data can take the short way."""
 
 
 _Planner = TypeVar("_Planner", bound=Callable[..., Plan[Any]])
@@ -92,6 +95,16 @@ class Collecting:
         copies_at_once = post is not None and all(map(post.is_near, near)) and may_read_each_other()
         position = near.index(engine.me)
         return Neighbours(near, position, engine.bells, copies_at_once=copies_at_once)
+
+    @cached_property
+    def brief(self) -> Brief | None:
+        """Return what carries brief collectives out; all members agree whether that can be."""
+        post, parts, group = self.engine.post, self.layout.parts, self.everybody.group
+        if post is None or self.members.is_inter or max(len(one.members) for one in parts) > FEW:
+            return None
+        if not all(post.share_a_machine([group[rank] for rank in one.members]) for one in parts):
+            return None
+        return Brief(self.everybody, self.layout, self.guard)
 
     @cached_property
     def sides(self) -> Sides:
@@ -168,6 +181,12 @@ class Call:
     def run(self, plan: Plan[None]) -> None:
         """Carry a collective out."""
         if plan is _REFUSED:
+            return
+        if plan.brief is not None and (brief := self.state.brief) is not None:
+            try:
+                plan.brief(brief)
+            except Exception as error:
+                tell(self.comm, error)
             return
         task = self.state.start(plan)
         self.state.engine.wait_until(task.test, lambda: (task,))

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from runtime.wire.bells import Bells
     from runtime.wire.post import Post
 
+_SHUT = "the connections of this process are shut"
+
 _HEAD = struct.Struct("<8s?ii")
 """Of a message: the context, whether it is of a collective, the rank of its sender, the tag."""
 
@@ -192,6 +194,21 @@ class Engine:
             head = _HEAD.pack(m.context, True, m.rank, tag)
             self.leave_alone(self._send_far(m, to, head, [words], False))
 
+    def send_brief(self, m: Membership, to: int, tag: int, data: Data) -> None:
+        """Send little data, which stays as it is, to a member, in this cluster too.
+
+        Raises:
+            ProcessGone: it cannot get there.
+        """
+        head = _HEAD.pack(m.context, True, m.rank, tag)
+        index = m.peers[to]
+        with self.lock:
+            if self.post is None:
+                raise self.losses.problem(index, RuntimeError(_SHUT))
+            error = self.post.send(index, head, (memoryview(data),)).error
+        if error is not None:
+            raise self.losses.problem(index, error)
+
     def collective_box(self, m: Membership) -> CollectiveBox:
         """Return where the messages of the collectives of a communicator arrive."""
         with self.lock:
@@ -229,6 +246,10 @@ class Engine:
             self._tasks.add(m, task)
             self._tell_waiting()
         return task
+
+    def last_task(self, m: Membership) -> Task | None:
+        """Return the last collective of a communicator that goes on; with the lock held."""
+        return self._tasks.last(m)
 
     def leave_alone(self, operation: Operation) -> None:
         """Keep what is freed before it is done, with its memory, until it is."""
@@ -345,9 +366,7 @@ class Engine:
         views = [one if isinstance(one, memoryview) else memoryview(one) for one in pieces]
         with self.lock:
             if self.post is None:
-                raise self.losses.problem(
-                    index, RuntimeError("the connections of this process are shut")
-                )
+                raise self.losses.problem(index, RuntimeError(_SHUT))
             outgoing = self.post.send(index, head, views, sync=sync)
             sent = FarSend(
                 outgoing,

@@ -238,6 +238,11 @@ class Post:
         machine = self._directory.party(peer).machine
         return bool(machine) and machine == self._directory.party(self.me).machine
 
+    def share_a_machine(self, peers: Sequence[int]) -> bool:
+        """Tell whether some ranks, of which this may be one, are on one machine."""
+        machines = {self._directory.party(one).machine for one in peers}
+        return len(machines) <= 1 and "" not in machines
+
     def rest(self, peer: int) -> bool:
         """Begin to close the connection to a peer, in agreement; return whether that began.
 

@@ -1,0 +1,178 @@
+"""Collectives on little data, which take a way of their own: results, order, and faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+
+Grid = Callable[..., dict[int, list[str]]]
+
+RESULTS = """
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    me, size = world.rank, world.size
+    add = MPI.Op.Create(lambda a, b, _: np.frombuffer(b, "i")[:].__iadd__(np.frombuffer(a, "i")))
+    sums = size * (size + 1) // 2
+    for comm in (world, world.Dup(), world.Split(0, -me)):
+        for count in (0, 1, 128, 129, 500):
+            mine, result = np.full(count, me + 1, "d"), np.zeros(count)
+            comm.Barrier()
+            comm.Allreduce(mine, result)
+            assert (result == sums).all()
+            comm.Allreduce(mine, result, MPI.MAX)
+            assert (result == size).all()
+            comm.Allreduce(mine, result, MPI.AVG)
+            assert (result == sums / size).all()
+            comm.Allreduce(MPI.IN_PLACE, mine, MPI.PROD)
+            assert (mine == np.prod(np.arange(1.0, size + 1))).all()
+            whole = np.full(count, me + 1, "i")
+            comm.Allreduce(MPI.IN_PLACE, whole, add)
+            assert (whole == sums).all()
+            for root in range(size):
+                said = np.full(count, comm.rank, "d")
+                comm.Bcast(said, root)
+                assert (said == root).all()
+        spaced = np.full((4, 2), comm.rank)
+        column = MPI.INT64_T.Create_vector(4, 1, 2).Commit()
+        comm.Bcast([spaced, 1, column], size - 1)
+        assert (spaced[:, 0] == size - 1).all() and (spaced[:, 1] == comm.rank).all()
+    print("right")
+"""
+
+
+@pytest.mark.parametrize("layout", ["2+2", "1+2|3", "9+1"])
+def test_results_are_right_whatever_the_size(grid: Grid, layout: str) -> None:
+    said = grid(layout, RESULTS)
+    assert said == {rank: ["right"] for rank in said}
+
+
+def test_they_come_after_what_was_begun_before_them(grid: Grid) -> None:
+    said = grid(
+        "2+2",
+        """
+    import time
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    me, size = world.rank, world.size
+    other = world.Dup()
+    for turn in range(20):
+        large, little = np.full(100_000, 1.0), np.full(1, 1.0)
+        into, least = np.zeros(100_000), np.zeros(1)
+        begun = [world.Iallreduce(large, into), world.Ibarrier(), other.Iallreduce(little, least)]
+        if turn % size == me:
+            time.sleep(0.01)
+        world.Barrier()
+        other.Bcast(little, turn % size)
+        assert begun[0].Test() and begun[1].Test()
+        world.Allreduce(MPI.IN_PLACE, little)
+        MPI.Request.Waitall(begun)
+        assert (into == size).all() and least[0] == little[0] == size
+    print("right")
+""",
+    )
+    assert said == {rank: ["right"] for rank in range(4)}
+
+
+def test_a_root_that_is_ahead_waits_for_nobody(grid: Grid) -> None:
+    said = grid(
+        "2+2",
+        """
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    if world.rank:
+        world.recv(source=0)  # which is sent after all broadcasts
+    found = []
+    for turn in range(200):
+        data = np.full(turn % 3, -1.0 if world.rank else float(turn))
+        world.Bcast(data, 0)
+        found.append((data == turn).all())
+    if world.rank == 0:
+        for rank in range(1, 4):
+            world.send(None, rank)
+    print(all(found))
+    world.Barrier()
+""",
+    )
+    assert said == {rank: ["True"] for rank in range(4)}
+
+
+FAULTS = """
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    me, size = world.rank, world.size
+    last = size - 1
+    comm = world.Dup()
+    def tried(call):
+        try:
+            call()
+            print("done")
+        except MPI.OutOfStep as error:
+            print("out of step:", error.cause.split(" (")[0])
+        except MPI.Exception as error:
+            print(MPI.Get_error_string(error.error_class).split(",")[0])
+"""
+
+
+def test_data_of_another_size_than_the_root_s_is_an_error_and_goes_on(grid: Grid) -> None:
+    said = grid(
+        "2+2",
+        FAULTS
+        + """
+    tried(lambda: comm.Bcast(np.zeros(1 if me == 1 else 2), 1))
+    tried(comm.Barrier)
+    world.Barrier()
+""",
+    )
+    assert {rank: lines[1] for rank, lines in said.items()} == dict.fromkeys(range(4), "done")
+    wrong = "Message truncated"
+    assert [lines[0] for lines in said.values()] == [wrong, "done", wrong, wrong]
+
+
+BCAST, GATHER = "comm.Bcast(np.zeros(1), 0)", "comm.gather(1)"
+ALLREDUCE = "comm.Allreduce(*np.zeros((2, 1)))"
+
+
+@pytest.mark.parametrize(
+    ("odd", "other"),
+    [(0, BCAST), (2, BCAST), (1, GATHER), (3, GATHER), *((odd, ALLREDUCE) for odd in range(4))],
+)
+def test_another_call_of_one_member_is_told_to_all(grid: Grid, odd: int, other: str) -> None:
+    said = grid(
+        "1+1|1+1",
+        FAULTS
+        + f"""
+    tried(lambda: {other} if me == {odd} else comm.Barrier())
+    tried(comm.Barrier)
+    world.Barrier()  # nobody has ended before all were told
+""",
+    )
+    for lines in said.values():
+        assert "out of step" in lines[-1]
+
+
+def test_a_lost_member_ends_the_wait_of_those_who_wait_for_others(grid: Grid) -> None:
+    said = grid(
+        "1+2",
+        """
+    import os, time
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    world.Barrier()
+    if world.rank == 0:
+        os._exit(3)
+    try:
+        world.Barrier()
+    except MPI.ProcessGone as error:
+        print(str(error).split(" is gone")[0][:5], flush=True)
+    time.sleep(1)  # all learn of it before anybody ends
+""",
+        code=3,
+    )
+    assert said == {0: [], 1: ["0:0:0"], 2: ["0:0:0"]}

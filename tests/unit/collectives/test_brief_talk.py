@@ -1,0 +1,110 @@
+"""Little data through a tree: what crosses which link, and that everybody gets the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from operator import itemgetter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runtime.collectives.brief import Talk, Tree, combined, nothing, spread
+from runtime.collectives.layout import Layout
+
+SQUARE = [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0), (1, 0), (1, 1), (1, 1)]
+UNEQUAL = [(0, 0), (1, 0), (1, 0), (2, 0), (2, 0), (2, 1)]
+CYCLIC = [(rank % 2, 0) for rank in range(6)]
+LAYOUTS = pytest.mark.parametrize("places", [SQUARE, UNEQUAL, CYCLIC])
+WAN, LAN = 1000.0, 10.0
+
+Begin = Callable[[Tree, Any], Talk]
+
+
+def talking(begin: Begin) -> Callable[[Layout, Any], Generator[Any, None, bytes]]:
+    """Return a talk as an algorithm of the machine, whose messages have no known size."""
+
+    def algorithm(layout: Layout, port: Any) -> Generator[Any, None, bytes]:
+        sent: list[Any] = []
+        talk = begin(Tree(layout), lambda rank, data: sent.append(port.send(rank, data)))
+        try:
+            wanted = next(talk)
+            while True:
+                heard = [port.expect(rank) for rank in wanted]
+                yield heard
+                wanted = talk.send([bytes(one.data) for one in heard])
+        except StopIteration as end:
+            yield sent
+            return bytes(end.value)
+
+    return algorithm
+
+
+def named(tree: Tree) -> bytes:
+    return f"{tree.layout.me} ".encode()
+
+
+def pairs(places: Any) -> set[tuple[int, int]]:
+    sites = {site for site, _ in places}
+    return {(a, b) for a in sites for b in sites if a != b}
+
+
+@LAYOUTS
+def test_a_barrier_sends_one_empty_message_each_way_between_two_sites(
+    machine: Any, places: Any
+) -> None:
+    grid = machine(places)
+    grid.run(talking(lambda tree, say: combined(tree, say, b"", nothing)))
+    assert grid.wan_messages == dict.fromkeys(pairs(places), 1)
+    assert sum(grid.wan_bytes.values()) == 0
+    assert all(count == 1 for count in grid.lan_messages.values())
+    assert grid.now <= WAN + 2 * LAN
+
+
+@LAYOUTS
+def test_a_fold_crosses_each_link_between_two_sites_once_each_way(
+    machine: Any, places: Any
+) -> None:
+    grid = machine(places)
+    results = grid.run(talking(lambda tree, say: combined(tree, say, b"12345678", itemgetter(0))))
+    assert results == [b"12345678"] * len(places)
+    assert grid.wan_bytes == dict.fromkeys(pairs(places), 8)
+    assert all(count == 1 for count in grid.lan_messages.values())
+    assert grid.now <= WAN + 2 * LAN
+
+
+@LAYOUTS
+@pytest.mark.parametrize("root", [0, 3])
+def test_data_of_one_crosses_the_links_from_its_site_once(
+    machine: Any, places: Any, root: int
+) -> None:
+    grid = machine(places)
+    results = grid.run(talking(lambda tree, say: spread(tree, say, named(tree), root)))
+    assert results == [f"{root} ".encode()] * len(places)
+    home = places[root][0]
+    assert grid.wan_messages == {pair: 1 for pair in pairs(places) if pair[0] == home}
+    assert grid.now <= WAN + LAN
+
+
+@pytest.mark.parametrize("places", [SQUARE, UNEQUAL, [(0, 0)], [(0, 0), (0, 1), (0, 2)]])
+def test_where_ranks_lie_in_order_they_are_folded_in_order(machine: Any, places: Any) -> None:
+    joined = talking(lambda tree, say: combined(tree, say, named(tree), b"".join))
+    everybody = "".join(f"{rank} " for rank in range(len(places))).encode()
+    assert machine(places).run(joined) == [everybody] * len(places)
+
+
+@given(
+    places=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=12),
+    data=st.data(),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # it only names a class
+def test_everybody_gets_the_same_wherever_the_ranks_are(
+    machine: Any, places: list[tuple[int, int]], data: Any
+) -> None:
+    joined = talking(lambda tree, say: combined(tree, say, named(tree), b"".join))
+    (result,) = set(machine(places).run(joined))
+    assert sorted(map(int, result.split())) == list(range(len(places)))
+    root = data.draw(st.integers(0, len(places) - 1))
+    given_out = talking(lambda tree, say: spread(tree, say, named(tree), root))
+    assert set(machine(places).run(given_out)) == {f"{root} ".encode()}
