@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 TAGS = 32_768
 """Collectives use lower tags than this: so many MPI promises. Negative ones are for words."""
 
-BRIEF = 1 << 20
-"""Brief collectives add this to their tags, which native MPI never sees."""
+BRIEF = 1 << 30
+"""The tags of brief collectives begin here; native MPI never sees them."""
 
 
 class CollectiveBox(Mailbox):
@@ -107,7 +107,7 @@ class CollectiveBox(Mailbox):
             and _is_of_a_call(came)
             and _is_of_a_call(wanted)
         ):
-            self.stray = rank, came % BRIEF, wanted % BRIEF
+            self.stray = rank, came % TAGS, wanted % TAGS
 
 
 def _is_of_a_call(tag: int) -> bool:

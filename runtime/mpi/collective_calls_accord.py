@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from runtime.mpi.collective_box import TAGS
+from runtime.mpi.collective_box import BRIEF, TAGS
 from runtime.mpi.errors import OutOfStep, ProcessGone
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ KINDS = (
 _NUMBER_OF = {name: number for number, name in enumerate(KINDS)}
 _KIND_BITS = 6
 _TURNS = TAGS >> _KIND_BITS
+_MANY_TURNS = 1 << 20
 
 _REFUSED, _BROKEN, _LOST = -2, -3, -4
 """Tags of words: the sender refuses a call that others may refuse too; nothing fits any more; a
@@ -186,6 +187,17 @@ def tag_of(kind: str, turn: int) -> int:
     (65, 65)
     """
     return (turn % _TURNS) << _KIND_BITS | _NUMBER_OF.get(kind, 0)
+
+
+def brief_tag_of(kind: str, turn: int) -> int:
+    """Return the tag of the messages of a call that are all kept by their tags, and in no order.
+
+    It comes again after more calls than a sender can be ahead.
+
+    >>> brief_tag_of("Barrier", 1) - BRIEF, brief_tag_of("Barrier", 513) % TAGS
+    (65, 65)
+    """
+    return BRIEF + ((turn % _MANY_TURNS) << _KIND_BITS | _NUMBER_OF.get(kind, 0))
 
 
 def tags_inside(tag: int) -> tuple[int, int]:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from mpi4py import MPI
 
 from runtime.collectives.brief import Tree, combined, nothing, spread
-from runtime.mpi.collective_box import BRIEF
-from runtime.mpi.collective_calls_accord import tag_of
+from runtime.mpi.collective_calls_accord import brief_tag_of
 from runtime.mpi.errors import OutOfStep, ProcessGone
 from runtime.mpi.operations import Operation
 
@@ -92,7 +91,7 @@ class Brief(Operation):
             engine.wait_until(before.test, lambda: (before,))
         self._kind = kind
         self._turn = self._accord.next_turn()
-        self._tag = BRIEF + tag_of(kind, self._turn)
+        self._tag = brief_tag_of(kind, self._turn)
         with engine.lock:
             settled = self._guard.begin(self._turn)
         if settled is not None:
