@@ -134,7 +134,7 @@ def tables(summary: Summary) -> Iterator[Table]:
     if summary.connections.tries:
         one = summary.connections
         names = ("tries", "failures", "hits", "misses", "evictions", "resumptions", "lanes")
-        row = ("between clusters", *(f"{getattr(one, name):,}" for name in names))
+        row = ("between ranks", *(f"{getattr(one, name):,}" for name in names))
         yield Table(("connections", *names), (row,), frozenset(range(1, 8)))
 
 

@@ -1,4 +1,4 @@
-"""What ranks of different clusters sent to each other and how they found each other, added up."""
+"""What ranks sent to each other, but natively, and how they found each other, added up."""
 
 from __future__ import annotations
 
@@ -39,9 +39,16 @@ class Exchanged:
             self._figures[name] = self._figures.get(name, 0) + count
 
     def traffic(self, paths: Mapping[str, str]) -> Iterator[Traffic]:
-        """Yield a line for each pair of clusters whose ranks spoke; `paths` are their names."""
+        """Yield a line for each pair of clusters whose ranks spoke; `paths` are their names.
+
+        One cluster is a pair, too, whose ranks send in one direction.
+        """
         for (first, second), ways in sorted(self._ways.items(), key=lambda one: one[0]):
             there = self._sent.get((first, second), (0, 0))
+            if first == second:
+                if there[0]:
+                    yield Traffic(f"ranks within {paths[first]}", there[0], there[1], 0)
+                continue
             back = self._sent.get((second, first), (0, 0))
             if there[0] + back[0]:
                 how = " and ".join(_named(way, paths) for way in sorted(ways or [_DIRECT]))
@@ -53,7 +60,7 @@ class Exchanged:
         ways = (
             Ways((paths[first], paths[second]), {_named(way, paths): n for way, n in found.items()})
             for (first, second), found in sorted(self._ways.items())
-            if found
+            if found and first != second
         )
         return Connections(ways=tuple(ways), relays=(), **self._figures)
 

@@ -153,8 +153,8 @@ def test_how_ranks_found_each_other_is_one_line(plan: Plan) -> None:
     )
     summary = ended(plan(), {}, connections=found)
     assert as_text(summary).splitlines()[-2:] == [
-        "connections       tries  failures   hits  misses  evictions  resumptions  lanes",
-        "between clusters     12         2  1,234      10          1            3      7",
+        "connections    tries  failures   hits  misses  evictions  resumptions  lanes",
+        "between ranks     12         2  1,234      10          1            3      7",
     ]
     assert json.loads(json.dumps(summary.as_dict()))["connections"] == {
         "tries": 12, "failures": 2, "hits": 1234, "misses": 10, "evictions": 1,

@@ -37,6 +37,18 @@ def test_all_routes_of_a_pair_are_named_with_the_clusters_that_forward() -> None
     assert made.connections(PATHS) == Connections(ways=ways)
 
 
+def test_what_ranks_of_one_cluster_sent_each_other_is_a_line_of_its_own() -> None:
+    made = exchanged(
+        ("0:0:0", [("0:0", (), 1, 3, 30)]),
+        ("0:0:1", [("0:0", None, 1, 2, 7), ("0:1", (), 1, 1, 1)]),
+    )
+    assert list(made.traffic(PATHS)) == [
+        Traffic("ranks within a", 5, 37, 0),
+        Traffic("ranks of a - b, direct", 1, 1, 0),
+    ]
+    assert made.connections(PATHS) == Connections(ways=(Ways(("a", "b"), {"direct": 1}),))
+
+
 def test_clusters_are_in_the_order_of_their_numbers() -> None:
     made = exchanged(("0:10:0", [("0:2", (), 1, 1, 5)]))
     assert list(made.traffic(PATHS)) == [Traffic("ranks of c - d, direct", 1, 0, 5)]
