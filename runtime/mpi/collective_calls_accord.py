@@ -37,9 +37,12 @@ _KIND_BITS = 6
 _TURNS = TAGS >> _KIND_BITS
 _MANY_TURNS = 1 << 20
 
-_REFUSED, _BROKEN, _LOST = -2, -3, -4
+_REFUSED, _BROKEN, _LOST, _WAITS = -2, -3, -4, -5
 """Tags of words: the sender refuses a call that others may refuse too; nothing fits any more; a
-process is lost."""
+process is lost; the sender has waited for long, in this call."""
+
+_REMEMBERED = 64
+"""So many calls back it is known which ones they were."""
 
 _WORDS = struct.Struct("<q")
 _MOST = 4096
@@ -58,25 +61,52 @@ class Accord:
         """What this process said of the calls that it refuses, until all others do."""
         self._heard: dict[int, dict[int, str]] = {}
         """What others said, by the number of the call and the rank."""
+        self._calls: dict[int, str] = {}
+        """The last calls of this process."""
+        self._asked: list[tuple[int, int, str]] = []
+        """Who waits in which calls, which this process has not made yet: rank, number, call."""
+        self._has_asked = 0
+        """The last call of which others were told."""
         self._trouble: tuple[int, str] | None = None
         """The first call that cannot be done, and why."""
         self._lost: dict[int, ProcessGone] = {}
 
-    def next_turn(self) -> int:
+    def next_turn(self, call: str) -> int:
         """Count a call, and return its number."""
-        self._count += 1
-        return self._count
+        self._count = turn = self._count + 1
+        self._calls[turn] = call
+        self._calls.pop(turn - _REMEMBERED, None)
+        if self._asked:
+            with self._engine.lock:
+                self._answer()
+        return turn
 
     def refuse(self, kind: str, why: BaseException | str) -> None:
         """Count a call that this process does not make, and tell the others of it."""
         with self._engine.lock:
-            turn = self.next_turn()
+            turn = self.next_turn(kind)
             text = self._refused[turn] = self._said("refused", turn, kind, why)
             self._tell(_REFUSED, turn, text)
 
     def give_up(self, turn: int, kind: str, why: BaseException) -> None:
         """Tell the others that this process does not do its part of a call."""
         self._break(turn, self._said("gave up", turn, kind, why))
+
+    def ask(self, turn: int, leaders: Sequence[int]) -> None:
+        """Tell others which call this process waits in, and has for long; once for each call.
+
+        Members tell the first one of their cluster, who tells them and the `leaders` of others: two
+        that are in different calls may have nothing to say to each other otherwise.
+        """
+        if turn == self._has_asked:
+            return
+        self._has_asked = turn
+        m = self._members
+        first, *others = sorted(rank for rank in m.near if rank >= 0)
+        told = [first]
+        if first == m.rank:
+            told = [*others, *map(m.group.index, leaders)]
+        self._tell(_WAITS, turn, self._calls[turn], told)
 
     def problem(self, turn: int) -> OutOfStep | None:
         """Return why a call cannot be done any more, or None; with the engine's lock held."""
@@ -120,6 +150,8 @@ class Accord:
             text = said[_WORDS.size :].decode(errors="replace")
             if tag == _BROKEN:
                 self._know(number, text)
+            elif tag == _WAITS:
+                self._asked.append((rank, number, text))
             elif tag == _LOST:
                 what, cure, cause = text.split("\n", 2)
                 self._lost.setdefault(number, ProcessGone(what, cause=cause, cure=cure))
@@ -133,9 +165,22 @@ class Accord:
                 del self._heard[turn]
             elif len(refusals) == self._members.size - 1:
                 del self._heard[turn], self._refused[turn]
+        if self._asked:
+            self._answer()
         stray, self._box.stray = self._box.stray, None
         if stray is not None and self._trouble is None:
             self._part(*stray)
+
+    def _answer(self) -> None:
+        """Find out whether those who wait are in the same calls as this process was."""
+        asked, self._asked = self._asked, []
+        for rank, turn, theirs in asked:
+            mine = self._calls.get(turn, theirs)
+            if turn > self._count:
+                self._asked.append((rank, turn, theirs))
+            elif mine != theirs and turn not in self._refused:
+                here = f"{self._name(self._members.rank)} is in {mine} (call {turn})"
+                self._break(turn, f"{here} while {self._name(rank)} waits for it in {theirs}")
 
     def _part(self, rank: int, came: int, wanted: int) -> None:
         """Tell the others that a member is in another call than this one waits for."""
@@ -178,6 +223,15 @@ class Accord:
         """
         half = _TURNS // 2
         return self._count + ((tag >> _KIND_BITS) - self._count + half) % _TURNS - half
+
+
+def call_of(kind: str, root: int | None) -> str:
+    """Return how a call is named, so that calls with one name fit.
+
+    >>> call_of("Barrier", None), call_of("Bcast", 3)
+    ('Barrier', 'Bcast of rank 3')
+    """
+    return kind if root is None else f"{kind} of rank {root}"
 
 
 def tag_of(kind: str, turn: int) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mpi4py import MPI
 
 from runtime.collectives.brief import Tree, combined, nothing, spread
-from runtime.mpi.collective_calls_accord import brief_tag_of
+from runtime.mpi.collective_calls_accord import brief_tag_of, call_of
 from runtime.mpi.errors import OutOfStep, ProcessGone
 from runtime.mpi.operations import Operation
 
@@ -49,26 +49,26 @@ class Brief(Operation):
 
     # --- what is done -----------------------------------------------------------------------------
 
-    def meet(self, kind: str) -> None:
+    def meet(self) -> None:
         """Wait until every member has come."""
-        self._carry_out(kind, combined(self._tree, self._say, b"", nothing))
+        self._carry_out("Barrier", combined(self._tree, self._say, b"", nothing))
 
-    def combine(self, kind: str, mine: Data, fold: Fold) -> Data:
+    def combine(self, mine: Data, fold: Fold) -> Data:
         """Return the fold of everybody's data."""
-        return self._carry_out(kind, combined(self._tree, self._say, mine, fold))
+        return self._carry_out("Allreduce", combined(self._tree, self._say, mine, fold))
 
-    def spread(self, kind: str, data: Data, root: int) -> Data:
+    def spread(self, data: Data, root: int) -> Data:
         """Return the root's data, which is of the size of everybody's.
 
         Raises MPI.Exception with class ERR_TRUNCATE if it is not.
         """
-        found = self._carry_out(kind, spread(self._tree, self._say, data, root))
+        found = self._carry_out("Bcast", spread(self._tree, self._say, data, root), root)
         if len(found) != len(data):
             raise MPI.Exception(MPI.ERR_TRUNCATE)
         return found
 
-    def _carry_out(self, kind: str, talk: Talk) -> Data:
-        self._begin(kind)
+    def _carry_out(self, kind: str, talk: Talk, root: int | None = None) -> Data:
+        self._begin(kind, root)
         try:
             self._wanted = next(talk)
             while True:
@@ -82,7 +82,7 @@ class Brief(Operation):
             self._accord.give_up(self._turn, kind, error)
             raise
 
-    def _begin(self, kind: str) -> None:
+    def _begin(self, kind: str, root: int | None) -> None:
         """Wait for the collectives that were begun before, and count this one."""
         engine = self._engine
         with engine.lock:
@@ -90,7 +90,7 @@ class Brief(Operation):
         if before is not None:
             engine.wait_until(before.test, lambda: (before,))
         self._kind = kind
-        self._turn = self._accord.next_turn()
+        self._turn = self._accord.next_turn(call_of(kind, root))
         self._tag = brief_tag_of(kind, self._turn)
         with engine.lock:
             settled = self._guard.begin(self._turn)
@@ -145,6 +145,10 @@ class Brief(Operation):
         if problem is not None:
             self._box.expect((), self._tag)
             self.finish(problem)
+
+    def takes_long(self) -> None:
+        """Let the guard find out why."""
+        self._guard.takes_long()
 
     def describe(self) -> str:
         """Say what is waited for."""

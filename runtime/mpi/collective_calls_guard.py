@@ -45,6 +45,9 @@ class Attendance:
         """Keep what native MPI may still write to; nobody waits for it any more."""
         self._abandoned += [one for one in operations if not one.done]
 
+    def takes_long(self) -> None:
+        """Know that a wait takes long; that of a call that is only attended says nothing."""
+
     def attended(self, *operations: Operation) -> Operation:
         """Return one operation for several, which fails when a leader is lost."""
         return Guarded(self, operations)
@@ -120,6 +123,10 @@ class Guard(Attendance):
                 raise refused from None
             return end.value
 
+    def takes_long(self) -> None:
+        """Tell others which call this process is in: they may be in another one."""
+        self.accord.ask(self._turn, self.leaders)
+
     def problem(self) -> Exception | None:
         """Return why a collective cannot be done: calls do not fit, or a leader is lost.
 
@@ -191,6 +198,10 @@ class Guarded(Operation):
             self._guard.abandon(left)
             self.finish(problem)
         return self.done
+
+    def takes_long(self) -> None:
+        """Let the guard find out why."""
+        self._guard.takes_long()
 
     def describe(self) -> str:
         """Say what is waited for."""

@@ -66,7 +66,7 @@ def bcast(call: Call, obj: Any, root: int) -> Plan[Any]:
             return None if sending else _loads(found)
         return _loads((yield from bcast_blob(call.layout, port, blob, root)))
 
-    return Plan("bcast", steps)
+    return Plan("bcast", steps, root=call.common(root))
 
 
 @planned("gather")
@@ -86,7 +86,7 @@ def gather(call: Call, sendobj: Any, root: int) -> Plan[Any]:
             found = yield from gather_blobs(call.layout, port, blob, root)
         return None if found is None else [_loads(one) for one in found]
 
-    return Plan("gather", steps)
+    return Plan("gather", steps, root=call.common(root))
 
 
 @planned("scatter")
@@ -105,7 +105,7 @@ def scatter(call: Call, sendobj: Any, root: int) -> Plan[Any]:
             return None if sending else _loads(found)
         return _loads((yield from scatter_blobs(call.layout, port, blobs, root)))
 
-    return Plan("scatter", steps)
+    return Plan("scatter", steps, root=call.common(root))
 
 
 @planned("allgather")
@@ -177,7 +177,7 @@ def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator, root: int) -> Plan[A
             found = yield from reduce_ordered(call.layout, port, blob, _merge(op), root)
         return None if found is None else _result(op, found, call.size)
 
-    return Plan("reduce", steps)
+    return Plan("reduce", steps, root=call.common(root))
 
 
 @planned("allreduce")

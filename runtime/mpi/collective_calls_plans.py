@@ -21,6 +21,7 @@ from runtime.collectives.gathering import gather as gather_blocks
 from runtime.collectives.gathering import scatter as scatter_blocks
 from runtime.collectives.neighbours import exchange
 from runtime.mpi.collective_calls_brief import MOST as LITTLE
+from runtime.mpi.collective_calls_brief import Brief
 from runtime.mpi.collective_calls_memory import (
     Landing,
     copied,
@@ -39,7 +40,6 @@ from runtime.mpi.specs import EMPTY, Spec, read_vector_w
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
     from runtime.collectives.port import Steps
-    from runtime.mpi.collective_calls_brief import Brief
     from runtime.mpi.collective_calls_port import NativePort
 
 
@@ -47,11 +47,7 @@ def barrier(call: Call) -> Plan[None]:
     """Plan a barrier."""
     if call.is_inter:
         return Plan("Barrier", lambda port: barrier_between(call.state.sides, port))
-    return Plan("Barrier", lambda port: meet(call.layout, port), brief=_meet_briefly)
-
-
-def _meet_briefly(brief: Brief) -> None:
-    brief.meet("Barrier")
+    return Plan("Barrier", lambda port: meet(call.layout, port), brief=Brief.meet)
 
 
 def root_there(root: int) -> int | None:
@@ -80,11 +76,12 @@ def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
             spec.unpack(data)
 
     def briefly(brief: Brief) -> None:
-        found = brief.spread("Bcast", bytes(spec.pack()), root)
+        found = brief.spread(bytes(spec.pack()), root)
         if not sending:
             spec.unpack(found)
 
-    return Plan("Bcast", steps, brief=briefly if spec.nbytes <= LITTLE else None)
+    is_brief = spec.nbytes <= LITTLE
+    return Plan("Bcast", steps, root=call.common(root), brief=briefly if is_brief else None)
 
 
 @planned("Gather", vector="Gatherv")
@@ -120,7 +117,7 @@ def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -
         if landing is not None:
             landing.unpack(but=call.rank if mine is None and not call.is_inter else -1)
 
-    return Plan(name, steps)
+    return Plan(name, steps, root=call.common(root))
 
 
 @planned("Scatter", vector="Scatterv")
@@ -154,7 +151,7 @@ def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) 
         if received is not None and view is None and room is not None:
             received.unpack(room)
 
-    return Plan(name, steps)
+    return Plan(name, steps, root=call.common(root))
 
 
 def _received(call: Call, recvbuf: Any, vector: bool) -> list[Spec]:

@@ -137,7 +137,7 @@ def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Pla
         if received is not None:
             work.give(received, memoryview(result), call.size)
 
-    return Plan("Reduce", steps, work.reduction)
+    return Plan("Reduce", steps, work.reduction, call.common(root))
 
 
 @planned("Allreduce")
@@ -163,12 +163,12 @@ def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
         work.give(received, memoryview(result), call.size)
 
     def briefly(brief: Brief) -> None:
-        result = brief.combine("Allreduce", bytes(work.taken(sent)), work.reduction.merge)
+        result = brief.combine(bytes(work.taken(sent)), work.reduction.merge)
         work.give(received, memoryview(result), call.size)
 
     is_brief = sent.count * work.width <= LITTLE and op.is_predefined and not call.is_inter
     is_brief = is_brief and not work.keeps_order(call)
-    return Plan("Allreduce", steps, work.reduction, briefly if is_brief else None)
+    return Plan("Allreduce", steps, work.reduction, brief=briefly if is_brief else None)
 
 
 @planned("Reduce_scatter_block")

@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from runtime.collectives.between import Sides
 from runtime.collectives.layout import Layout
-from runtime.mpi.collective_calls_accord import Accord, tag_of
+from runtime.mpi.collective_calls_accord import Accord, call_of, tag_of
 from runtime.mpi.collective_calls_brief import FEW, Brief
 from runtime.mpi.collective_calls_guard import Guard
 from runtime.mpi.collective_calls_port import NativePort
@@ -40,6 +40,8 @@ class Plan(Generic[_T]):
     name: str
     algorithm: Algorithm[_T]
     reduction: Reduction | None = None
+    root: int | None = None
+    """That all members have to give alike, if they have."""
     brief: Callable[[Brief], None] | None = None
     """How it is carried out where little data can take the short way."""
 
@@ -118,7 +120,7 @@ class Collecting:
 
     def start(self, plan: Plan[_T]) -> Task:
         """Begin a collective, after those that were begun before it."""
-        turn = self.accord.next_turn()
+        turn = self.accord.next_turn(call_of(plan.name, plan.root))
         port = NativePort(self.everybody, tag_of(plan.name, turn), plan.reduction, self.neighbours)
         steps = self.guard.steps(plan.algorithm(port), turn, plan.name, port.direct)
         return self.engine.start(self.everybody, steps, plan.name)
@@ -167,6 +169,10 @@ class Call:
     def has_root(self, root: int) -> bool:
         """Tell whether there is such a root."""
         return 0 <= root < self.size or (self.is_inter and root in {MPI.ROOT, MPI.PROC_NULL})
+
+    def common(self, root: int) -> int | None:
+        """Return a root if all members have to give the same one."""
+        return None if self.is_inter else root
 
     def check_root(self, root: int) -> None:
         """Raise MPI's error for a root that is none."""

@@ -52,6 +52,9 @@ class Operation:
     def cancel(self) -> None:
         """Call it off if that is still possible; it is `done` then, and `cancelled`."""
 
+    def takes_long(self) -> None:
+        """Know that whoever waits for it has waited for long."""
+
     def describe(self) -> str:
         """Say what is waited for."""
         return "something"
@@ -306,6 +309,11 @@ class Task(Operation):
             else:
                 self._waits = (step,) if isinstance(step, Operation) else tuple(step)
         return moved
+
+    def takes_long(self) -> None:
+        """Let what it waits for know."""
+        for one in self._waits:
+            one.takes_long()
 
     def describe(self) -> str:
         """Say what is waited for."""

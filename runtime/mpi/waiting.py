@@ -70,7 +70,7 @@ class Waits:
                 pause = self._pause(left, now - begun, now - quiet)
                 if now - begun > PATIENCE and not is_watched:
                     is_watched = True
-                    engine.watch(index for one in left for index in one.awaited())
+                    self._look_after(left)
                 elif pause >= LEAST_RUNG or (pause and is_asked):
                     self._asleep[me] = operations
                     self._sleep(None if is_watched and pause == PATIENCE else pause)
@@ -85,6 +85,14 @@ class Waits:
             self._asleep.pop(me, None)
             with engine.lock:
                 self.going_on -= 1
+
+    def _look_after(self, left: Sequence[Operation]) -> None:
+        """Learn soon of losses, and of whatever else keeps a wait from its end."""
+        engine = self._engine
+        engine.watch(index for one in left for index in one.awaited())
+        with engine.lock:
+            for one in left:
+                one.takes_long()
 
     def _pause(self, left: Sequence[Operation], waiting: float, quiet: float) -> float:
         """Return for how long to sleep before native MPI is asked again, if it has to be."""

@@ -79,6 +79,37 @@ def test_collectives_that_were_begun_before_a_refused_call_are_finished(grid: Gr
     }
 
 
+@pytest.mark.parametrize("layout", ["1+1|1+1", "3+1"])
+@pytest.mark.parametrize(
+    ("usual", "odd"),
+    [
+        ("Barrier()", "Bcast(np.zeros(1), 0)"),
+        ("Barrier()", "Allreduce(*np.zeros((2, 5000)))"),
+        ("Bcast(np.zeros(5000), 0)", "Reduce(*np.zeros((2, 5000)))"),
+        ("bcast(1, 0)", "bcast(1, 1)"),
+        ("Bcast(np.zeros(1), 0)", "Bcast(np.zeros(1), 3)"),
+        ("Bcast(np.zeros(5000), 2)", "Bcast(np.zeros(5000), 1)"),
+    ],
+)
+@pytest.mark.parametrize("who", [0, 1])
+def test_no_rank_waits_for_ever_for_one_that_is_in_another_call(
+    grid: Grid, layout: str, usual: str, odd: str, who: int
+) -> None:
+    said = grid(
+        layout,
+        TRIED
+        + f"""
+    tried(lambda: comm.{odd} if me == {who} else comm.{usual})
+    tried(comm.Barrier)
+    world.Barrier()  # nobody has ended before all were told
+    """,
+    )
+    for lines in said.values():
+        assert len(lines) == 2
+        if usual.partition("(")[0] != odd.partition("(")[0]:  # other roots may do no harm
+            assert any(" is in " in line for line in lines), said
+
+
 @pytest.mark.parametrize("error", ["MemoryError()", "ValueError('name \\udc80 of a file')"])
 def test_whatever_ends_a_collective_at_one_rank_is_told_to_the_others(
     grid: Grid, error: str
