@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from runtime.collectives.port import Data
     from runtime.mpi.receives import Receive
     from runtime.wire import Incoming
 
@@ -19,32 +20,40 @@ TAGS = 32_768
 BRIEF = 1 << 30
 """The tags of brief collectives begin here; native MPI never sees them."""
 
+LITTLE = 1024
+"""Up to so many bytes are said at a time in a brief collective."""
+
 
 class CollectiveBox(Mailbox):
     """The messages of the collectives of one communicator.
 
-    These come one after the other, and each asks for all that it is sent. So what one sender has
-    sent is never kept here while something else of that sender is asked for, unless the two are in
-    different collectives.
+    These come one after the other, and each asks for all that it is sent. So what a sender of
+    another cluster has sent is never kept here while something else of it is asked for, unless the
+    two are in different collectives. Senders of this cluster use native MPI besides, which may be
+    slower than their brief messages.
     """
 
     def __init__(self, name_of: Callable[[int], str]) -> None:
         super().__init__(name_of)
-        self.words: list[tuple[int, int, bytes]] = []
-        """What members have said about calls: their rank, the tag, the words."""
-        self.brief: dict[tuple[int, int], Incoming] = {}
-        """What has come for brief collectives, by the rank of the sender and the tag.
-
-        Whoever uses it takes it, so that senders who are ahead are held up."""
+        self._words: list[tuple[int, int, Incoming]] = []  # by whom, the tag
         self.stray: tuple[int, int, int] | None = None
         """Who was first to send what nobody asks for, with which tag; which one is waited for."""
+        self._brief: dict[tuple[int, int], Incoming] = {}  # by the rank of the sender and the tag
         self._expected: dict[int, int] = {}  # which tag of which rank a brief collective waits for
         self._ahead: set[int] = set()  # who may have sent what is kept here
 
     @property
     def has_news(self) -> bool:
         """Whether members have said something, or are in another call."""
-        return bool(self.words or self.stray)
+        return self.stray is not None or bool(self._words and self._words[0][2].done)
+
+    def words(self) -> list[tuple[int, int, bytes]]:
+        """Return and forget what members have said about calls: their rank, the tag, the words."""
+        heard = []
+        while self._words and self._words[0][2].done:
+            rank, tag, incoming = self._words.pop(0)
+            heard.append((rank, tag, bytes(incoming.payload or b"")))
+        return heard
 
     def post(self, receive: Receive) -> None:
         """Ask for a message."""
@@ -54,21 +63,15 @@ class CollectiveBox(Mailbox):
         if rank in self._ahead and asked.envelope is None and asked.far and not asked.near:
             self._look_behind(rank, tag)
 
-    def expect(self, ranks: Sequence[int], tag: int) -> None:
-        """Know what a brief collective waits for now."""
-        self._expected = {rank: tag for rank in ranks if (rank, tag) not in self.brief}
-        for rank in self._ahead.intersection(self._expected):
-            self._look_behind(rank, tag)
-
     def arrive(self, rank: int, tag: int, incoming: Incoming) -> bool:
         """Match a message of another process, or keep it."""
         if tag < 0:
             incoming.take()
-            self.words.append((rank, tag, bytes(incoming.payload or b"")))
+            self._words.append((rank, tag, incoming))
             return True
         expected = self._expected.get(rank)
-        if tag >= BRIEF:
-            self.brief[rank, tag] = incoming
+        if tag >= BRIEF and incoming.size <= LITTLE:
+            self._brief[rank, tag] = incoming
             is_matched = tag == expected
             if is_matched:
                 del self._expected[rank]
@@ -79,19 +82,50 @@ class CollectiveBox(Mailbox):
             if expected is not None:
                 self._part(rank, tag, expected)
             for asked in self.matcher.pending():
-                if asked.pattern.rank == rank:
+                if asked.pattern.rank == rank and not asked.near:
                     self._part(rank, tag, asked.pattern.tag)
         return is_matched
 
     def drain(self) -> list[Incoming]:
         """Return and forget what has come and nobody asked for."""
-        kept = [*super().drain(), *self.brief.values()]
-        self.brief.clear()
+        kept = [*super().drain(), *(one for one in self._brief.values() if not one.is_matched)]
+        self._brief.clear()
         return kept
+
+    # --- brief collectives ------------------------------------------------------------------------
+
+    def expect(self, ranks: Sequence[int], tag: int) -> None:
+        """Know from whom a brief collective waits for a message now."""
+        self._expected = {rank: tag for rank in ranks if (rank, tag) not in self._brief}
+        for rank in self._ahead.intersection(self._expected):
+            self._look_behind(rank, tag)
+
+    def has_heard(self, ranks: Sequence[int], tag: int) -> bool:
+        """Tell whether all that is expected is here.
+
+        Messages are taken only when they are expected: senders who are far ahead are held up, and
+        send what is left when they are.
+        """
+        for rank in ranks:
+            incoming = self._brief.get((rank, tag))
+            if incoming is None:
+                return False
+            if not incoming.is_matched:
+                incoming.take()
+            if incoming.came < incoming.size:
+                return False
+        return True
+
+    def taken(self, rank: int, tag: int) -> Data:
+        """Return a message that is here, and forget it."""
+        payload = self._brief.pop((rank, tag)).payload
+        return b"" if payload is None else payload
+
+    # --- what does not fit ------------------------------------------------------------------------
 
     def _look_behind(self, rank: int, wanted: Any) -> None:
         """Look whether something else of a sender is kept here than what is waited for now."""
-        kept = [tag for sender, tag in self.brief if sender == rank and tag != wanted]
+        kept = [tag for sender, tag in self._brief if sender == rank and tag != wanted]
         found = self.matcher.find(Pattern("", rank, ANY))
         if found is not None and _is_of_a_call(found[0].tag):
             kept.append(found[0].tag)
@@ -101,13 +135,9 @@ class CollectiveBox(Mailbox):
             self._ahead.discard(rank)
 
     def _part(self, rank: int, came: int, wanted: Any) -> None:
-        if (
-            self.stray is None
-            and wanted is not ANY
-            and _is_of_a_call(came)
-            and _is_of_a_call(wanted)
-        ):
-            self.stray = rank, came % TAGS, wanted % TAGS
+        is_of_calls = wanted is not ANY and _is_of_a_call(came) and _is_of_a_call(wanted)
+        if is_of_calls and self.stray is None:
+            self.stray = rank, came, wanted
 
 
 def _is_of_a_call(tag: int) -> bool:

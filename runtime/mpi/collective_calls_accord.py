@@ -127,7 +127,7 @@ class Accord:
 
     def lost(self, indexes: Sequence[int]) -> Exception | None:
         """Return the error that names one of some processes if this one knows that it is lost."""
-        if self._box.words:
+        if self._box.has_news:
             self.listen()
         if not (self._lost or self._engine.losses.gone):
             return None
@@ -144,8 +144,7 @@ class Accord:
 
     def listen(self) -> None:
         """Take note of what was said."""
-        words, self._box.words = self._box.words, []
-        for rank, tag, said in words:
+        for rank, tag, said in self._box.words():
             (number,) = _WORDS.unpack_from(said)
             text = said[_WORDS.size :].decode(errors="replace")
             if tag == _BROKEN:
@@ -185,8 +184,11 @@ class Accord:
     def _part(self, rank: int, came: int, wanted: int) -> None:
         """Tell the others that a member is in another call than this one waits for."""
         turn, other = self._turn_of(wanted), self._turn_of(came)
-        mine = f"{self._name(self._members.rank)} waits for it in {_shown(wanted, turn)}"
-        text = f"{self._name(rank)} is in {_shown(came, other)} while {mine}"
+        theirs, mine = _shown(came, other), _shown(wanted, turn)
+        who = self._name(rank), self._name(self._members.rank)
+        text = f"{who[0]} is in {theirs} while {who[1]} waits for it in {mine}"
+        if mine == theirs:  # little data takes another way
+            text = f"{who[0]} and {who[1]} give data of different sizes in {mine}"
         self._break(min(turn, other), text)
 
     def _break(self, turn: int, text: str) -> None:
@@ -218,11 +220,11 @@ class Accord:
     def _turn_of(self, tag: int) -> int:
         """Return the number of the call that a tag is of.
 
-        Tags come again, so it is the nearest one to the present: who is ahead by half of them would
-        have been noticed before.
+        Tags come again, so it is the nearest one to the present.
         """
-        half = _TURNS // 2
-        return self._count + ((tag >> _KIND_BITS) - self._count + half) % _TURNS - half
+        turns = _MANY_TURNS if tag >= BRIEF else _TURNS
+        half, turn = turns // 2, (tag % BRIEF) >> _KIND_BITS
+        return self._count + (turn - self._count + half) % turns - half
 
 
 def call_of(kind: str, root: int | None) -> str:

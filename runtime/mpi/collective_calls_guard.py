@@ -65,18 +65,20 @@ class Guard(Attendance):
         self._turn = 0
 
     def steps(
-        self, steps: Generator[Any, None, Any], turn: int, kind: str, direct: Direct
-    ) -> Generator[Operation, None, Any]:
-        """Carry an algorithm out, and end it when a leader is lost.
+        self, inner: Generator[Any, None, Any], turn: int, kind: str
+    ) -> Generator[Any, None, Any]:
+        """Carry a collective out when its turn has come, and tell others if it fails here.
 
-        What MPI refuses, such as a message that is too long, is raised at the end: others of this
-        cluster wait for native calls that are still to come.
+        `inner` looks for a `problem` whenever it waits.
         """
-        before = self.begin(turn)
-        if before is not None:
-            yield before
+        self._turn = turn
+        problem = self.accord.problem(turn)
+        if problem is not None:
+            raise problem
+        if not self.accord.is_settled(turn):
+            yield Settled(self, turn)
         try:
-            return (yield from self._carried_out(steps, direct))
+            return (yield from inner)
         except GivenUp as fault:
             self.accord.give_up(turn, kind, fault.why)
             raise fault.why from None
@@ -85,25 +87,15 @@ class Guard(Attendance):
         except Exception as error:
             self.accord.give_up(turn, kind, error)
             raise
-        finally:
-            if direct.is_busy:
-                self._abandoned.append(direct)
 
-    def begin(self, turn: int) -> Operation | None:
-        """Know which call begins; return what has to be done before, if anything.
-
-        Raises:
-            OutOfStep: it cannot be done.
-        """
-        self._turn = turn
-        problem = self.accord.problem(turn)
-        if problem is not None:
-            raise problem
-        return None if self.accord.is_settled(turn) else Settled(self, turn)
-
-    def _carried_out(
+    def carried_out(
         self, steps: Generator[Any, None, Any], direct: Direct
     ) -> Generator[Operation, None, Any]:
+        """Carry an algorithm out, and end it when a leader is lost.
+
+        What MPI refuses, such as a message that is too long, is raised at the end: others of this
+        cluster wait for native calls that are still to come.
+        """
         refused: MPI.Exception | None = None
         try:
             waits = next(steps)
@@ -122,6 +114,9 @@ class Guard(Attendance):
             if refused is not None:
                 raise refused from None
             return end.value
+        finally:
+            if direct.is_busy:
+                self._abandoned.append(direct)
 
     def takes_long(self) -> None:
         """Tell others which call this process is in: they may be in another one."""

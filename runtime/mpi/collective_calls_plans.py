@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -20,8 +21,8 @@ from runtime.collectives.exchanging import alltoall as alltoall_blocks
 from runtime.collectives.gathering import gather as gather_blocks
 from runtime.collectives.gathering import scatter as scatter_blocks
 from runtime.collectives.neighbours import exchange
-from runtime.mpi.collective_calls_brief import MOST as LITTLE
-from runtime.mpi.collective_calls_brief import Brief
+from runtime.mpi.collective_box import LITTLE
+from runtime.mpi.collective_calls_brief import BriefPort
 from runtime.mpi.collective_calls_memory import (
     Landing,
     copied,
@@ -41,13 +42,14 @@ if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
     from runtime.collectives.port import Steps
     from runtime.mpi.collective_calls_port import NativePort
+    from runtime.mpi.operations import Operation
 
 
 def barrier(call: Call) -> Plan[None]:
     """Plan a barrier."""
     if call.is_inter:
         return Plan("Barrier", lambda port: barrier_between(call.state.sides, port))
-    return Plan("Barrier", lambda port: meet(call.layout, port), brief=Brief.meet)
+    return Plan("Barrier", lambda port: meet(call.layout, port), brief=BriefPort.meet)
 
 
 def root_there(root: int) -> int | None:
@@ -75,8 +77,10 @@ def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
         if view is None:
             spec.unpack(data)
 
-    def briefly(brief: Brief) -> None:
-        found = brief.spread(bytes(spec.pack()), root)
+    def briefly(port: BriefPort) -> Generator[Operation, None, None]:
+        found = yield from port.spread(bytes(spec.pack()) if sending else b"", root)
+        if len(found) != spec.nbytes:
+            raise MPI.Exception(MPI.ERR_TRUNCATE)
         if not sending:
             spec.unpack(found)
 

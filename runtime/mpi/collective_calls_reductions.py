@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
 from runtime.collectives.runs import allreduce_ordered, reduce_ordered, scan_ordered
-from runtime.mpi.collective_calls_brief import MOST as LITTLE
+from runtime.mpi.collective_box import LITTLE
 from runtime.mpi.collective_calls_memory import (
     elements,
     is_aliased,
@@ -35,8 +35,9 @@ from runtime.mpi.specs import Spec
 
 if TYPE_CHECKING:
     from runtime.collectives.port import Steps
-    from runtime.mpi.collective_calls_brief import Brief
+    from runtime.mpi.collective_calls_brief import BriefPort
     from runtime.mpi.collective_calls_port import NativePort
+    from runtime.mpi.operations import Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +163,16 @@ def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
             yield from allreduce_data(call.layout, port, mine, result, grain=work.width)
         work.give(received, memoryview(result), call.size)
 
-    def briefly(brief: Brief) -> None:
-        result = brief.combine(bytes(work.taken(sent)), work.reduction.merge)
+    def briefly(port: BriefPort) -> Generator[Operation, None, None]:
+        result = yield from port.combine(bytes(work.taken(sent)), work.reduction.merge)
         work.give(received, memoryview(result), call.size)
 
-    is_brief = sent.count * work.width <= LITTLE and op.is_predefined and not call.is_inter
-    is_brief = is_brief and not work.keeps_order(call)
+    is_brief = (
+        sent.count * work.width <= LITTLE
+        and op.is_predefined
+        and sent.datatype.is_predefined
+        and not (call.is_inter or work.keeps_order(call))
+    )
     return Plan("Allreduce", steps, work.reduction, brief=briefly if is_brief else None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
@@ -12,7 +12,7 @@ from mpi4py import MPI
 from runtime.collectives.between import Sides
 from runtime.collectives.layout import Layout
 from runtime.mpi.collective_calls_accord import Accord, call_of, tag_of
-from runtime.mpi.collective_calls_brief import FEW, Brief
+from runtime.mpi.collective_calls_brief import FEW, Brief, BriefPort
 from runtime.mpi.collective_calls_guard import Guard
 from runtime.mpi.collective_calls_port import NativePort
 from runtime.mpi.collective_calls_rings import Neighbours
@@ -42,7 +42,7 @@ class Plan(Generic[_T]):
     reduction: Reduction | None = None
     root: int | None = None
     """That all members have to give alike, if they have."""
-    brief: Callable[[Brief], None] | None = None
+    brief: Callable[[BriefPort], Generator[Any, None, Any]] | None = None
     """How it is carried out where little data can take the short way."""
 
 
@@ -121,8 +121,13 @@ class Collecting:
     def start(self, plan: Plan[_T]) -> Task:
         """Begin a collective, after those that were begun before it."""
         turn = self.accord.next_turn(call_of(plan.name, plan.root))
-        port = NativePort(self.everybody, tag_of(plan.name, turn), plan.reduction, self.neighbours)
-        steps = self.guard.steps(plan.algorithm(port), turn, plan.name, port.direct)
+        if plan.brief is not None and self.brief is not None:
+            inner = plan.brief(self.brief.port(plan.name, turn))
+        else:
+            tag = tag_of(plan.name, turn)
+            port = NativePort(self.everybody, tag, plan.reduction, self.neighbours)
+            inner = self.guard.carried_out(plan.algorithm(port), port.direct)
+        steps = self.guard.steps(inner, turn, plan.name)
         return self.engine.start(self.everybody, steps, plan.name)
 
     def begin(self, plan: Plan[Any]) -> Task:
@@ -187,12 +192,6 @@ class Call:
     def run(self, plan: Plan[None]) -> None:
         """Carry a collective out."""
         if plan is _REFUSED:
-            return
-        if plan.brief is not None and (brief := self.state.brief) is not None:
-            try:
-                plan.brief(brief)
-            except Exception as error:
-                tell(self.comm, error)
             return
         task = self.state.start(plan)
         self.state.engine.wait_until(task.test, lambda: (task,))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from runtime.mpi.membership import Membership
     from runtime.mpi.operations import Steps
     from runtime.mpi.specs import Data
-    from runtime.wire import Incoming
+    from runtime.wire import Incoming, Outgoing
     from runtime.wire.bells import Bells
     from runtime.wire.post import Post
 
@@ -67,6 +67,8 @@ class Engine:
         `name_of` says who a process is, for errors: `0:1:3 on node7`.
         """
         self.me, self.first, self.last, self.name_of = me, first, last, name_of
+        self.is_alone = last - first == 1
+        """Whether there is nobody else in this cluster."""
         self.lock = threading.RLock()
         self.post: Post | None = None
         self.bells: Bells | None = None
@@ -194,20 +196,19 @@ class Engine:
             head = _HEAD.pack(m.context, True, m.rank, tag)
             self.leave_alone(self._send_far(m, to, head, [words], False))
 
-    def send_brief(self, m: Membership, to: int, tag: int, data: Data) -> None:
+    def send_brief(self, m: Membership, to: int, tag: int, data: Data) -> Operation | None:
         """Send little data, which stays as it is, to a member, in this cluster too.
 
-        Raises:
-            ProcessGone: it cannot get there.
+        Return what has to be waited for, if it cannot be sent at once. The lock is held.
         """
         head = _HEAD.pack(m.context, True, m.rank, tag)
         index = m.peers[to]
-        with self.lock:
-            if self.post is None:
-                raise self.losses.problem(index, RuntimeError(_SHUT))
-            error = self.post.send(index, head, (memoryview(data),)).error
-        if error is not None:
-            raise self.losses.problem(index, error)
+        if self.post is None:
+            raise self.losses.problem(index, RuntimeError(_SHUT))
+        outgoing = self.post.send(index, head, (memoryview(data),))
+        if outgoing.done and outgoing.error is None:
+            return None
+        return self._far_send(outgoing, to, index)
 
     def collective_box(self, m: Membership) -> CollectiveBox:
         """Return where the messages of the collectives of a communicator arrive."""
@@ -246,10 +247,6 @@ class Engine:
             self._tasks.add(m, task)
             self._tell_waiting()
         return task
-
-    def last_task(self, m: Membership) -> Task | None:
-        """Return the last collective of a communicator that goes on; with the lock held."""
-        return self._tasks.last(m)
 
     def leave_alone(self, operation: Operation) -> None:
         """Keep what is freed before it is done, with its memory, until it is."""
@@ -368,15 +365,18 @@ class Engine:
             if self.post is None:
                 raise self.losses.problem(index, RuntimeError(_SHUT))
             outgoing = self.post.send(index, head, views, sync=sync)
-            sent = FarSend(
-                outgoing,
-                index,
-                lambda: f"a send to rank {to} ({self.name_of(index)})",
-                self.losses.problem,
-            )
+            sent = self._far_send(outgoing, to, index)
             sent.test()
             self._tell_waiting()
             return sent
+
+    def _far_send(self, outgoing: Outgoing, to: int, index: int) -> FarSend:
+        return FarSend(
+            outgoing,
+            index,
+            lambda: f"a send to rank {to} ({self.name_of(index)})",
+            self.losses.problem,
+        )
 
     def _tell_waiting(self) -> None:
         """Wake other threads, whose operations this one may have moved."""

@@ -24,11 +24,6 @@ class Tasks:
         queue.append(task)
         self._advance(m, queue)
 
-    def last(self, m: Membership) -> Task | None:
-        """Return the last one of a communicator that is not done."""
-        queue = self._queues.get(m)
-        return queue[-1] if queue else None
-
     def advance(self) -> bool:
         """Go on with all of them as far as possible; return whether anything went on."""
         moved = False

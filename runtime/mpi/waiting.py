@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 
-from runtime.mpi.operations import IDLE, RUNG, most_urgent
+from runtime.mpi import politeness
+from runtime.mpi.operations import IDLE, RESTLESS, most_urgent
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ It is a share of the time for which nothing has happened.
 LEAST_RUNG, SELDOM = 5e-3, 20e-3
 """The same where another member of the cluster rings when it is worth to ask; it is all of that
 time."""
+
+NAP = 10e-3
+"""How long to sleep at first where only other clusters are waited for. Then members of this one may
+need this process to ask native MPI, so that what they send, or do with its memory, goes on."""
 
 PATIENCE = 1.0
 """After how many seconds to look whether those that are waited for are still there."""
@@ -63,7 +68,7 @@ class Waits:
             self.going_on += 1
         me = object()
         begun = quiet = time.perf_counter()
-        is_watched = is_asked = False
+        is_watched = is_asked = is_poked = False
         try:
             while True:
                 left, now = operations(), time.perf_counter()
@@ -73,9 +78,13 @@ class Waits:
                     self._look_after(left)
                 elif pause >= LEAST_RUNG or (pause and is_asked):
                     self._asleep[me] = operations
-                    self._sleep(None if is_watched and pause == PATIENCE else pause)
+                    is_called = self._sleep(None if is_watched and pause == PATIENCE else pause)
+                    is_poked = not is_called and pause >= LEAST_RUNG
                 is_asked = True
                 with engine.lock:
+                    if is_poked:
+                        is_poked = False
+                        politeness.poke()
                     moved = self._drive()
                     if ready():
                         return
@@ -97,10 +106,10 @@ class Waits:
     def _pause(self, left: Sequence[Operation], waiting: float, quiet: float) -> float:
         """Return for how long to sleep before native MPI is asked again, if it has to be."""
         urgency = max(self._engine.urgency, most_urgent(left))
-        if urgency == IDLE:
+        if urgency == IDLE and self._engine.is_alone:
             return PATIENCE
-        if urgency == RUNG:
-            return min(max(quiet, LEAST_RUNG), SELDOM)
+        if urgency < RESTLESS:
+            return min(max(quiet, NAP if urgency == IDLE else LEAST_RUNG), SELDOM)
         return 0.0 if waiting < SPIN else min(max(SHARE * quiet, LEAST), MOST)
 
     def describe(self) -> list[str]:
@@ -122,9 +131,10 @@ class Waits:
             engine.post.wake()  # others may wait for what has been moved here
         return moved
 
-    def _sleep(self, pause: float | None) -> None:
+    def _sleep(self, pause: float | None) -> bool:
+        """Return whether something has come, rather than that the time is over."""
         engine = self._engine
         if engine.post is None:
             time.sleep(MOST if pause is None else min(pause, MOST))
-            return
-        engine.post.ready(pause)
+            return False
+        return engine.post.ready(pause)

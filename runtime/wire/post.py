@@ -34,7 +34,7 @@ LINGER = 2.0
 
 _MOST_EVENTS = 64
 
-_COARSE = 20e-3
+_COARSE = 4e-3
 """Sleeps of fewer seconds are made by `select`: epoll counts in whole milliseconds."""
 
 _MOST_SELECTABLE = 1024

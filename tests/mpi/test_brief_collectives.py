@@ -78,6 +78,127 @@ def test_they_come_after_what_was_begun_before_them(grid: Grid) -> None:
     assert said == {rank: ["right"] for rank in range(4)}
 
 
+def test_they_may_overtake_native_messages_of_the_call_before(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        """
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    ring = world.Create_cart([world.size], periods=[True])
+    for turn in range(100):
+        assert len(ring.neighbor_allgather(turn)) == 2
+        ring.Barrier()
+    print("right")
+""",
+    )
+    assert said == {rank: ["right"] for rank in range(3)}
+
+
+def test_native_messages_and_windows_go_on_while_they_wait(grid: Grid) -> None:
+    """The sender of a large message comes late, and needs the help of the receiver."""
+    said = grid(
+        "2+1",
+        """
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    near = world.Split_type(MPI.COMM_TYPE_SHARED)
+    large, window = np.zeros(5_000_000), MPI.Win.Create(bytearray(8), comm=near)
+    if world.rank == 0:
+        world.recv(source=2)
+        world.Send(large, 1)
+        window.Lock(1)
+        window.Put(b"12345678", 1)
+        window.Unlock(1)
+    if world.rank == 1:
+        coming = world.Irecv(large, 0)
+        world.send(None, 2)
+    if world.rank == 2:
+        world.recv(source=1)
+        world.send(None, 0)
+    world.Barrier()
+    if world.rank == 1:
+        coming.Wait()
+        world.send(None, 2)
+        world.recv(source=2)
+    if world.rank == 2:
+        world.recv(source=1)
+        world.send(None, 1)
+    print("right")
+    window.Free()
+    world.Barrier()
+""",
+    )
+    assert said == {rank: ["right"] for rank in range(3)}
+
+
+def test_they_are_done_where_large_messages_fill_the_window(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    large, little = np.zeros(2 << 20), np.ones(1)
+    begun = [world.Isend(large, 1) for _ in range(2)] if world.rank == 0 else []
+    for _ in range(3):
+        world.Barrier()
+        world.Allreduce(MPI.IN_PLACE, little)
+        world.Bcast(little, 0)
+    print(little[0])
+    for _ in range(2 * world.rank):
+        world.Recv(large, 0)
+    MPI.Request.Waitall(begun)
+""",
+    )
+    assert said == {rank: ["8.0"] for rank in range(2)}
+
+
+def test_a_root_is_held_up_by_one_who_lags_far_behind(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+    import time
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    data = np.zeros(128)
+    if world.rank:
+        time.sleep(1)
+    begun = time.monotonic()
+    for turn in range(12_000):
+        world.Bcast(data, 0)
+    ended = time.monotonic()
+    print((world.bcast(ended, 0) > begun) if world.rank else world.bcast(ended, 0) == ended)
+""",
+    )
+    assert said == {0: ["True"], 1: ["True"]}
+
+
+def test_one_that_was_interrupted_is_done_for_the_others(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        """
+    import os, signal, threading, time
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    world.Barrier()
+    if world.rank == 0:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            world.Barrier()
+        except KeyboardInterrupt:
+            print("interrupted")
+    else:
+        time.sleep(0.5)
+        world.Barrier()
+    world.Barrier()
+    print("done")
+""",
+    )
+    assert said == {0: ["interrupted", "done"], 1: ["done"], 2: ["done"]}
+
+
 def test_a_root_that_is_ahead_waits_for_nobody(grid: Grid) -> None:
     said = grid(
         "2+2",
