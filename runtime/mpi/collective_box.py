@@ -1,4 +1,4 @@
-"""The mailbox of collectives: what members tell of refused calls, and what cannot be in step."""
+"""The mailbox of collectives: brief messages, words about calls, and what cannot be in step."""
 
 from __future__ import annotations
 
@@ -41,18 +41,22 @@ class CollectiveBox(Mailbox):
         self._brief: dict[tuple[int, int], Incoming] = {}  # by the rank of the sender and the tag
         self._expected: dict[int, int] = {}  # which tag of which rank a brief collective waits for
         self._ahead: set[int] = set()  # who may have sent what is kept here
+        self._failed: set[int] = set()  # the tags of brief collectives that came to nothing
 
     @property
     def has_news(self) -> bool:
         """Whether members have said something, or are in another call."""
-        return self.stray is not None or bool(self._words and self._words[0][2].done)
+        return self.stray is not None or any(one[2].done for one in self._words)
 
     def words(self) -> list[tuple[int, int, bytes]]:
         """Return and forget what members have said about calls: their rank, the tag, the words."""
+        known, self._words = self._words, []
         heard = []
-        while self._words and self._words[0][2].done:
-            rank, tag, incoming = self._words.pop(0)
-            heard.append((rank, tag, bytes(incoming.payload or b"")))
+        for rank, tag, incoming in known:
+            if incoming.done:
+                heard.append((rank, tag, bytes(incoming.payload or b"")))
+            else:  # its sender may be gone
+                self._words.append((rank, tag, incoming))
         return heard
 
     def post(self, receive: Receive) -> None:
@@ -64,7 +68,10 @@ class CollectiveBox(Mailbox):
             self._look_behind(rank, tag)
 
     def arrive(self, rank: int, tag: int, incoming: Incoming) -> bool:
-        """Match a message of another process, or keep it."""
+        """Match a message of another process, or keep it; return whether it was matched."""
+        if tag in self._failed:
+            incoming.take()
+            return True
         if tag < 0:
             incoming.take()
             self._words.append((rank, tag, incoming))
@@ -100,26 +107,37 @@ class CollectiveBox(Mailbox):
         for rank in self._ahead.intersection(self._expected):
             self._look_behind(rank, tag)
 
-    def has_heard(self, ranks: Sequence[int], tag: int) -> bool:
-        """Tell whether all that is expected is here.
+    def accept(self, ranks: Sequence[int], tag: int) -> bool:
+        """Take what is expected as far as it has come; return whether all of it is here.
 
-        Messages are taken only when they are expected: senders who are far ahead are held up, and
-        send what is left when they are.
+        It is not taken before: senders who are far ahead are held up, and send what is left then.
         """
+        is_here = True
         for rank in ranks:
             incoming = self._brief.get((rank, tag))
-            if incoming is None:
-                return False
-            if not incoming.is_matched:
+            if incoming is not None and not incoming.is_matched:
                 incoming.take()
-            if incoming.came < incoming.size:
-                return False
-        return True
+            is_here = is_here and incoming is not None and incoming.done
+        return is_here
+
+    def is_here(self, rank: int, tag: int) -> bool:
+        """Tell whether a message that is expected has come and is whole."""
+        incoming = self._brief.get((rank, tag))
+        return incoming is not None and incoming.done
 
     def taken(self, rank: int, tag: int) -> Data:
         """Return a message that is here, and forget it."""
         payload = self._brief.pop((rank, tag)).payload
         return b"" if payload is None else payload
+
+    def fail(self, tag: int) -> None:
+        """Know that a brief collective came to nothing, whatever is still said in it."""
+        self._failed.add(tag)
+        self._expected = {}
+        for key in [one for one in self._brief if one[1] == tag]:
+            incoming = self._brief.pop(key)
+            if not incoming.is_matched:
+                incoming.take()
 
     # --- what does not fit ------------------------------------------------------------------------
 

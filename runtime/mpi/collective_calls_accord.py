@@ -41,7 +41,7 @@ _REFUSED, _BROKEN, _LOST, _WAITS = -2, -3, -4, -5
 """Tags of words: the sender refuses a call that others may refuse too; nothing fits any more; a
 process is lost; the sender has waited for long, in this call."""
 
-_REMEMBERED = 64
+_REMEMBERED = 1024
 """So many calls back it is known which ones they were."""
 
 _WORDS = struct.Struct("<q")
@@ -73,20 +73,25 @@ class Accord:
 
     def next_turn(self, call: str) -> int:
         """Count a call, and return its number."""
+        with self._engine.lock:
+            turn = self._counted(call)
+            if self._asked:
+                self._answer()
+            return turn
+
+    def _counted(self, call: str) -> int:
         self._count = turn = self._count + 1
         self._calls[turn] = call
         self._calls.pop(turn - _REMEMBERED, None)
-        if self._asked:
-            with self._engine.lock:
-                self._answer()
         return turn
 
     def refuse(self, kind: str, why: BaseException | str) -> None:
         """Count a call that this process does not make, and tell the others of it."""
         with self._engine.lock:
-            turn = self.next_turn(kind)
+            turn = self._counted(kind)
             text = self._refused[turn] = self._said("refused", turn, kind, why)
             self._tell(_REFUSED, turn, text)
+            self._answer()
 
     def give_up(self, turn: int, kind: str, why: BaseException) -> None:
         """Tell the others that this process does not do its part of a call."""
@@ -98,7 +103,8 @@ class Accord:
         Members tell the first one of their cluster, who tells them and the `leaders` of others: two
         that are in different calls may have nothing to say to each other otherwise.
         """
-        if turn == self._has_asked:
+        call = self._calls.get(turn)
+        if turn == self._has_asked or call is None:
             return
         self._has_asked = turn
         m = self._members
@@ -106,7 +112,13 @@ class Accord:
         told = [first]
         if first == m.rank:
             told = [*others, *map(m.group.index, leaders)]
-        self._tell(_WAITS, turn, self._calls[turn], told)
+        self._tell(_WAITS, turn, call, told)
+
+    @property
+    def is_troubled(self) -> bool:
+        """Whether there may be a reason why a call cannot be done."""
+        known = self._trouble is not None or self._lost or self._heard
+        return bool(known or self._engine.losses.gone) or self._box.has_news
 
     def problem(self, turn: int) -> OutOfStep | None:
         """Return why a call cannot be done any more, or None; with the engine's lock held."""
@@ -227,13 +239,14 @@ class Accord:
         return self._count + (turn - self._count + half) % turns - half
 
 
-def call_of(kind: str, root: int | None) -> str:
-    """Return how a call is named, so that calls with one name fit.
+def call_of(kind: str, root: int | None, *, is_little: bool = False) -> str:
+    """Return how a call is named, so that calls with one name fit; little data takes another way.
 
-    >>> call_of("Barrier", None), call_of("Bcast", 3)
-    ('Barrier', 'Bcast of rank 3')
+    >>> call_of("Barrier", None), call_of("Bcast", 3), call_of("Bcast", 3, is_little=True)
+    ('Barrier', 'Bcast of rank 3', 'Bcast of rank 3 with little data')
     """
-    return kind if root is None else f"{kind} of rank {root}"
+    said = kind if root is None else f"{kind} of rank {root}"
+    return f"{said} with little data" if is_little else said
 
 
 def tag_of(kind: str, turn: int) -> int:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BriefSteps: TypeAlias = "Generator[Operation, None, Data]"
 """What a brief collective waits for, one after the other; it returns its result."""
 
-FEW = 8
+MOST_MEMBERS = 8
 """Up to so many members of a cluster talk to their leader one by one."""
 
 
@@ -108,9 +108,9 @@ class Hearing(Operation):
         """Look whether all have spoken, or cannot any more."""
         if not self.done:
             brief = self._brief
-            if brief.box.has_heard(self._wanted, self._tag):
+            if brief.box.accept(self._wanted, self._tag):
                 self.done = True
-            elif brief.box.has_news or brief.engine.losses.gone:
+            elif brief.guard.accord.is_troubled:
                 self._look_for_a_problem()
         return self.done
 
@@ -121,7 +121,7 @@ class Hearing(Operation):
         for index in self._missing():
             problem = problem or engine.hopeless((index,), near=False)
         if problem is not None:
-            self._brief.box.expect((), self._tag)
+            self._brief.box.fail(self._tag)
             self.finish(problem)
 
     def takes_long(self) -> None:
@@ -139,4 +139,4 @@ class Hearing(Operation):
 
     def _missing(self) -> list[int]:
         box, group = self._brief.box, self._brief.members.group
-        return [group[rank] for rank in self._wanted if not box.has_heard((rank,), self._tag)]
+        return [group[rank] for rank in self._wanted if not box.is_here(rank, self._tag)]

@@ -84,7 +84,7 @@ class Guard(Attendance):
             raise fault.why from None
         except (MPI.Exception, OutOfStep, ProcessGone):
             raise  # of which the others learn in other ways
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             self.accord.give_up(turn, kind, error)
             raise
 

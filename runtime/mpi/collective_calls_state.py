@@ -12,7 +12,7 @@ from mpi4py import MPI
 from runtime.collectives.between import Sides
 from runtime.collectives.layout import Layout
 from runtime.mpi.collective_calls_accord import Accord, call_of, tag_of
-from runtime.mpi.collective_calls_brief import FEW, Brief, BriefPort
+from runtime.mpi.collective_calls_brief import MOST_MEMBERS, Brief, BriefPort
 from runtime.mpi.collective_calls_guard import Guard
 from runtime.mpi.collective_calls_port import NativePort
 from runtime.mpi.collective_calls_rings import Neighbours
@@ -102,7 +102,11 @@ class Collecting:
     def brief(self) -> Brief | None:
         """Return what carries brief collectives out; all members agree whether that can be."""
         post, parts, group = self.engine.post, self.layout.parts, self.everybody.group
-        if post is None or self.members.is_inter or max(len(one.members) for one in parts) > FEW:
+        if (
+            post is None
+            or self.members.is_inter
+            or max(len(one.members) for one in parts) > MOST_MEMBERS
+        ):
             return None
         if not all(post.share_a_machine([group[rank] for rank in one.members]) for one in parts):
             return None
@@ -120,9 +124,11 @@ class Collecting:
 
     def start(self, plan: Plan[_T]) -> Task:
         """Begin a collective, after those that were begun before it."""
-        turn = self.accord.next_turn(call_of(plan.name, plan.root))
-        if plan.brief is not None and self.brief is not None:
-            inner = plan.brief(self.brief.port(plan.name, turn))
+        brief = None if plan.brief is None else self.brief
+        is_little = brief is not None and plan.name != "Barrier"
+        turn = self.accord.next_turn(call_of(plan.name, plan.root, is_little=is_little))
+        if plan.brief is not None and brief is not None:
+            inner = plan.brief(brief.port(plan.name, turn))
         else:
             tag = tag_of(plan.name, turn)
             port = NativePort(self.everybody, tag, plan.reduction, self.neighbours)
@@ -177,7 +183,7 @@ class Call:
 
     def common(self, root: int) -> int | None:
         """Return a root if all members have to give the same one."""
-        return None if self.is_inter else root
+        return None if self.is_inter else int(root)
 
     def check_root(self, root: int) -> None:
         """Raise MPI's error for a root that is none."""

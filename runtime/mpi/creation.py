@@ -186,3 +186,4 @@ def _inner_copied(members: Membership, copy: MPI.Comm) -> Steps[None]:
     made = members_behind(copy)
     if made is not None:
         made.inner = inner
+        members.engine.join(made)  # which knows it by its inner one, too

@@ -17,6 +17,7 @@ from runtime.mpi.losses import Losses
 from runtime.mpi.mailboxes import Mailbox, pattern_of
 from runtime.mpi.meanwhile import Meanwhile
 from runtime.mpi.operations import (
+    IDLE,
     RESTLESS,
     FarSend,
     Finished,
@@ -248,6 +249,10 @@ class Engine:
             self._tell_waiting()
         return task
 
+    def collectives(self) -> list[Task]:
+        """Return those that go on now, one of each communicator."""
+        return self._tasks.first()
+
     def leave_alone(self, operation: Operation) -> None:
         """Keep what is freed before it is done, with its memory, until it is."""
         with self.lock:
@@ -280,6 +285,8 @@ class Engine:
             moved = self.move()
             if moved:
                 self._tell_waiting()
+            elif not self.is_alone and self.urgency == IDLE:
+                politeness.touch()
             return moved
 
     def move(self) -> bool:

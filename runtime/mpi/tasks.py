@@ -24,6 +24,10 @@ class Tasks:
         queue.append(task)
         self._advance(m, queue)
 
+    def first(self) -> list[Task]:
+        """Return those that go on now, one of each communicator."""
+        return [queue[0] for queue in tuple(self._queues.values()) if queue]
+
     def advance(self) -> bool:
         """Go on with all of them as far as possible; return whether anything went on."""
         moved = False
@@ -34,7 +38,7 @@ class Tasks:
     @property
     def urgency(self) -> int:
         """How urgent it is to ask native MPI if one of them can go on."""
-        return most_urgent([queue[0] for queue in tuple(self._queues.values()) if queue])
+        return most_urgent(self.first())
 
     def _advance(self, m: Membership, queue: deque[Task]) -> bool:
         """Go on with the first task of a communicator, and the next ones when it is done."""

@@ -31,11 +31,11 @@ LEAST_RUNG, SELDOM = 5e-3, 20e-3
 time."""
 
 NAP = 10e-3
-"""How long to sleep at first where only other clusters are waited for. Then members of this one may
-need this process to ask native MPI, so that what they send, or do with its memory, goes on."""
+"""How long to sleep at first where nothing that is waited for comes natively. Members of this
+cluster may need it to ask native MPI, so that what they send, or do with its memory, goes on."""
 
 PATIENCE = 1.0
-"""After how many seconds to look whether those that are waited for are still there."""
+"""After how many seconds to look, again and again, whether those that are waited for are there."""
 
 
 class Waits:
@@ -68,26 +68,27 @@ class Waits:
             self.going_on += 1
         me = object()
         begun = quiet = time.perf_counter()
-        is_watched = is_asked = is_poked = False
+        looked = asked = begun
+        is_asked = False
         try:
             while True:
                 left, now = operations(), time.perf_counter()
                 pause = self._pause(left, now - begun, now - quiet)
-                if now - begun > PATIENCE and not is_watched:
-                    is_watched = True
+                if now - looked > PATIENCE:
+                    looked = now
                     self._look_after(left)
                 elif pause >= LEAST_RUNG or (pause and is_asked):
                     self._asleep[me] = operations
-                    is_called = self._sleep(None if is_watched and pause == PATIENCE else pause)
-                    is_poked = not is_called and pause >= LEAST_RUNG
+                    self._sleep(pause)
                 is_asked = True
                 with engine.lock:
-                    if is_poked:
-                        is_poked = False
-                        politeness.poke()
                     moved = self._drive()
                     if ready():
                         return
+                    is_quiet = pause >= LEAST_RUNG and not engine.is_alone
+                    if is_quiet and time.perf_counter() - asked >= NAP:
+                        politeness.poke()
+                        asked = time.perf_counter()
                 if moved:
                     quiet = time.perf_counter()
         finally:
@@ -98,13 +99,14 @@ class Waits:
     def _look_after(self, left: Sequence[Operation]) -> None:
         """Learn soon of losses, and of whatever else keeps a wait from its end."""
         engine = self._engine
-        engine.watch(index for one in left for index in one.awaited())
         with engine.lock:
-            for one in left:
+            awaited = [*left, *engine.collectives()]
+            engine.watch(index for one in awaited for index in one.awaited())
+            for one in awaited:
                 one.takes_long()
 
     def _pause(self, left: Sequence[Operation], waiting: float, quiet: float) -> float:
-        """Return for how long to sleep before native MPI is asked again, if it has to be."""
+        """Return for how long to sleep before native MPI is asked again."""
         urgency = max(self._engine.urgency, most_urgent(left))
         if urgency == IDLE and self._engine.is_alone:
             return PATIENCE
@@ -131,10 +133,9 @@ class Waits:
             engine.post.wake()  # others may wait for what has been moved here
         return moved
 
-    def _sleep(self, pause: float | None) -> bool:
-        """Return whether something has come, rather than that the time is over."""
-        engine = self._engine
-        if engine.post is None:
-            time.sleep(MOST if pause is None else min(pause, MOST))
-            return False
-        return engine.post.ready(pause)
+    def _sleep(self, pause: float) -> None:
+        post = self._engine.post
+        if post is None:
+            time.sleep(min(pause, MOST))
+        else:
+            post.ready(pause)

@@ -199,6 +199,60 @@ def test_one_that_was_interrupted_is_done_for_the_others(grid: Grid) -> None:
     assert said == {0: ["interrupted", "done"], 1: ["done"], 2: ["done"]}
 
 
+def test_native_messages_go_on_while_a_program_asks_again_and_again(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        """
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    large = np.zeros(5_000_000)
+    if world.rank == 1:
+        coming = world.Irecv(large, 0)
+    if world.rank == 0:
+        world.Send(large, 1)
+    begun = world.Ibarrier()
+    while not begun.Test():
+        pass
+    if world.rank == 1:
+        coming.Wait()
+    print("right")
+""",
+    )
+    assert said == {rank: ["right"] for rank in range(3)}
+
+
+def test_many_that_are_begun_wait_for_one_who_comes_late(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        """
+    import time
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    time.sleep(1.5 * (world.rank == 1))
+    sums = [np.full(1, float(turn)) for turn in range(2000)]
+    MPI.Request.Waitall([world.Iallreduce(MPI.IN_PLACE, one) for one in sums])
+    print(all(one[0] == world.size * turn for turn, one in enumerate(sums)))
+""",
+    )
+    assert said == {rank: ["True"] for rank in range(3)}
+
+
+def test_a_duplicate_that_was_begun_has_all_that_its_parent_has(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        """
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    copy, begun = world.Create_cart([world.size], periods=[True]).Idup()
+    begun.Wait()
+    print(len(copy.neighbor_allgather(world.rank)), copy.scan(1))
+""",
+    )
+    assert said == {rank: [f"2 {rank + 1}"] for rank in range(3)}
+
+
 def test_a_root_that_is_ahead_waits_for_nobody(grid: Grid) -> None:
     said = grid(
         "2+2",

@@ -84,6 +84,7 @@ def test_collectives_that_were_begun_before_a_refused_call_are_finished(grid: Gr
     ("usual", "odd"),
     [
         ("Barrier()", "Bcast(np.zeros(1), 0)"),
+        ("Bcast(np.zeros(1), 2)", "Bcast(np.zeros(5000), 2)"),
         ("Barrier()", "Allreduce(*np.zeros((2, 5000)))"),
         ("Bcast(np.zeros(5000), 0)", "Reduce(*np.zeros((2, 5000)))"),
         ("bcast(1, 0)", "bcast(1, 1)"),
@@ -186,6 +187,39 @@ def test_calls_that_all_ranks_refuse_leave_them_in_step(grid: Grid) -> None:
     """,
     )
     assert said == {rank: ["Invalid root", "AttributeError"] * 3 + ["3"] for rank in said}
+
+
+@pytest.mark.parametrize("layout", ["1+1", "2+1"])
+def test_a_collective_behind_one_that_does_not_fit_ends_with_it(grid: Grid, layout: str) -> None:
+    said = grid(
+        layout,
+        TRIED
+        + """
+    begun = comm.Iallreduce(*np.zeros((2, 5000))) if me == 0 else comm.Ibarrier()
+    tried(lambda: comm.Bcast(np.zeros(1), 0))
+    tried(begun.Wait)
+    world.Barrier()  # nobody has ended before all were told
+    """,
+    )
+    for lines in said.values():
+        assert all(" is in " in line for line in lines), said
+
+
+def test_who_refuses_a_call_for_which_others_have_waited_for_long_says_why(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        TRIED
+        + """
+    import time
+    time.sleep(1.5 * me)
+    tried(lambda: comm.gather(1, 0 if me == 0 else 77))
+    tried(comm.Barrier)
+    world.Barrier()  # nobody has ended before all were told
+    """,
+    )
+    assert "Invalid root" in said[1][0]
+    told = "rank 1 0:1:0 | refused gather (call 2): "
+    assert {lines[-1].startswith(told) for lines in said.values()} == {True}
 
 
 def test_groups_that_talk_to_each_other_are_told_of_a_refusal(grid: Grid) -> None:

@@ -38,9 +38,9 @@ def test_a_brief_message_is_taken_once_it_is_expected() -> None:
     assert not kept.arrive(1, SECOND, message(origin, 1, b"two"))
     assert origin.taken == []
     kept.expect((1,), FIRST)
-    assert kept.has_heard((1,), FIRST)
+    assert kept.accept((1,), FIRST)
     assert (bytes(kept.taken(1, FIRST)), origin.taken) == (b"one", [0])
-    assert not kept.has_heard((1,), FIRST)
+    assert not kept.accept((1,), FIRST)
     assert not kept.has_news
 
 
@@ -49,10 +49,11 @@ def test_one_whose_payload_waits_is_taken_and_then_whole() -> None:
     coming = message(origin, 0, b"", size=4)
     kept.expect((1,), FIRST)
     assert kept.arrive(1, FIRST, coming)
-    assert not kept.has_heard((1,), FIRST)
+    assert not kept.accept((1,), FIRST)
     assert origin.taken == [0]
-    coming.payload, coming.came = memoryview(b"late"), 4
-    assert kept.has_heard((1,), FIRST)
+    coming.payload, coming.done = memoryview(b"late"), True
+    assert kept.is_here(1, FIRST)
+    assert kept.accept((1,), FIRST)
     assert bytes(kept.taken(1, FIRST)) == b"late"
 
 
@@ -79,27 +80,37 @@ def test_what_is_too_long_is_not_brief() -> None:
     kept = box()
     kept.expect((1,), FIRST)
     kept.arrive(1, FIRST, message(Origin(), 0, bytes(LITTLE + 1)))
-    assert not kept.has_heard((1,), FIRST)
+    assert not kept.accept((1,), FIRST)
     assert kept.stray == (1, FIRST, FIRST)
 
 
-def test_words_are_heard_when_they_are_whole_and_in_order() -> None:
+def test_what_is_still_said_in_a_call_that_failed_is_forgotten() -> None:
+    kept, origin = box(), Origin()
+    kept.expect((1, 2), FIRST)
+    kept.arrive(1, FIRST, message(origin, 0, b""))
+    kept.fail(FIRST)
+    kept.arrive(2, FIRST, message(origin, 1, b""))
+    assert origin.taken == [0, 1]
+    kept.expect((1, 2), SECOND)
+    assert not kept.has_news
+    assert kept.drain() == []
+
+
+def test_words_are_heard_when_they_are_whole() -> None:
     kept, origin = box(), Origin()
     coming = message(origin, 0, b"", size=8)
     kept.arrive(1, -2, coming)
     kept.arrive(2, -3, message(origin, 1, b"there"))
-    assert (kept.has_news, kept.words()) == (False, [])
+    assert (kept.words(), kept.has_news) == ([(2, -3, b"there")], False)
     coming.payload, coming.done = memoryview(struct.pack("<q", 7)), True
-    assert kept.has_news
-    assert kept.words() == [(1, -2, struct.pack("<q", 7)), (2, -3, b"there")]
-    assert not kept.has_news
+    assert (kept.words(), kept.has_news) == ([(1, -2, struct.pack("<q", 7))], False)
 
 
 def test_what_nobody_took_is_drained() -> None:
     kept, origin = box(), Origin()
     kept.arrive(1, FIRST, message(origin, 0, b"a"))
     kept.arrive(2, FIRST, message(origin, 1, b"b"))
-    kept.has_heard((1,), FIRST)
+    kept.accept((1,), FIRST)
     assert [one.number for one in kept.drain()] == [1]
     assert kept.drain() == []
     assert BRIEF <= FIRST
