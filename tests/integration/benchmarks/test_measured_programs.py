@@ -69,7 +69,7 @@ def test_our_machine_runs_over_the_clusters_of_a_grid(grid: EmulatedGrid) -> Non
 @pytest.mark.parametrize("way", ["tcp", "ours", "tls"])
 def test_a_stream_over_a_long_line_is_measured(way: str, emulation: None) -> None:
     assert emulation is None
-    found, late = streams.measured(streams.CASES["windows"], [way], 2.0)
-    assert 0 < found[way].share < 1.1
+    found, late = streams.measured(streams.CASES["windows"], [way], 4.0)
+    assert 0 < found[way].share < 1.3  # what waits on the way is not counted before it comes
     assert (found[way].connections > 1) == (way != "tcp")
     assert late >= 0
