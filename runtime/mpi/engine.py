@@ -285,9 +285,16 @@ class Engine:
             moved = self.move()
             if moved:
                 self._tell_waiting()
-            elif not self.is_alone and self.urgency == IDLE:
-                politeness.touch()
             return moved
+
+    def ask(self) -> None:
+        """Do that for a program that asks whether something is done, again and again perhaps.
+
+        Others of its cluster rely on it that native MPI goes on then, whatever it asks for.
+        """
+        with self.lock:
+            if not self.poll() and not self.is_alone and self.urgency == IDLE:
+                politeness.touch()
 
     def move(self) -> bool:
         """Do what `poll` does with the lock held, and wake nobody who waits for it."""

@@ -20,7 +20,7 @@ class ProcessGone(GridMPIError):
 
 
 class OutOfStep(GridMPIError):
-    """The members of a communicator do not make the same collectives: one refused its call."""
+    """The members of a communicator do not make the same collectives, or one failed in its call."""
 
 
 class HungUp(GridMPIError):

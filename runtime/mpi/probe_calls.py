@@ -145,7 +145,7 @@ def _look_once(m: Membership, source: int, tag: int) -> Sight | None:
     if not check_source(m, source, tag):
         return None
     with m.engine.lock:
-        m.engine.poll()
+        m.engine.ask()
         return look(m, pattern_of(source, tag))
 
 
@@ -170,7 +170,7 @@ def _match_once(
     if not check_source(m, source, tag):
         return None
     with m.engine.lock:
-        m.engine.poll()
+        m.engine.ask()
         sight = look(m, pattern_of(source, tag))
         message = None if sight is None else match(m, sight, MPI.Status(), lower=lower)
     if sight is None or message is None:

@@ -106,7 +106,7 @@ def is_done(request: MPI.Request) -> bool:
         return operation.test()
     with engine.lock:
         if not operation.test():
-            engine.poll()
+            engine.ask()
         return operation.test()
 
 

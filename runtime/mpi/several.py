@@ -325,7 +325,7 @@ def _correct_all(mix: Mix, near: Sequence[MPI.Status]) -> None:
 def _move(mix: Mix) -> None:
     engine = mix.engine() if mix.mine else None
     if engine is not None:
-        engine.poll()
+        engine.ask()
 
 
 def _until(mix: Mix, attempt: Callable[[], T], is_enough: Callable[[T], object]) -> T:
