@@ -1,11 +1,11 @@
 """Whether the collectives of a communicator fit together at all its members.
 
 All count their calls, also those that they refuse, and every message says the number and the kind
-of its collective. So nothing more has to be sent while all is well. Who refuses a call tells the
-others, who would wait for it, and makes no other one before it knows that they have refused it too:
-native MPI would take what it sends for the call that it did not make. Who finds that calls do not
-fit tells the others, too. Who learns of a loss tells its cluster: native MPI does not, and members
-that talk to no other cluster learn late.
+of its collective. So nothing more has to be sent while all is well and nobody waits for long. Who
+refuses a call tells the others, who would wait for it, and makes no other one before it knows that
+they have refused it too: native MPI would take what it sends for the call that it did not make. Who
+finds that calls do not fit tells the others, too. Who learns of a loss tells its cluster: native
+MPI does not, and members that talk to no other cluster learn late.
 """
 
 from __future__ import annotations

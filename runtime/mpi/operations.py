@@ -60,7 +60,7 @@ class Operation:
         return "something"
 
     def awaited(self) -> Sequence[int]:
-        """Return the indexes of the processes of other clusters without which it cannot be done."""
+        """Return whom the post reaches, by their indexes, without whom it cannot be done."""
         return ()
 
     def finish(self, error: BaseException | None = None) -> None:

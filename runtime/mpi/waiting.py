@@ -136,6 +136,6 @@ class Waits:
     def _sleep(self, pause: float) -> None:
         post = self._engine.post
         if post is None:
-            time.sleep(min(pause, MOST))
+            time.sleep(min(pause, MOST))  # without other clusters nobody can wake it
         else:
             post.ready(pause)

@@ -65,7 +65,7 @@ def test_they_come_after_what_was_begun_before_them(grid: Grid) -> None:
         into, least = np.zeros(100_000), np.zeros(1)
         begun = [world.Iallreduce(large, into), world.Ibarrier(), other.Iallreduce(little, least)]
         if turn % size == me:
-            time.sleep(0.01)
+            time.sleep(0.01)  # each one is the last to come in its turn
         world.Barrier()
         other.Bcast(little, turn % size)
         assert begun[0].Test() and begun[1].Test()
@@ -164,7 +164,7 @@ def test_a_root_is_held_up_by_one_who_lags_far_behind(grid: Grid) -> None:
     world = MPI.COMM_WORLD
     data = np.zeros(128)
     if world.rank:
-        time.sleep(1)
+        time.sleep(1)  # the root fills its window meanwhile, and may not be done before
     begun = time.monotonic()
     for turn in range(12_000):
         world.Bcast(data, 0)
@@ -190,7 +190,7 @@ def test_one_that_was_interrupted_is_done_for_the_others(grid: Grid) -> None:
         except KeyboardInterrupt:
             print("interrupted")
     else:
-        time.sleep(0.5)
+        time.sleep(0.5)  # so that the interrupted one has to wait
         world.Barrier()
     world.Barrier()
     print("done")
@@ -230,7 +230,7 @@ def test_many_that_are_begun_wait_for_one_who_comes_late(grid: Grid) -> None:
     import numpy as np
     from mpi4py import MPI
     world = MPI.COMM_WORLD
-    time.sleep(1.5 * (world.rank == 1))
+    time.sleep(1.5 * (world.rank == 1))  # longer than others wait before they ask why
     sums = [np.full(1, float(turn)) for turn in range(2000)]
     MPI.Request.Waitall([world.Iallreduce(MPI.IN_PLACE, one) for one in sums])
     print(all(one[0] == world.size * turn for turn, one in enumerate(sums)))

@@ -211,7 +211,7 @@ def test_who_refuses_a_call_for_which_others_have_waited_for_long_says_why(grid:
         TRIED
         + """
     import time
-    time.sleep(1.5 * me)
+    time.sleep(1.5 * me)  # longer than others wait before they ask why
     tried(lambda: comm.gather(1, 0 if me == 0 else 77))
     tried(comm.Barrier)
     world.Barrier()  # nobody has ended before all were told
