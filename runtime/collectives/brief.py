@@ -25,6 +25,9 @@ Fold: TypeAlias = "Callable[[Sequence[Data]], Data]"
 Talk: TypeAlias = "Generator[Sequence[int], list[Data], Data]"
 """Yields from whom it waits for a message, and is sent what they say, in the same order."""
 
+TalkOf: TypeAlias = "Callable[[Tree, Say], Generator[Sequence[int], list[Data], object]]"
+"""A talk that is still to begin."""
+
 
 class Tree:
     """One member's place among those of a communicator."""
@@ -94,6 +97,10 @@ def spread(tree: Tree, say: Say, data: Data, root: int) -> Talk:
     return data
 
 
-def nothing(_: Sequence[Data]) -> Data:
-    """Return the fold of what barriers say."""
+def met(tree: Tree, say: Say) -> Talk:
+    """Return nothing to everybody once all have come."""
+    return combined(tree, say, b"", _nothing)
+
+
+def _nothing(_: Sequence[Data]) -> Data:
     return b""

@@ -46,7 +46,8 @@ class CollectiveBox(Mailbox):
     @property
     def has_news(self) -> bool:
         """Whether members have said something, or are in another call."""
-        return self.stray is not None or any(one[2].done for one in self._words)
+        words = self._words
+        return self.stray is not None or (bool(words) and any(one[2].done for one in words))
 
     def words(self) -> list[tuple[int, int, bytes]]:
         """Return and forget what members have said about calls: their rank, the tag, the words."""
@@ -107,28 +108,27 @@ class CollectiveBox(Mailbox):
         for rank in self._ahead.intersection(self._expected):
             self._look_behind(rank, tag)
 
-    def accept(self, ranks: Sequence[int], tag: int) -> bool:
-        """Take what is expected as far as it has come; return whether all of it is here.
+    def hear(self, ranks: Sequence[int], tag: int) -> list[Data] | None:
+        """Take what is expected as far as it has come; return and forget it once all is here.
 
         It is not taken before: senders who are far ahead are held up, and send what is left then.
         """
+        brief = self._brief
         is_here = True
         for rank in ranks:
-            incoming = self._brief.get((rank, tag))
-            if incoming is not None and not incoming.is_matched:
-                incoming.take()
-            is_here = is_here and incoming is not None and incoming.done
-        return is_here
+            incoming = brief.get((rank, tag))
+            if incoming is None:
+                is_here = False
+            else:
+                if not incoming.is_matched:
+                    incoming.take()
+                is_here = is_here and incoming.done
+        return [brief.pop((rank, tag)).payload or b"" for rank in ranks] if is_here else None
 
     def is_here(self, rank: int, tag: int) -> bool:
         """Tell whether a message that is expected has come and is whole."""
         incoming = self._brief.get((rank, tag))
         return incoming is not None and incoming.done
-
-    def taken(self, rank: int, tag: int) -> Data:
-        """Return a message that is here, and forget it."""
-        payload = self._brief.pop((rank, tag)).payload
-        return b"" if payload is None else payload
 
     def fail(self, tag: int) -> None:
         """Know that a brief collective came to nothing, whatever is still said in it."""

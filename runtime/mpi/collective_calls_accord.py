@@ -11,6 +11,7 @@ MPI does not, and members that talk to no other cluster learn late.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from runtime.mpi.collective_box import BRIEF, TAGS
@@ -119,6 +120,11 @@ class Accord:
         """Whether there may be a reason why a call cannot be done."""
         known = self._trouble is not None or self._lost or self._heard
         return bool(known or self._engine.losses.gone) or self._box.has_news
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether calls can be made at once: nothing is wrong, and none was refused."""
+        return not (self._refused or self.is_troubled)
 
     def problem(self, turn: int) -> OutOfStep | None:
         """Return why a call cannot be done any more, or None; with the engine's lock held."""
@@ -239,6 +245,7 @@ class Accord:
         return self._count + (turn - self._count + half) % turns - half
 
 
+@lru_cache(_REMEMBERED)
 def call_of(kind: str, root: int | None, *, is_little: bool = False) -> str:
     """Return how a call is named, so that calls with one name fit; little data takes another way.
 

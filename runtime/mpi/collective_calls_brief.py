@@ -7,30 +7,34 @@ messages themselves.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from runtime.collectives.brief import Tree, combined, nothing, spread
+from runtime.collectives.brief import Tree
 from runtime.mpi.collective_calls_accord import brief_tag_of
 from runtime.mpi.collective_calls_guard import Guarded
 from runtime.mpi.operations import Operation
 
 if TYPE_CHECKING:
-    from runtime.collectives.brief import Fold, Talk
+    from runtime.collectives.brief import TalkOf
     from runtime.collectives.layout import Layout
     from runtime.collectives.port import Data
     from runtime.mpi.collective_calls_guard import Guard
     from runtime.mpi.membership import Membership
 
-BriefSteps: TypeAlias = "Generator[Operation, None, Data]"
-"""What a brief collective waits for, one after the other; it returns its result."""
+BriefSteps: TypeAlias = "Generator[Operation, None, None]"
+"""What a brief collective waits for, one after the other."""
 
 MOST_MEMBERS = 8
 """Up to so many members of a cluster talk to their leader one by one."""
 
+AT_ONCE = 10e-3
+"""So many seconds a brief collective may take before it becomes a task like others."""
+
 
 class Brief:
-    """What all brief collectives of a communicator have in common."""
+    """Carries the brief collectives of a communicator out."""
 
     __slots__ = ("box", "engine", "guard", "members", "tree")
 
@@ -39,76 +43,98 @@ class Brief:
         self.box = members.engine.collective_box(members)
         self.tree = Tree(layout)
 
-    def port(self, kind: str, turn: int) -> BriefPort:
-        """Return what one of them uses."""
-        return BriefPort(self, kind, brief_tag_of(kind, turn))
+    def steps(self, words: Words, turn: int, wanted: Sequence[int] | None = None) -> BriefSteps:
+        """Carry one out as a task, or what is left of it once it waits for what is `wanted`."""
+        return self.guard.steps(self._steps(words, wanted), turn, words.kind)
+
+    def _steps(self, words: Words, wanted: Sequence[int] | None) -> BriefSteps:
+        talk = words.talk
+        try:
+            if wanted is None:
+                wanted = next(talk)
+            while True:
+                hearing = Hearing(self, words, wanted)
+                yield hearing
+                wanted = talk.send(hearing.said)
+        except StopIteration:
+            pass
+        if words.unsent:
+            yield Guarded(self.guard, words.unsent)
+
+    def carry_out(self, words: Words, turn: int) -> Operation | None:
+        """Carry one out here and now, while nothing else goes on and nothing is wrong.
+
+        That takes half of the processor time. Return the task that is left where it takes long.
+        """
+        box, talk, tag, waits = self.box, words.talk, words.tag, self.engine.waits
+        accord = self.guard.accord
+        wanted: Sequence[int] | None = None
+        with self.engine.lock:
+            if not self.engine.is_quiet:
+                return self._left(words, turn, None)
+            until = time.perf_counter() + AT_ONCE
+            try:
+                wanted = next(talk)
+                while True:
+                    box.expect(wanted, tag)
+                    while (said := box.hear(wanted, tag)) is None:
+                        if accord.is_troubled or not waits.doze(until):
+                            return self._left(words, turn, wanted)
+                    wanted = None
+                    wanted = talk.send(said)
+            except StopIteration:  # nothing more is waited for but what could not be sent
+                return self._left(words, turn, ()) if words.unsent else None
+            except BaseException as error:
+                if wanted is None:
+                    self.guard.give_up(turn, words.kind, error)
+                else:  # whoever waits was interrupted; others wait for this process
+                    self._left(words, turn, wanted)
+                raise
+
+    def _left(self, words: Words, turn: int, wanted: Sequence[int] | None) -> Operation:
+        return self.engine.start(self.members, self.steps(words, turn, wanted), words.kind)
 
 
-class BriefPort:
-    """What one brief collective does; each is a generator that ends with its result."""
+class Words:
+    """What is said in one brief collective by this process, all with one tag."""
 
-    __slots__ = ("_brief", "_kind", "_sent", "_tag")
+    __slots__ = ("_brief", "_head", "kind", "tag", "talk", "unsent")
 
-    def __init__(self, brief: Brief, kind: str, tag: int) -> None:
-        self._brief, self._kind, self._tag = brief, kind, tag
-        self._sent: list[Operation] = []
-
-    def meet(self) -> BriefSteps:
-        """Wait until every member has come."""
-        return self._carry_out(combined(self._brief.tree, self._say, b"", nothing))
-
-    def combine(self, mine: Data, fold: Fold) -> BriefSteps:
-        """Return the fold of everybody's data."""
-        return self._carry_out(combined(self._brief.tree, self._say, mine, fold))
-
-    def spread(self, data: Data, root: int) -> BriefSteps:
-        """Return the root's data; that of others does not matter."""
-        return self._carry_out(spread(self._brief.tree, self._say, data, root))
+    def __init__(self, brief: Brief, kind: str, turn: int, talk_of: TalkOf) -> None:
+        self.kind = kind
+        self.tag = brief_tag_of(kind, turn)
+        self._brief = brief
+        self._head = brief.engine.head_of(brief.members, self.tag)
+        self.talk = talk_of(brief.tree, self._say)
+        self.unsent: list[Operation] = []
+        """What could not be sent at once; that is so where receivers lag far behind."""
 
     def _say(self, rank: int, data: Data) -> None:
         brief = self._brief
-        sent = brief.engine.send_brief(brief.members, rank, self._tag, data)
+        sent = brief.engine.send_brief(brief.members, rank, self._head, data)
         if sent is not None:
-            self._sent.append(sent)
-
-    def _carry_out(self, talk: Talk) -> BriefSteps:
-        """Wait for what the talk waits for, and at last for what could not be sent at once.
-
-        That is so where receivers lag far behind.
-        """
-        result: Data = b""
-        try:
-            wanted = next(talk)
-            while True:
-                hearing = Hearing(self._brief, self._kind, self._tag, wanted)
-                yield hearing
-                wanted = talk.send(hearing.heard())
-        except StopIteration as end:
-            result = end.value
-        if self._sent:
-            yield Guarded(self._brief.guard, self._sent)
-        return result
+            self.unsent.append(sent)
 
 
 class Hearing(Operation):
-    """One message of each of some members, all with one tag."""
+    """One message of each of some members."""
 
-    __slots__ = ("_brief", "_kind", "_tag", "_wanted")
+    __slots__ = ("_brief", "_wanted", "_words", "said")
 
-    def __init__(self, brief: Brief, kind: str, tag: int, wanted: Sequence[int]) -> None:
+    def __init__(self, brief: Brief, words: Words, wanted: Sequence[int]) -> None:
         super().__init__()
-        self._brief, self._kind, self._tag, self._wanted = brief, kind, tag, wanted
-        brief.box.expect(wanted, tag)
-
-    def heard(self) -> list[Data]:
-        """Return what they have said, once all is there."""
-        return [self._brief.box.taken(rank, self._tag) for rank in self._wanted]
+        self._brief, self._words, self._wanted = brief, words, wanted
+        self.said: list[Data] = []
+        """What they have said, once all is there."""
+        brief.box.expect(wanted, words.tag)
 
     def test(self) -> bool:
         """Look whether all have spoken, or cannot any more."""
         if not self.done:
             brief = self._brief
-            if brief.box.accept(self._wanted, self._tag):
+            said = brief.box.hear(self._wanted, self._words.tag)
+            if said is not None:
+                self.said = said
                 self.done = True
             elif brief.guard.accord.is_troubled:
                 self._look_for_a_problem()
@@ -121,7 +147,7 @@ class Hearing(Operation):
         for index in self._missing():
             problem = problem or engine.hopeless((index,), near=False)
         if problem is not None:
-            self._brief.box.fail(self._tag)
+            self._brief.box.fail(self._words.tag)
             self.finish(problem)
 
     def takes_long(self) -> None:
@@ -131,12 +157,12 @@ class Hearing(Operation):
     def describe(self) -> str:
         """Say what is waited for."""
         names = ", ".join(map(self._brief.engine.name_of, self._missing()))
-        return f"a message of the {self._kind} from {names}"
+        return f"a message of the {self._words.kind} from {names}"
 
     def awaited(self) -> Sequence[int]:
         """Return without whom it cannot be done."""
         return sorted({*self._missing(), *self._brief.guard.leaders})
 
     def _missing(self) -> list[int]:
-        box, group = self._brief.box, self._brief.members.group
-        return [group[rank] for rank in self._wanted if not box.is_here(rank, self._tag)]
+        box, group, tag = self._brief.box, self._brief.members.group, self._words.tag
+        return [group[rank] for rank in self._wanted if not box.is_here(rank, tag)]

@@ -17,4 +17,6 @@ else:
 def call_on(comm: MPI.Comm) -> state.Call | None:
     """Return a call on a communicator of the grid, or None for one that native MPI serves."""
     members: Membership | None = getattr(comm, "_members", None)
-    return None if members is None else state.call_among(comm, members)
+    if members is None:
+        return None
+    return state.Call(comm, members.collecting or state.state_of(members))

@@ -80,13 +80,16 @@ class Guard(Attendance):
         try:
             return (yield from inner)
         except GivenUp as fault:
-            self.accord.give_up(turn, kind, fault.why)
+            self.give_up(turn, kind, fault.why)
             raise fault.why from None
-        except (MPI.Exception, OutOfStep, ProcessGone):
-            raise  # of which the others learn in other ways
         except (Exception, KeyboardInterrupt) as error:
-            self.accord.give_up(turn, kind, error)
+            self.give_up(turn, kind, error)
             raise
+
+    def give_up(self, turn: int, kind: str, why: BaseException) -> None:
+        """Tell others that a collective fails here, unless they learn of that in other ways."""
+        if not isinstance(why, MPI.Exception | OutOfStep | ProcessGone | GeneratorExit):
+            self.accord.give_up(turn, kind, why)
 
     def carried_out(
         self, steps: Generator[Any, None, Any], direct: Direct

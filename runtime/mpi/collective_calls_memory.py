@@ -20,7 +20,8 @@ def is_in_place(message: Any) -> bool:
 
 def read(message: Any, *, readonly: bool, blocks: int = 1) -> Spec:
     """Read a message specification; that of a device's array may lack its datatype."""
-    return specs.read(_typed(message), readonly=readonly, blocks=blocks)
+    found = specs.plain(message, readonly=readonly) if blocks < 2 else None
+    return found or specs.read(_typed(message), readonly=readonly, blocks=blocks)
 
 
 def read_vector(message: Any, blocks: int, *, readonly: bool) -> Vector:
@@ -140,11 +141,9 @@ def fitted(block: memoryview, size: int) -> memoryview:
 
 def is_aliased(sent: Spec, received: Spec) -> bool:
     """Tell whether what is to be sent begins where data is to arrive; MPI forbids that."""
-    if sent is received or not (sent.nbytes and received.nbytes):
-        return False
-    if not (len(sent.memory) and len(received.memory)):
-        return False  # addresses of their own, behind MPI.BOTTOM
-    return _address(sent) == _address(received)
+    if sent is received or not (len(sent.memory) and len(received.memory)):
+        return False  # in place, or at addresses of their own, behind MPI.BOTTOM
+    return _address(sent) == _address(received) and bool(sent.nbytes and received.nbytes)
 
 
 def _address(spec: Spec) -> int:
@@ -169,7 +168,10 @@ def put_elements(spec: Spec, values: memoryview) -> None:
     """Put the result of a reduction where it belongs, unless it was computed there."""
     if values.obj is spec.memory.obj:
         return
-    if spec.view is not None and is_dense(spec.datatype):
-        spec.unpack(values)
-    else:
+    view = spec.view
+    if view is None:
         spec.unpack(Spec(values, values, spec.count, spec.datatype).pack())
+    elif len(view) == len(values):
+        view[:] = values
+    else:
+        spec.unpack(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -16,13 +16,13 @@ from runtime.collectives.between import (
     gather_between,
     scatter_between,
 )
+from runtime.collectives.brief import met, spread
 from runtime.collectives.broadcast import bcast as bcast_data
 from runtime.collectives.exchanging import alltoall as alltoall_blocks
 from runtime.collectives.gathering import gather as gather_blocks
 from runtime.collectives.gathering import scatter as scatter_blocks
 from runtime.collectives.neighbours import exchange
 from runtime.mpi.collective_box import LITTLE
-from runtime.mpi.collective_calls_brief import BriefPort
 from runtime.mpi.collective_calls_memory import (
     Landing,
     copied,
@@ -40,16 +40,16 @@ from runtime.mpi.specs import EMPTY, Spec, read_vector_w
 
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
-    from runtime.collectives.port import Steps
+    from runtime.collectives.brief import Say, Tree
+    from runtime.collectives.port import Data, Steps
     from runtime.mpi.collective_calls_port import NativePort
-    from runtime.mpi.operations import Operation
 
 
 def barrier(call: Call) -> Plan[None]:
     """Plan a barrier."""
     if call.is_inter:
         return Plan("Barrier", lambda port: barrier_between(call.state.sides, port))
-    return Plan("Barrier", lambda port: meet(call.layout, port), brief=BriefPort.meet)
+    return Plan("Barrier", lambda port: meet(call.layout, port), brief=met)
 
 
 def root_there(root: int) -> int | None:
@@ -77,8 +77,8 @@ def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
         if view is None:
             spec.unpack(data)
 
-    def briefly(port: BriefPort) -> Generator[Operation, None, None]:
-        found = yield from port.spread(bytes(spec.pack()) if sending else b"", root)
+    def briefly(tree: Tree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        found = yield from spread(tree, say, bytes(spec.pack()) if sending else b"", root)
         if len(found) != spec.nbytes:
             raise MPI.Exception(MPI.ERR_TRUNCATE)
         if not sending:

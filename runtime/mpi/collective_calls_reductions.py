@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from runtime.collectives.between import (
     reduce_scatter_between,
 )
 from runtime.collectives.blocks import Blocks
+from runtime.collectives.brief import combined
 from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
@@ -34,10 +36,9 @@ from runtime.mpi.reductions import Average, Averaging, Reduction, reduction
 from runtime.mpi.specs import Spec
 
 if TYPE_CHECKING:
-    from runtime.collectives.port import Steps
-    from runtime.mpi.collective_calls_brief import BriefPort
+    from runtime.collectives.brief import Say, Tree
+    from runtime.collectives.port import Data, Steps
     from runtime.mpi.collective_calls_port import NativePort
-    from runtime.mpi.operations import Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,11 @@ def work_on(call: Call, op: MPI.Op, spec: Spec) -> Work:
         found = reduction(op, spec.datatype)
     except MPI.Exception as error:
         report(call.comm, error)
+    return _predefined(found) if found.is_predefined else Work(found, found.grain)
+
+
+@cache
+def _predefined(found: Reduction) -> Work:
     return Work(found, found.grain)
 
 
@@ -163,14 +169,14 @@ def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
             yield from allreduce_data(call.layout, port, mine, result, grain=work.width)
         work.give(received, memoryview(result), call.size)
 
-    def briefly(port: BriefPort) -> Generator[Operation, None, None]:
-        result = yield from port.combine(bytes(work.taken(sent)), work.reduction.merge)
+    def briefly(tree: Tree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        result = yield from combined(tree, say, bytes(work.taken(sent)), work.reduction.merge)
         work.give(received, memoryview(result), call.size)
 
     is_brief = (
         sent.count * work.width <= LITTLE
-        and op.is_predefined
-        and sent.datatype.is_predefined
+        and work.reduction.is_predefined
+        and work.averaging is None
         and not (call.is_inter or work.keeps_order(call))
     )
     return Plan("Allreduce", steps, work.reduction, brief=briefly if is_brief else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
@@ -12,7 +12,7 @@ from mpi4py import MPI
 from runtime.collectives.between import Sides
 from runtime.collectives.layout import Layout
 from runtime.mpi.collective_calls_accord import Accord, call_of, tag_of
-from runtime.mpi.collective_calls_brief import MOST_MEMBERS, Brief, BriefPort
+from runtime.mpi.collective_calls_brief import MOST_MEMBERS, Brief, Words
 from runtime.mpi.collective_calls_guard import Guard
 from runtime.mpi.collective_calls_port import NativePort
 from runtime.mpi.collective_calls_rings import Neighbours
@@ -24,8 +24,9 @@ from runtime.mpi.sends import refused
 from runtime.mpi.single_copies import may_read_each_other
 
 if TYPE_CHECKING:
+    from runtime.collectives.brief import TalkOf
     from runtime.collectives.port import Steps
-    from runtime.mpi.operations import Task
+    from runtime.mpi.operations import Operation, Task
     from runtime.mpi.reductions import Reduction
 
 _T = TypeVar("_T")
@@ -33,7 +34,7 @@ _T = TypeVar("_T")
 Algorithm: TypeAlias = "Callable[[NativePort], Steps[_T]]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # to make frozen ones takes longer
 class Plan(Generic[_T]):
     """A collective whose arguments were read: it can be carried out any number of times."""
 
@@ -42,7 +43,7 @@ class Plan(Generic[_T]):
     reduction: Reduction | None = None
     root: int | None = None
     """That all members have to give alike, if they have."""
-    brief: Callable[[BriefPort], Generator[Any, None, Any]] | None = None
+    brief: TalkOf | None = None
     """How it is carried out where little data can take the short way."""
 
 
@@ -122,19 +123,30 @@ class Collecting:
             [ranks[index] for index in self.members.peers],
         )
 
+    def carry_out(self, plan: Plan[None]) -> Operation | None:
+        """Begin a collective that the program waits for; return nothing if it is done."""
+        brief = None if plan.brief is None else self.brief
+        if plan.brief is None or brief is None or not self.accord.is_calm:
+            return self.start(plan)
+        turn = self._next_turn(plan, is_little=True)
+        return brief.carry_out(Words(brief, plan.name, turn, plan.brief), turn)
+
     def start(self, plan: Plan[_T]) -> Task:
         """Begin a collective, after those that were begun before it."""
         brief = None if plan.brief is None else self.brief
-        is_little = brief is not None and plan.name != "Barrier"
-        turn = self.accord.next_turn(call_of(plan.name, plan.root, is_little=is_little))
+        turn = self._next_turn(plan, is_little=brief is not None)
         if plan.brief is not None and brief is not None:
-            inner = plan.brief(brief.port(plan.name, turn))
+            steps = brief.steps(Words(brief, plan.name, turn, plan.brief), turn)
         else:
             tag = tag_of(plan.name, turn)
             port = NativePort(self.everybody, tag, plan.reduction, self.neighbours)
             inner = self.guard.carried_out(plan.algorithm(port), port.direct)
-        steps = self.guard.steps(inner, turn, plan.name)
+            steps = self.guard.steps(inner, turn, plan.name)
         return self.engine.start(self.everybody, steps, plan.name)
+
+    def _next_turn(self, plan: Plan[_T], *, is_little: bool) -> int:
+        is_little = is_little and plan.name != "Barrier"
+        return self.accord.next_turn(call_of(plan.name, plan.root, is_little=is_little))
 
     def begin(self, plan: Plan[Any]) -> Task:
         """Begin a collective that nobody waits for at once."""
@@ -199,10 +211,15 @@ class Call:
         """Carry a collective out."""
         if plan is _REFUSED:
             return
-        task = self.state.start(plan)
-        self.state.engine.wait_until(task.test, lambda: (task,))
-        if task.error is not None:
-            tell(self.comm, task.error)
+        try:
+            left = self.state.carry_out(plan)
+        except MPI.Exception as error:
+            tell(self.comm, error)
+            return
+        if left is not None:
+            self.state.engine.wait_until(left.test, lambda: (left,))
+            if left.error is not None:
+                tell(self.comm, left.error)
 
     def result(self, plan: Plan[_T]) -> _T:
         """Carry a collective out, and return its result."""
@@ -260,16 +277,16 @@ def call_among(comm: MPI.Comm, members: Membership) -> Call:
 
 def state_of(members: Membership) -> Collecting:
     """Return what a communicator of the grid keeps for its collectives."""
-    state = members.inner.Get_attr(_key())
-    if not isinstance(state, Collecting):
-        state = Collecting(members)
+    state: Collecting | None = members.collecting
+    if state is None:
+        state = members.collecting = Collecting(members)
         members.inner.Set_attr(_key(), state)
     return state
 
 
 @cache
 def _key() -> int:
-    """Return under which key a communicator's native duplicate keeps its `Collecting`."""
+    """Return the key by which a communicator's native duplicate tells that it is freed."""
     return MPI.Comm.Create_keyval(delete_fn=_forget)
 
 

@@ -194,15 +194,17 @@ class Engine:
     def send_word(self, m: Membership, to: int, tag: int, words: bytes) -> None:
         """Tell a member something about collectives, in this cluster too; nobody waits for it."""
         with self.lock, suppress(ProcessGone):  # who is gone needs no words
-            head = _HEAD.pack(m.context, True, m.rank, tag)
-            self.leave_alone(self._send_far(m, to, head, [words], False))
+            self.leave_alone(self._send_far(m, to, self.head_of(m, tag), [words], False))
 
-    def send_brief(self, m: Membership, to: int, tag: int, data: Data) -> Operation | None:
+    def head_of(self, m: Membership, tag: int) -> bytes:
+        """Return how this process's messages of collectives with a tag begin."""
+        return _HEAD.pack(m.context, True, m.rank, tag)
+
+    def send_brief(self, m: Membership, to: int, head: bytes, data: Data) -> Operation | None:
         """Send little data, which stays as it is, to a member, in this cluster too.
 
         Return what has to be waited for, if it cannot be sent at once. The lock is held.
         """
-        head = _HEAD.pack(m.context, True, m.rank, tag)
         index = m.peers[to]
         if self.post is None:
             raise self.losses.problem(index, RuntimeError(_SHUT))
@@ -308,6 +310,16 @@ class Engine:
         return moved
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether nothing goes on but what the wire brings by itself; the lock is held."""
+        if self._tasks.queues or self._left_alone:
+            return False
+        for box in self._boxes.values():  # noqa: SIM110 - a generator costs more than all of it
+            if box.matcher.queue:
+                return False
+        return True
+
+    @property
     def urgency(self) -> int:
         """How urgent it is to ask native MPI for things that go on, whoever waits for them."""
         for box in tuple(self._boxes.values()):
@@ -336,7 +348,8 @@ class Engine:
     def arrived(self, incoming: Incoming) -> None:
         """Match a message of another cluster, or keep it."""
         context, inner, rank, tag = _HEAD.unpack(incoming.head)
-        self._box(context, inner).arrive(rank, tag, incoming)
+        box = self._boxes.get((context, inner)) or self._box(context, inner)
+        box.arrive(rank, tag, incoming)
         owner = incoming.owner
         if owner is not None and owner.comes_from is not None:
             self._landing.add(owner)

@@ -39,6 +39,7 @@ class Membership:
         "all_near",
         "box",
         "children",
+        "collecting",
         "context",
         "engine",
         "group",
@@ -87,6 +88,8 @@ class Membership:
         self.near = near
         self.topology: Any = None
         """What `runtime.mpi.topologies` keeps, or None."""
+        self.collecting: Any = None
+        """What `runtime.mpi.collective_calls_state` keeps, or None."""
         self.children = 0
         """How many communicators were derived from it, in calls that all its members made."""
         self.all_near = -1 not in native_rank

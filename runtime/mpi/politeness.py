@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
     from runtime.mpi.engine import Engine
 
-MOVES = 1.5e-6
-"""A question to native MPI that takes longer, in seconds, has moved data."""
+MOVES = 2.0
+"""A question to native MPI that takes so many times the usual one has moved data."""
+
+_TRIED = 15
+"""So many questions are asked to know how long the usual one takes."""
 
 LINGER, LONGEST = 50e-6, 2e-3
 """How long to go on asking after data has moved, and when to look after other things anyway."""
@@ -32,6 +35,19 @@ def use(engine: Engine | None) -> None:
     """Wait with this engine for requests of native MPI in this process; None for its own way."""
     global _engine  # noqa: PLW0603 - there is one native MPI in a process
     _engine = engine
+    if engine is not None:
+        _usual()  # nothing moves yet
+
+
+@cache
+def _usual() -> float:
+    """Return how many seconds a question takes that moves nothing, on this machine."""
+    times = []
+    for _ in range(_TRIED):
+        begun = time.perf_counter()
+        touch()
+        times.append(time.perf_counter() - begun)
+    return sorted(times)[_TRIED // 2]
 
 
 def current() -> Engine | None:
@@ -66,7 +82,8 @@ def settle(engine: Engine, test: Callable[[], object]) -> None:
 
 def poke() -> None:
     """Let native MPI go on with what others of this cluster need, such as to send much."""
-    _insist(touch)
+    touch()  # the first question after a sleep takes long anyway
+    _insist(lambda: False)
 
 
 def touch() -> bool:
@@ -84,15 +101,15 @@ def _last_tag() -> int:
 
 def _insist(test: Callable[[], object]) -> bool:
     """Ask again and again as long as that moves a large message, which takes many questions."""
-    if test():  # the first question after a sleep takes long anyway
-        return True
-    begun = asked = time.perf_counter()
+    least = MOVES * _usual()
+    begun = time.perf_counter()
     moved: float | None = None
     while not test():
+        asked = time.perf_counter()
+        touch()
         now = time.perf_counter()
-        if now - asked > MOVES:
+        if now - asked > least:
             moved = now
         if moved is None or now - moved > LINGER or now - begun > LONGEST:
             return False
-        asked = time.perf_counter()
     return True

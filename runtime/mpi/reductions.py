@@ -62,12 +62,21 @@ AVG = Average()
 class Reduction:
     """An operation on elements of one datatype that lie in memory one after the other.
 
-    `grain` are the bytes from one element to the next.
+    `grain` are the bytes from one element to the next; it `is_predefined` if both are MPI's own.
     """
 
-    __slots__ = ("commutative", "datatype", "grain", "op")
+    __slots__ = ("commutative", "datatype", "grain", "is_predefined", "op")
 
-    def __init__(self, op: MPI.Op, datatype: MPI.Datatype, grain: int, commutative: bool) -> None:
+    def __init__(
+        self,
+        op: MPI.Op,
+        datatype: MPI.Datatype,
+        grain: int,
+        commutative: bool,
+        *,
+        is_predefined: bool = False,
+    ) -> None:
+        self.is_predefined = is_predefined
         self.op = op
         self.datatype = datatype
         self.grain = grain
@@ -106,7 +115,7 @@ def _predefined(op_handle: int, type_handle: int) -> Reduction:
     extent = datatype.extent
     tried = [bytearray(extent), 1, datatype]
     op.Reduce_local(tried, [bytearray(extent), 1, datatype])
-    return Reduction(op, datatype, extent, op.Is_commutative())
+    return Reduction(op, datatype, extent, op.Is_commutative(), is_predefined=True)
 
 
 class Averaging:

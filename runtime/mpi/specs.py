@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 from operator import index as as_integer
+from struct import calcsize
 
 from mpi4py import MPI
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 Data: TypeAlias = "bytes | bytearray | memoryview"
+
+_PLAIN_CODES = "bBhHiIlLqQfd"
 
 _FOREIGN_ORDER = ">" if sys.byteorder == "little" else "<"
 
@@ -82,6 +85,9 @@ def read(message: Any, *, readonly: bool, blocks: int = 1) -> Spec:
 
     What it is not told is inferred from the buffer. Raises what mpi4py raises.
     """
+    found = plain(message, readonly=readonly) if blocks < 2 else None
+    if found is not None:
+        return found
     buffer, count, displacement, kind = _simple_parts(message)
     memory, datatype = _memory_and_type(buffer, kind, readonly)
     offset = _offset(displacement, datatype, len(memory))
@@ -94,6 +100,37 @@ def read(message: Any, *, readonly: bool, blocks: int = 1) -> Spec:
     else:
         number = _inferred(len(memory) - offset, datatype, blocks)
     return Spec(buffer, memory, number, datatype, offset)
+
+
+def plain(message: Any, *, readonly: bool) -> Spec | None:
+    """Return the specification of a buffer alone whose elements lie one after another.
+
+    None is for all others, and whatever has to be complained about: this is for the most frequent
+    messages, and does little for them.
+    """
+    try:
+        view = memoryview(message)
+    except (TypeError, ValueError, BufferError):
+        return None
+    known = _plain_type(view.format)
+    if (
+        known is None
+        or view.obj is not message
+        or not (view.nbytes and view.c_contiguous)
+        or (view.readonly and not readonly)
+    ):
+        return None
+    return Spec(message, view.cast("B"), view.nbytes // view.itemsize, known)
+
+
+@cache
+def _plain_type(code: str) -> MPI.Datatype | None:
+    """Return the datatype of a format code that memory can be cast from, if it is dense."""
+    if len(code) != 1 or code not in _PLAIN_CODES:
+        return None
+    datatype = _type_of_code(code)
+    is_alike = is_dense(datatype) and datatype.size == calcsize(code)
+    return datatype if is_alike else None
 
 
 @dataclass(slots=True)

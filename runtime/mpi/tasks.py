@@ -16,22 +16,23 @@ class Tasks:
     """The queues of all communicators; the engine's lock protects them."""
 
     def __init__(self) -> None:
-        self._queues: dict[Membership, deque[Task]] = {}
+        self.queues: dict[Membership, deque[Task]] = {}
+        """Of each communicator in which something goes on."""
 
     def add(self, m: Membership, task: Task) -> None:
         """Begin a collective, or let it wait for those before it."""
-        queue = self._queues.setdefault(m, deque())
+        queue = self.queues.setdefault(m, deque())
         queue.append(task)
         self._advance(m, queue)
 
     def first(self) -> list[Task]:
         """Return those that go on now, one of each communicator."""
-        return [queue[0] for queue in tuple(self._queues.values()) if queue]
+        return [queue[0] for queue in tuple(self.queues.values()) if queue]
 
     def advance(self) -> bool:
         """Go on with all of them as far as possible; return whether anything went on."""
         moved = False
-        for m, queue in tuple(self._queues.items()):
+        for m, queue in tuple(self.queues.items()):
             moved |= self._advance(m, queue)
         return moved
 
@@ -49,5 +50,5 @@ class Tasks:
             if not task.done:
                 return moved
             queue.popleft()
-        self._queues.pop(m, None)
+        self.queues.pop(m, None)
         return moved

@@ -96,6 +96,28 @@ class Waits:
             with engine.lock:
                 self.going_on -= 1
 
+    def doze(self, until: float) -> bool:
+        """Sleep until the wire has brought something; with the lock held, but for the sleep.
+
+        Return whether that can be done again: it is all that has to be done as long as nothing else
+        goes on, and not for long. On a processor that has just woken up every function costs.
+        """
+        engine = self._engine
+        post, left = engine.post, until - time.perf_counter()
+        if left <= 0 or post is None or not engine.is_quiet:
+            return False
+        self.begun += 1
+        self.going_on += 1
+        engine.lock.release()
+        try:
+            post.ready(left)
+        finally:
+            engine.lock.acquire()
+            self.going_on -= 1
+        if post.progress() and self.going_on:
+            post.wake()  # others may wait for what has come
+        return True
+
     def _look_after(self, left: Sequence[Operation]) -> None:
         """Learn soon of losses, and of whatever else keeps a wait from its end."""
         engine = self._engine

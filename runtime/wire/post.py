@@ -178,7 +178,10 @@ class Post:
             time.sleep(_LEAVE)
             return True
         try:
-            events = self._sleep(timeout)
+            if timeout is not None and 0 < timeout < _COARSE:
+                events = self._sleep_briefly(timeout)
+            else:
+                events = self._poll(timeout, _MOST_EVENTS)
         finally:
             with self._bell_lock:
                 self._sleepers -= 1
@@ -191,13 +194,12 @@ class Post:
             self._hint = events
         return True
 
-    def _sleep(self, timeout: float | None) -> list[tuple[int, int]]:
-        if timeout is not None and 0 < timeout < _COARSE:
-            descriptor = self._epoll.fileno()
-            if descriptor < _MOST_SELECTABLE:
-                if not select.select((descriptor,), (), (), timeout)[0]:
-                    return []
-                timeout = 0
+    def _sleep_briefly(self, timeout: float) -> list[tuple[int, int]]:
+        descriptor = self._epoll.fileno()
+        if descriptor < _MOST_SELECTABLE:
+            if not select.select((descriptor,), (), (), timeout)[0]:
+                return []
+            timeout = 0
         return self._poll(timeout, _MOST_EVENTS)
 
     def wake(self) -> None:

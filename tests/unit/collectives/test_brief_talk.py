@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.collectives.brief import Talk, Tree, combined, nothing, spread
+from runtime.collectives.brief import Talk, Tree, combined, met, spread
 from runtime.collectives.layout import Layout
 
 SQUARE = [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0), (1, 0), (1, 1), (1, 1)]
@@ -55,7 +55,7 @@ def test_a_barrier_sends_one_empty_message_each_way_between_two_sites(
     machine: Any, places: Any
 ) -> None:
     grid = machine(places)
-    grid.run(talking(lambda tree, say: combined(tree, say, b"", nothing)))
+    grid.run(talking(met))
     assert grid.wan_messages == dict.fromkeys(pairs(places), 1)
     assert sum(grid.wan_bytes.values()) == 0
     assert all(count == 1 for count in grid.lan_messages.values())
