@@ -18,7 +18,7 @@ RESULTS = """
     add = MPI.Op.Create(lambda a, b, _: np.frombuffer(b, "i")[:].__iadd__(np.frombuffer(a, "i")))
     sums = size * (size + 1) // 2
     for comm in (world, world.Dup(), world.Split(0, -me)):
-        for count in (0, 1, 128, 129, 500):
+        for count in (0, 1, 1024, 1025, 2000):
             mine, result = np.full(count, me + 1, "d"), np.zeros(count)
             comm.Barrier()
             comm.Allreduce(mine, result)
