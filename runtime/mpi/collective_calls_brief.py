@@ -15,6 +15,7 @@ from runtime.collectives.brief import Tree
 from runtime.mpi.collective_calls_accord import brief_tag_of
 from runtime.mpi.collective_calls_guard import Guarded
 from runtime.mpi.operations import Operation
+from runtime.mpi.waiting import AT_ONCE
 
 if TYPE_CHECKING:
     from runtime.collectives.brief import TalkOf
@@ -28,9 +29,6 @@ BriefSteps: TypeAlias = "Generator[Operation, None, None]"
 
 MOST_MEMBERS = 8
 """Up to so many members of a cluster talk to their leader one by one."""
-
-AT_ONCE = 10e-3
-"""So many seconds a brief collective may take before it becomes a task like others."""
 
 
 class Brief:

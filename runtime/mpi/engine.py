@@ -392,9 +392,11 @@ class Engine:
             if self.post is None:
                 raise self.losses.problem(index, RuntimeError(_SHUT))
             outgoing = self.post.send(index, head, views, sync=sync)
+            self._tell_waiting()
+            if outgoing.done and outgoing.error is None:
+                return Finished(MPI.ANY_SOURCE)
             sent = self._far_send(outgoing, to, index)
             sent.test()
-            self._tell_waiting()
             return sent
 
     def _far_send(self, outgoing: Outgoing, to: int, index: int) -> FarSend:

@@ -89,7 +89,8 @@ def begin_buffered(m: Membership, operation: Operation) -> None:
 
 def complete(m: Membership, operation: Operation, status: MPI.Status | None = None) -> None:
     """Wait for an operation of a blocking call."""
-    m.engine.wait_until(operation.test, lambda: (operation,))
+    if not operation.done:
+        m.engine.wait_until(operation.test, lambda: (operation,))
     fill(status, operation)
     if operation.error is not None:
         tell(m.native, operation.error)

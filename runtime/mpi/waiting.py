@@ -34,6 +34,9 @@ NAP = 10e-3
 """How long to sleep at first where nothing that is waited for comes natively. Members of this
 cluster may need it to ask native MPI, so that what they send, or do with its memory, goes on."""
 
+AT_ONCE = NAP
+"""For how many seconds to do no more than to take in what the wire brings, if that may do."""
+
 PATIENCE = 1.0
 """After how many seconds to look, again and again, whether those that are waited for are there."""
 
@@ -54,47 +57,62 @@ class Waits:
     def wait(
         self, ready: Callable[[], bool], operations: Callable[[], Sequence[Operation]]
     ) -> None:
-        """Drive the engine until `ready` is true, which is asked with its lock held.
+        """Drive the engine until `ready` is true, which is asked with its lock held."""
+        engine = self._engine
+        with engine.lock:
+            if ready():
+                return
+            if most_urgent(operations()) == IDLE:
+                until = time.perf_counter() + AT_ONCE
+                while self.doze(until):
+                    if ready():
+                        return
+            # counted before the lock is let go: who makes it ready then sees that it is waited for
+            self.begun += 1
+            self.going_on += 1
+        me = object()
+        try:
+            self._wait(me, ready, operations)
+        finally:
+            self._asleep.pop(me, None)
+            with engine.lock:
+                self.going_on -= 1
+
+    def _wait(
+        self,
+        me: object,
+        ready: Callable[[], bool],
+        operations: Callable[[], Sequence[Operation]],
+    ) -> None:
+        """Drive the engine, whatever else goes on and however long it takes.
 
         Who is woken sleeps first: what others sent has been looked for just before. If nobody rings
         native MPI is asked once more, because it may have had several things to do before.
         """
         engine = self._engine
-        with engine.lock:
-            if ready():
-                return
-            # counted before the lock is let go: who makes it ready then sees that it is waited for
-            self.begun += 1
-            self.going_on += 1
-        me = object()
         begun = quiet = time.perf_counter()
         looked = asked = begun
         is_asked = False
-        try:
-            while True:
-                left, now = operations(), time.perf_counter()
-                pause = self._pause(left, now - begun, now - quiet)
-                if now - looked > PATIENCE:
-                    looked = now
-                    self._look_after(left)
-                elif pause >= LEAST_RUNG or (pause and is_asked):
-                    self._asleep[me] = operations
-                    self._sleep(pause)
-                is_asked = True
-                with engine.lock:
-                    moved = self._drive()
-                    if ready():
-                        return
-                    is_quiet = pause >= LEAST_RUNG and not engine.is_alone
-                    if is_quiet and time.perf_counter() - asked >= NAP:
-                        politeness.poke()
-                        asked = time.perf_counter()
-                if moved:
-                    quiet = time.perf_counter()
-        finally:
-            self._asleep.pop(me, None)
+        while True:
+            left, now = operations(), time.perf_counter()
+            pause = self._pause(left, now - begun, now - quiet)
+            if now - looked > PATIENCE:
+                looked = now
+                self._look_after(left)
+            elif pause >= LEAST_RUNG or (pause and is_asked):
+                self._asleep[me] = operations
+                self._sleep(pause)
+            is_asked = True
             with engine.lock:
-                self.going_on -= 1
+                moved = self._drive()
+                if ready():
+                    return
+                is_quiet = pause >= LEAST_RUNG and not engine.is_alone
+                if is_quiet and time.perf_counter() - asked >= NAP:
+                    politeness.poke()
+                    asked = time.perf_counter()
+            if moved:
+                quiet = time.perf_counter()
 
     def doze(self, until: float) -> bool:
         """Sleep until the wire has brought something; with the lock held, but for the sleep.
