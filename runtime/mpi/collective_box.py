@@ -20,7 +20,7 @@ TAGS = 32_768
 BRIEF = 1 << 30
 """The tags of brief collectives begin here; native MPI never sees them."""
 
-LITTLE = 8 * 1024
+LITTLE = 128 * 1024
 """Up to so many bytes are said at a time in a brief collective."""
 
 

@@ -15,7 +15,6 @@ from runtime.collectives.brief import Tree
 from runtime.mpi.collective_calls_accord import brief_tag_of
 from runtime.mpi.collective_calls_guard import Guarded
 from runtime.mpi.operations import Operation
-from runtime.mpi.waiting import AT_ONCE
 
 if TYPE_CHECKING:
     from runtime.collectives.brief import TalkOf
@@ -70,13 +69,13 @@ class Brief:
         with self.engine.lock:
             if not self.engine.is_quiet:
                 return self._left(words, turn, None)
-            until = time.perf_counter() + AT_ONCE
+            begun = time.perf_counter()
             try:
                 wanted = next(talk)
                 while True:
                     box.expect(wanted, tag)
                     while (said := box.hear(wanted, tag)) is None:
-                        if accord.is_troubled or not waits.doze(until):
+                        if accord.is_troubled or not waits.doze(begun):
                             return self._left(words, turn, wanted)
                     wanted = None
                     wanted = talk.send(said)

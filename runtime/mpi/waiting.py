@@ -34,8 +34,8 @@ NAP = 10e-3
 """How long to sleep at first where nothing that is waited for comes natively. Members of this
 cluster may need it to ask native MPI, so that what they send, or do with its memory, goes on."""
 
-AT_ONCE = NAP
-"""For how many seconds to do no more than to take in what the wire brings, if that may do."""
+AT_ONCE = 0.25
+"""For how many seconds to do little more than to take in what the wire brings, if that may do."""
 
 PATIENCE = 1.0
 """After how many seconds to look, again and again, whether those that are waited for are there."""
@@ -63,8 +63,8 @@ class Waits:
             if ready():
                 return
             if most_urgent(operations()) == IDLE:
-                until = time.perf_counter() + AT_ONCE
-                while self.doze(until):
+                begun = time.perf_counter()
+                while self.doze(begun):
                     if ready():
                         return
             # counted before the lock is let go: who makes it ready then sees that it is waited for
@@ -114,26 +114,29 @@ class Waits:
             if moved:
                 quiet = time.perf_counter()
 
-    def doze(self, until: float) -> bool:
+    def doze(self, begun: float) -> bool:
         """Sleep until the wire has brought something; with the lock held, but for the sleep.
 
         Return whether that can be done again: it is all that has to be done as long as nothing else
-        goes on, and not for long. On a processor that has just woken up every function costs.
+        goes on, and not for long since the wait has `begun`. On a processor that has just woken up
+        every function costs.
         """
         engine = self._engine
-        post, left = engine.post, until - time.perf_counter()
-        if left <= 0 or post is None or not engine.is_quiet:
+        post, waiting = engine.post, time.perf_counter() - begun
+        if waiting > AT_ONCE or post is None or not engine.is_quiet:
             return False
         self.begun += 1
         self.going_on += 1
         engine.lock.release()
         try:
-            post.ready(left)
+            is_woken = post.ready(min(max(waiting, NAP), SELDOM))
         finally:
             engine.lock.acquire()
             self.going_on -= 1
         if post.progress() and self.going_on:
             post.wake()  # others may wait for what has come
+        if not (is_woken or engine.is_alone):
+            politeness.poke()
         return True
 
     def _look_after(self, left: Sequence[Operation]) -> None:
