@@ -97,6 +97,22 @@ def spread(tree: Tree, say: Say, data: Data, root: int) -> Talk:
     return data
 
 
+def converged(tree: Tree, say: Say, mine: Data, fold: Fold, root: int) -> Talk:
+    """Return the fold of everybody's data to the root, nothing to others; the way back of `spread`.
+
+    Each member folds what it hears and its own in the order of the ranks that said it.
+    """
+    target, sources = tree.spread_from(root)
+    if sources:
+        heard = dict(zip(sources, (yield sources), strict=True))
+        heard[tree.layout.me] = mine
+        mine = fold([heard[rank] for rank in sorted(heard)])
+    if target < 0:
+        return mine
+    say(target, mine)
+    return b""
+
+
 def met(tree: Tree, say: Say) -> Talk:
     """Return nothing to everybody once all have come."""
     return combined(tree, say, b"", _nothing)

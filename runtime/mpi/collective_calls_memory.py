@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mpi4py import MPI
@@ -64,7 +64,10 @@ def parts_of(spec: Spec | Vector, count: int) -> list[Spec]:
     if isinstance(spec, Vector):
         return spec.parts
     stride = spec.count * spec.datatype.extent
-    return [replace(spec, offset=spec.offset + which * stride) for which in range(count)]
+    return [
+        Spec(spec.buffer, spec.memory, spec.count, spec.datatype, spec.offset + which * stride)
+        for which in range(count)
+    ]
 
 
 def own_parts(vector: Vector) -> list[Spec]:
@@ -155,6 +158,8 @@ def elements(spec: Spec) -> memoryview:
 
     It is the program's memory where the datatype has no gaps, else a copy.
     """
+    if spec.is_plain:
+        return spec.memory
     size = spec.count * spec.datatype.extent
     end = spec.offset + size
     if is_dense(spec.datatype) and end <= len(spec.memory):

@@ -16,7 +16,7 @@ from runtime.collectives.between import (
     reduce_scatter_between,
 )
 from runtime.collectives.blocks import Blocks
-from runtime.collectives.brief import combined
+from runtime.collectives.brief import combined, converged
 from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
@@ -71,6 +71,15 @@ class Work:
         """Tell whether the ranks have to be followed one by one, since they do not lie in order."""
         return not self.reduction.commutative and not call.layout.in_order
 
+    def is_brief(self, call: Call, spec: Spec) -> bool:
+        """Tell whether it can take the short way; all members have to give alike what decides."""
+        return (
+            spec.count * self.width <= LITTLE
+            and self.reduction.is_predefined
+            and self.averaging is None
+            and not (call.is_inter or self.keeps_order(call))
+        )
+
 
 def work_on(call: Call, op: MPI.Op, spec: Spec) -> Work:
     """Return what an operation is on this data; raises MPI's errors."""
@@ -107,6 +116,19 @@ def _send_and_receive(call: Call, sendbuf: Any, recvbuf: Any) -> tuple[Spec, Spe
     return sent, received
 
 
+def _sent_to_root(
+    call: Call, sendbuf: Any, recvbuf: Any, *, at_root: bool
+) -> tuple[Spec, Spec | None]:
+    """Read the arguments of a reduction whose result the root gets."""
+    received = read(recvbuf, readonly=False, blocks=0) if at_root else None
+    if received is not None and (call.is_inter or is_in_place(sendbuf)):
+        return received, received
+    sent = read(sendbuf, readonly=True, blocks=0)
+    if received is not None:
+        _check_alike(sent, received)
+    return sent, received
+
+
 @planned("Reduce")
 def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Plan[None]:
     """Plan a reduction to one process."""
@@ -115,15 +137,9 @@ def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Pla
     if root == MPI.PROC_NULL:
         return Plan("Reduce", nothing)
     at_root = root == (MPI.ROOT if call.is_inter else call.rank)
-    received = read(recvbuf, readonly=False, blocks=0) if at_root else None
-    if received is not None and (call.is_inter or is_in_place(sendbuf)):
-        sent = received
-    else:
-        sent = read(sendbuf, readonly=True, blocks=0)
-        if received is not None:
-            _check_alike(sent, received)
-            if is_aliased(sent, received):
-                return call.refused(MPI.ERR_BUFFER)
+    sent, received = _sent_to_root(call, sendbuf, recvbuf, at_root=at_root)
+    if received is not None and is_aliased(sent, received):
+        return call.refused(MPI.ERR_BUFFER)
     work = work_on(call, op, sent)
     there = root_there(root)
 
@@ -144,7 +160,14 @@ def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Pla
         if received is not None:
             work.give(received, memoryview(result), call.size)
 
-    return Plan("Reduce", steps, work.reduction, call.common(root))
+    def briefly(tree: Tree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        mine, merge = bytes(work.taken(sent)), work.reduction.merge
+        result = yield from converged(tree, say, mine, merge, root)
+        if received is not None:
+            work.give(received, memoryview(result), call.size)
+
+    brief = briefly if work.is_brief(call, sent) else None
+    return Plan("Reduce", steps, work.reduction, call.common(root), brief)
 
 
 @planned("Allreduce")
@@ -173,13 +196,8 @@ def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
         result = yield from combined(tree, say, bytes(work.taken(sent)), work.reduction.merge)
         work.give(received, memoryview(result), call.size)
 
-    is_brief = (
-        sent.count * work.width <= LITTLE
-        and work.reduction.is_predefined
-        and work.averaging is None
-        and not (call.is_inter or work.keeps_order(call))
-    )
-    return Plan("Allreduce", steps, work.reduction, brief=briefly if is_brief else None)
+    brief = briefly if work.is_brief(call, sent) else None
+    return Plan("Allreduce", steps, work.reduction, brief=brief)
 
 
 @planned("Reduce_scatter_block")

@@ -92,12 +92,14 @@ class Reduction:
 
     def merge(self, blobs: Sequence[Blob]) -> Blob:
         """Return the fold of values from left to right."""
-        left = memoryview(bytearray(blobs[0]))
+        combine, datatype = self.op.Reduce_local, self.datatype
+        left = bytearray(blobs[0])
         for blob in blobs[1:]:
-            right = memoryview(bytearray(blob))
-            self.combine(left, right)
+            right = bytearray(blob)
+            count = len(right) // self.grain
+            combine([left, count, datatype], [right, count, datatype])
             left = right
-        return left
+        return memoryview(left)
 
 
 def reduction(op: MPI.Op, datatype: MPI.Datatype) -> Reduction:

@@ -26,27 +26,42 @@ _FOREIGN_ORDER = ">" if sys.byteorder == "little" else "<"
 EMPTY = memoryview(bytearray(0))
 
 
-@dataclass(slots=True)
 class Spec:
     """One message in memory: `count` entries of a datatype, `offset` bytes from the beginning.
 
-    `memory` is all that the buffer has, or empty for MPI.BOTTOM and None.
+    `memory` is all that the buffer has, or empty for MPI.BOTTOM and None. It `is_plain` if that is
+    just what travels.
     """
 
-    buffer: Any
-    memory: memoryview
-    count: int
-    datatype: MPI.Datatype
-    offset: int = 0
+    __slots__ = ("buffer", "count", "datatype", "is_plain", "memory", "offset")
+
+    def __init__(
+        self,
+        buffer: Any,
+        memory: memoryview,
+        count: int,
+        datatype: MPI.Datatype,
+        offset: int = 0,
+        *,
+        is_plain: bool = False,
+    ) -> None:
+        self.buffer = buffer
+        self.memory = memory
+        self.count = count
+        self.datatype = datatype
+        self.offset = offset
+        self.is_plain = is_plain
 
     @property
     def nbytes(self) -> int:
         """How many bytes it has on its way."""
-        return self.count * _size(self.datatype)
+        return len(self.memory) if self.is_plain else self.count * _size(self.datatype)
 
     @property
     def view(self) -> memoryview | None:
         """Its bytes where they are, or None if they do not lie one after the other."""
+        if self.is_plain:
+            return self.memory
         nbytes = self.nbytes
         if nbytes == 0:
             return EMPTY
@@ -120,7 +135,7 @@ def plain(message: Any, *, readonly: bool) -> Spec | None:
         or (view.readonly and not readonly)
     ):
         return None
-    return Spec(message, view.cast("B"), view.nbytes // view.itemsize, known)
+    return Spec(message, view.cast("B"), view.nbytes // view.itemsize, known, is_plain=True)
 
 
 @cache

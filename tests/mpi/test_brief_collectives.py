@@ -33,6 +33,13 @@ RESULTS = """
             comm.Allreduce(MPI.IN_PLACE, whole, add)
             assert (whole == sums).all()
             for root in range(size):
+                if comm.rank == root and count % 2:
+                    comm.Reduce(MPI.IN_PLACE, mine := np.full(count, me + 1, "d"), MPI.SUM, root)
+                    assert (mine == sums).all()
+                else:
+                    result[:] = -1
+                    comm.Reduce(np.full(count, me + 1, "d"), result, MPI.SUM, root)
+                    assert (result == (sums if comm.rank == root else -1)).all()
                 said = np.full(count, comm.rank, "d")
                 comm.Bcast(said, root)
                 assert (said == root).all()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.collectives.brief import Talk, Tree, combined, met, spread
+from runtime.collectives.brief import Talk, Tree, combined, converged, met, spread
 from runtime.collectives.layout import Layout
 
 SQUARE = [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0), (1, 0), (1, 1), (1, 1)]
@@ -87,6 +87,22 @@ def test_data_of_one_crosses_the_links_from_its_site_once(
     assert grid.now <= WAN + LAN
 
 
+@LAYOUTS
+@pytest.mark.parametrize("root", [0, 3])
+def test_a_fold_for_one_crosses_the_links_to_its_site_once(
+    machine: Any, places: Any, root: int
+) -> None:
+    grid = machine(places)
+    results = grid.run(
+        talking(lambda tree, say: converged(tree, say, b"12345678", itemgetter(0), root))
+    )
+    assert results == [b"12345678" if rank == root else b"" for rank in range(len(places))]
+    home = places[root][0]
+    assert grid.wan_bytes == {pair: 8 for pair in pairs(places) if pair[1] == home}
+    assert all(count == 1 for count in grid.lan_messages.values())
+    assert grid.now <= WAN + 2 * LAN
+
+
 @pytest.mark.parametrize("places", [SQUARE, UNEQUAL, [(0, 0)], [(0, 0), (0, 1), (0, 2)]])
 def test_where_ranks_lie_in_order_they_are_folded_in_order(machine: Any, places: Any) -> None:
     joined = talking(lambda tree, say: combined(tree, say, named(tree), b"".join))
@@ -106,5 +122,9 @@ def test_everybody_gets_the_same_wherever_the_ranks_are(
     (result,) = set(machine(places).run(joined))
     assert sorted(map(int, result.split())) == list(range(len(places)))
     root = data.draw(st.integers(0, len(places) - 1))
+    brought = machine(places).run(
+        talking(lambda tree, say: converged(tree, say, named(tree), b"".join, root))
+    )
+    assert sorted(map(int, brought[root].split())) == list(range(len(places)))
     given_out = talking(lambda tree, say: spread(tree, say, named(tree), root))
     assert set(machine(places).run(given_out)) == {f"{root} ".encode()}
