@@ -109,7 +109,7 @@ class CollectiveBox(Mailbox):
             self._look_behind(rank, tag)
 
     def hear(self, ranks: Sequence[int], tag: int) -> list[Data] | None:
-        """Take what is expected as far as it has come; return and forget it once all is here.
+        """Take what is expected as far as it has come; return it once all is here.
 
         It is not taken before: senders who are far ahead are held up, and send what is left then.
         """
@@ -123,7 +123,12 @@ class CollectiveBox(Mailbox):
                 if not incoming.is_matched:
                     incoming.take()
                 is_here = is_here and incoming.done
-        return [brief.pop((rank, tag)).payload or b"" for rank in ranks] if is_here else None
+        return [brief[rank, tag].payload or b"" for rank in ranks] if is_here else None
+
+    def let_go(self, ranks: Sequence[int], tag: int) -> None:
+        """Forget what was heard."""
+        for rank in ranks:
+            self._brief.pop((rank, tag), None)
 
     def is_here(self, rank: int, tag: int) -> bool:
         """Tell whether a message that is expected has come and is whole."""

@@ -45,6 +45,9 @@ process is lost; the sender has waited for long, in this call."""
 _REMEMBERED = 1024
 """So many calls back it is known which ones they were."""
 
+_NAMED = 256
+"""So many names of calls are not made anew each time."""
+
 _WORDS = struct.Struct("<q")
 _MOST = 4096
 """So many bytes are sent of what is said: it comes in one piece."""
@@ -245,7 +248,7 @@ class Accord:
         return self._count + (turn - self._count + half) % turns - half
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_NAMED)
 def call_of(kind: str, root: int | None, *, is_little: bool = False) -> str:
     """Return how a call is named, so that calls with one name fit; little data takes another way.
 

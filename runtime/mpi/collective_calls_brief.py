@@ -7,9 +7,8 @@ messages themselves.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from runtime.collectives.brief import Tree
 from runtime.mpi.collective_calls_accord import brief_tag_of
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
     from runtime.collectives.port import Data
     from runtime.mpi.collective_calls_guard import Guard
     from runtime.mpi.membership import Membership
-
-BriefSteps: TypeAlias = "Generator[Operation, None, None]"
-"""What a brief collective waits for, one after the other."""
 
 MOST_MEMBERS = 8
 """Up to so many members of a cluster talk to their leader one by one."""
@@ -40,69 +36,53 @@ class Brief:
         self.box = members.engine.collective_box(members)
         self.tree = Tree(layout)
 
-    def steps(self, words: Words, turn: int, wanted: Sequence[int] | None = None) -> BriefSteps:
-        """Carry one out as a task, or what is left of it once it waits for what is `wanted`."""
-        return self.guard.steps(self._steps(words, wanted), turn, words.kind)
+    def steps(self, call: BriefCall, turn: int) -> Generator[Operation, None, None]:
+        """Carry one out as a task, or what is left of it."""
+        return self.guard.steps(self._steps(call), turn, call.kind)
 
-    def _steps(self, words: Words, wanted: Sequence[int] | None) -> BriefSteps:
-        talk = words.talk
-        try:
-            if wanted is None:
-                wanted = next(talk)
-            while True:
-                hearing = Hearing(self, words, wanted)
-                yield hearing
-                wanted = talk.send(hearing.said)
-        except StopIteration:
-            pass
-        if words.unsent:
-            yield Guarded(self.guard, words.unsent)
+    def _steps(self, call: BriefCall) -> Generator[Operation, None, None]:
+        yield call
+        if call.unsent:
+            yield Guarded(self.guard, call.unsent)
 
-    def carry_out(self, words: Words, turn: int) -> Operation | None:
-        """Carry one out here and now, while nothing else goes on and nothing is wrong.
+    def carry_out(self, call: BriefCall, turn: int) -> Operation:
+        """Carry one out here and now, as long as nothing else goes on; return it, done.
 
-        That takes half of the processor time. Return the task that is left where it takes long.
+        That takes half of the processor time. Otherwise return the task that is left.
         """
-        box, talk, tag, waits = self.box, words.talk, words.tag, self.engine.waits
-        accord = self.guard.accord
-        wanted: Sequence[int] | None = None
-        with self.engine.lock:
-            if not self.engine.is_quiet:
-                return self._left(words, turn, None)
-            begun = time.perf_counter()
-            try:
-                wanted = next(talk)
-                while True:
-                    box.expect(wanted, tag)
-                    while (said := box.hear(wanted, tag)) is None:
-                        if accord.is_troubled or not waits.doze(begun):
-                            return self._left(words, turn, wanted)
-                    wanted = None
-                    wanted = talk.send(said)
-            except StopIteration:  # nothing more is waited for but what could not be sent
-                return self._left(words, turn, ()) if words.unsent else None
-            except BaseException as error:
-                if wanted is None:
-                    self.guard.give_up(turn, words.kind, error)
-                else:  # whoever waits was interrupted; others wait for this process
-                    self._left(words, turn, wanted)
-                raise
+        try:
+            is_done = self.engine.waits.doze(call.test)
+        except BaseException:  # whoever waits was interrupted; others wait for this process
+            self._go_on_later(call, turn)
+            raise
+        if not is_done or call.unsent:
+            return self._go_on_later(call, turn)
+        if call.error is not None:
+            self.guard.give_up(turn, call.kind, call.error)
+        return call
 
-    def _left(self, words: Words, turn: int, wanted: Sequence[int] | None) -> Operation:
-        return self.engine.start(self.members, self.steps(words, turn, wanted), words.kind)
+    def _go_on_later(self, call: BriefCall, turn: int) -> Operation:
+        steps = self.steps(call, turn)
+        return self.engine.start(self.members, steps, call.kind, has_begun=call.has_begun)
 
 
-class Words:
-    """What is said in one brief collective by this process, all with one tag."""
+class BriefCall(Operation):
+    """What one brief collective says and hears, all with one tag.
 
-    __slots__ = ("_brief", "_head", "kind", "tag", "talk", "unsent")
+    It can be interrupted anywhere, and tested again.
+    """
+
+    __slots__ = ("_brief", "_head", "_heard", "_tag", "_talk", "_wanted", "kind", "unsent")
 
     def __init__(self, brief: Brief, kind: str, turn: int, talk_of: TalkOf) -> None:
+        super().__init__()
         self.kind = kind
-        self.tag = brief_tag_of(kind, turn)
         self._brief = brief
-        self._head = brief.engine.head_of(brief.members, self.tag)
-        self.talk = talk_of(brief.tree, self._say)
+        self._tag = brief_tag_of(kind, turn)
+        self._head = brief.engine.head_of(brief.members, self._tag)
+        self._talk = talk_of(brief.tree, self._say)
+        self._wanted: Sequence[int] | None = None  # whose messages come next, once it has begun
+        self._heard: list[Data] | None = None  # these, once they are all here
         self.unsent: list[Operation] = []
         """What could not be sent at once; that is so where receivers lag far behind."""
 
@@ -112,30 +92,37 @@ class Words:
         if sent is not None:
             self.unsent.append(sent)
 
-
-class Hearing(Operation):
-    """One message of each of some members."""
-
-    __slots__ = ("_brief", "_wanted", "_words", "said")
-
-    def __init__(self, brief: Brief, words: Words, wanted: Sequence[int]) -> None:
-        super().__init__()
-        self._brief, self._words, self._wanted = brief, words, wanted
-        self.said: list[Data] = []
-        """What they have said, once all is there."""
-        brief.box.expect(wanted, words.tag)
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has said or heard anything."""
+        return self._wanted is not None
 
     def test(self) -> bool:
-        """Look whether all have spoken, or cannot any more."""
-        if not self.done:
-            brief = self._brief
-            said = brief.box.hear(self._wanted, self._words.tag)
-            if said is not None:
-                self.said = said
-                self.done = True
-            elif brief.guard.accord.is_troubled:
-                self._look_for_a_problem()
+        """Go on as far as possible; be done with an error if nothing can come any more."""
+        brief = self._brief
+        while not self.done:
+            wanted = self._wanted
+            if wanted is not None:
+                if self._heard is None:
+                    self._heard = brief.box.hear(wanted, self._tag)
+                if self._heard is None:
+                    if brief.guard.accord.is_troubled:
+                        self._look_for_a_problem()
+                    break
+                brief.box.let_go(wanted, self._tag)
+            self._talk_on()
         return self.done
+
+    def _talk_on(self) -> None:
+        try:
+            # one statement: who is interrupted must not say the same once more
+            self._wanted, self._heard = self._talk.send(self._heard), None  # type: ignore[arg-type]
+        except StopIteration:
+            self.finish()
+        except BaseException as error:  # whatever it is, who waits for the collective gets it
+            self.finish(error)
+        else:
+            self._brief.box.expect(self._wanted or (), self._tag)
 
     def _look_for_a_problem(self) -> None:
         """Be done if calls do not fit, a leader is lost, or somebody who is waited for."""
@@ -144,7 +131,8 @@ class Hearing(Operation):
         for index in self._missing():
             problem = problem or engine.hopeless((index,), near=False)
         if problem is not None:
-            self._brief.box.fail(self._words.tag)
+            self._brief.box.fail(self._tag)
+            self._talk.close()
             self.finish(problem)
 
     def takes_long(self) -> None:
@@ -154,12 +142,13 @@ class Hearing(Operation):
     def describe(self) -> str:
         """Say what is waited for."""
         names = ", ".join(map(self._brief.engine.name_of, self._missing()))
-        return f"a message of the {self._words.kind} from {names}"
+        return f"a message of the {self.kind} from {names}"
 
     def awaited(self) -> Sequence[int]:
         """Return without whom it cannot be done."""
         return sorted({*self._missing(), *self._brief.guard.leaders})
 
     def _missing(self) -> list[int]:
-        box, group, tag = self._brief.box, self._brief.members.group, self._words.tag
-        return [group[rank] for rank in self._wanted if not box.is_here(rank, tag)]
+        box, group = self._brief.box, self._brief.members.group
+        wanted = self._wanted or ()
+        return [group[rank] for rank in wanted if not box.is_here(rank, self._tag)]

@@ -12,7 +12,7 @@ from mpi4py import MPI
 from runtime.collectives.between import Sides
 from runtime.collectives.layout import Layout
 from runtime.mpi.collective_calls_accord import Accord, call_of, tag_of
-from runtime.mpi.collective_calls_brief import MOST_MEMBERS, Brief, Words
+from runtime.mpi.collective_calls_brief import MOST_MEMBERS, Brief, BriefCall
 from runtime.mpi.collective_calls_guard import Guard
 from runtime.mpi.collective_calls_port import NativePort
 from runtime.mpi.collective_calls_rings import Neighbours
@@ -123,20 +123,20 @@ class Collecting:
             [ranks[index] for index in self.members.peers],
         )
 
-    def carry_out(self, plan: Plan[None]) -> Operation | None:
-        """Begin a collective that the program waits for; return nothing if it is done."""
+    def carry_out(self, plan: Plan[None]) -> Operation:
+        """Begin a collective that the program waits for, and carry it out if that can be soon."""
         brief = None if plan.brief is None else self.brief
         if plan.brief is None or brief is None or not self.accord.is_calm:
             return self.start(plan)
         turn = self._next_turn(plan, is_little=True)
-        return brief.carry_out(Words(brief, plan.name, turn, plan.brief), turn)
+        return brief.carry_out(BriefCall(brief, plan.name, turn, plan.brief), turn)
 
     def start(self, plan: Plan[_T]) -> Task:
         """Begin a collective, after those that were begun before it."""
         brief = None if plan.brief is None else self.brief
         turn = self._next_turn(plan, is_little=brief is not None)
         if plan.brief is not None and brief is not None:
-            steps = brief.steps(Words(brief, plan.name, turn, plan.brief), turn)
+            steps = brief.steps(BriefCall(brief, plan.name, turn, plan.brief), turn)
         else:
             tag = tag_of(plan.name, turn)
             port = NativePort(self.everybody, tag, plan.reduction, self.neighbours)
@@ -211,15 +211,11 @@ class Call:
         """Carry a collective out."""
         if plan is _REFUSED:
             return
-        try:
-            left = self.state.carry_out(plan)
-        except MPI.Exception as error:
-            tell(self.comm, error)
-            return
-        if left is not None:
-            self.state.engine.wait_until(left.test, lambda: (left,))
-            if left.error is not None:
-                tell(self.comm, left.error)
+        call = self.state.carry_out(plan)
+        if not call.done:
+            self.state.engine.wait_until(call.test, lambda: (call,))
+        if call.error is not None:
+            tell(self.comm, call.error)
 
     def result(self, plan: Plan[_T]) -> _T:
         """Carry a collective out, and return its result."""
@@ -279,8 +275,9 @@ def state_of(members: Membership) -> Collecting:
     """Return what a communicator of the grid keeps for its collectives."""
     state: Collecting | None = members.collecting
     if state is None:
-        state = members.collecting = Collecting(members)
+        state = Collecting(members)
         members.inner.Set_attr(_key(), state)
+        members.collecting = state
     return state
 
 
@@ -291,6 +288,7 @@ def _key() -> int:
 
 
 def _forget(_comm: MPI.Comm, _key: int, state: Collecting) -> None:
-    """Let the engine forget what was made for the collectives of a freed intercommunicator."""
+    """Let go of what was made for the collectives of a communicator that is freed."""
+    state.members.collecting = None
     if state.everybody is not state.members:
         state.engine.leave(state.everybody)

@@ -239,15 +239,18 @@ class Engine:
         """Return the operation that is done when a request of native MPI is."""
         return NativeOperation(request, None, what)
 
-    def start(self, m: Membership, steps: Steps, what: str = "a collective") -> Task:
+    def start(
+        self, m: Membership, steps: Steps, what: str = "a collective", *, has_begun: bool = False
+    ) -> Task:
         """Begin a collective; those of one membership run strictly one after the other.
 
         `steps` yields operations, or several at once, and goes on when they are done; what fails is
-        thrown into it. What it returns is the task's `result`.
+        thrown into it. What it returns is the task's `result`. One that `has_begun` goes on before
+        all others.
         """
         task = Task(steps, what)
         with self.lock:
-            self._tasks.add(m, task)
+            self._tasks.add(m, task, has_begun=has_begun)
             self._tell_waiting()
         return task
 
@@ -258,7 +261,8 @@ class Engine:
     def leave_alone(self, operation: Operation) -> None:
         """Keep what is freed before it is done, with its memory, until it is."""
         with self.lock:
-            self._left_alone.append(operation)
+            if not operation.done:
+                self._left_alone.append(operation)
 
     # ------------------------------------------------------------------------------- waiting
 

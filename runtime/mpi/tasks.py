@@ -19,10 +19,13 @@ class Tasks:
         self.queues: dict[Membership, deque[Task]] = {}
         """Of each communicator in which something goes on."""
 
-    def add(self, m: Membership, task: Task) -> None:
-        """Begin a collective, or let it wait for those before it."""
+    def add(self, m: Membership, task: Task, *, has_begun: bool = False) -> None:
+        """Begin a collective, or let it wait for those before it, or go on with one."""
         queue = self.queues.setdefault(m, deque())
-        queue.append(task)
+        if has_begun:
+            queue.appendleft(task)
+        else:
+            queue.append(task)
         self._advance(m, queue)
 
     def first(self) -> list[Task]:

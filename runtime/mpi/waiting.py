@@ -47,8 +47,9 @@ class Waits:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._asleep: dict[object, Callable[[], Sequence[Operation]]] = {}
+        self._poked = 0.0  # when native MPI was asked for others
         self.begun = 0
-        """How many waits there were."""
+        """How many waits there were that did not end at once."""
         self.going_on = 0
         """How many there are now."""
         self.driving = 0
@@ -62,21 +63,23 @@ class Waits:
         with engine.lock:
             if ready():
                 return
-            if most_urgent(operations()) == IDLE:
-                begun = time.perf_counter()
-                while self.doze(begun):
-                    if ready():
-                        return
-            # counted before the lock is let go: who makes it ready then sees that it is waited for
-            self.begun += 1
-            self.going_on += 1
-        me = object()
+            needs_no_asking = most_urgent(operations()) == IDLE
+        if needs_no_asking and self.doze(ready):
+            return
+        me, is_counted = object(), False
         try:
+            with engine.lock:
+                if ready():
+                    return
+                # before the lock is let go: who makes it ready then sees that it is waited for
+                self.begun += 1
+                self.going_on += 1
+                is_counted = True
             self._wait(me, ready, operations)
         finally:
             self._asleep.pop(me, None)
-            with engine.lock:
-                self.going_on -= 1
+            if is_counted:
+                self._count_down()
 
     def _wait(
         self,
@@ -91,7 +94,7 @@ class Waits:
         """
         engine = self._engine
         begun = quiet = time.perf_counter()
-        looked = asked = begun
+        looked = begun
         is_asked = False
         while True:
             left, now = operations(), time.perf_counter()
@@ -107,37 +110,59 @@ class Waits:
                 moved = self._drive()
                 if ready():
                     return
-                is_quiet = pause >= LEAST_RUNG and not engine.is_alone
-                if is_quiet and time.perf_counter() - asked >= NAP:
-                    politeness.poke()
-                    asked = time.perf_counter()
+                if pause >= LEAST_RUNG:
+                    self._poke_if_due(time.perf_counter())
             if moved:
                 quiet = time.perf_counter()
 
-    def doze(self, begun: float) -> bool:
-        """Sleep until the wire has brought something; with the lock held, but for the sleep.
+    def doze(self, ready: Callable[[], bool]) -> bool:
+        """Wait until `ready`, which is asked with the lock held, as long as the wire alone matters.
 
-        Return whether that can be done again: it is all that has to be done as long as nothing else
-        goes on, and not for long since the wait has `begun`. On a processor that has just woken up
-        every function costs.
+        That is so while nothing else goes on, and not for long; return whether it is ready. On a
+        processor that has just woken up every function costs, so this does little else.
         """
         engine = self._engine
-        post, waiting = engine.post, time.perf_counter() - begun
-        if waiting > AT_ONCE or post is None or not engine.is_quiet:
-            return False
-        self.begun += 1
-        self.going_on += 1
-        engine.lock.release()
+        post, begun, is_counted = engine.post, 0.0, False
         try:
-            is_woken = post.ready(min(max(waiting, NAP), SELDOM))
+            while post is not None:
+                with engine.lock:
+                    if is_counted and post.progress() and self.going_on > 1:
+                        post.wake()  # others may wait for what has come
+                    if not engine.is_quiet:
+                        return False
+                    if ready():
+                        return True
+                    now = time.perf_counter()
+                    if not is_counted:
+                        self.begun += 1
+                        self.going_on += 1
+                        begun, is_counted = now, True
+                    elif now - begun > AT_ONCE:
+                        return False
+                    self._poke_if_due(now)
+                post.ready(min(max(now - begun, NAP), SELDOM))
+            return False
         finally:
-            engine.lock.acquire()
-            self.going_on -= 1
-        if post.progress() and self.going_on:
-            post.wake()  # others may wait for what has come
-        if not (is_woken or engine.is_alone):
+            if is_counted:
+                self._count_down()
+
+    def _count_down(self) -> None:
+        """Know that a wait is over, whatever interrupts that."""
+        is_over = False
+        try:
+            with self._engine.lock:
+                self.going_on -= 1
+                is_over = True
+        except BaseException:
+            if not is_over:
+                self._count_down()
+            raise
+
+    def _poke_if_due(self, now: float) -> None:
+        """Let native MPI go on if it was not asked lately."""
+        if now - self._poked >= NAP and not self._engine.is_alone:
+            self._poked = now
             politeness.poke()
-        return True
 
     def _look_after(self, left: Sequence[Operation]) -> None:
         """Learn soon of losses, and of whatever else keeps a wait from its end."""

@@ -360,3 +360,185 @@ def test_a_lost_member_ends_the_wait_of_those_who_wait_for_others(grid: Grid) ->
         code=3,
     )
     assert said == {0: [], 1: ["0:0:0"], 2: ["0:0:0"]}
+
+
+@pytest.mark.parametrize("seconds", [0.004, 0.012])
+def test_native_messages_and_windows_go_on_while_one_waits_again_and_again(
+    grid: Grid, seconds: float
+) -> None:
+    """No single wait is long, and only the waits give native MPI a chance."""
+    said = grid(
+        "2+1",
+        f"""
+    import threading, time
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    aside = world.Dup()
+    near = world.Split_type(MPI.COMM_TYPE_SHARED)
+    large = np.zeros(1_000_000)
+    window = MPI.Win.Create(np.zeros(1_000_000), comm=near)
+    def talk():
+        for _ in range(10):
+            if world.rank == 0:
+                aside.Send(large, 1)
+                window.Lock(1)
+                window.Put(large, 1)
+                window.Unlock(1)
+            if world.rank == 1:
+                aside.Recv(large, 0)
+    talking = threading.Thread(target=talk)
+    talking.start()
+    goes_on = np.ones(1)
+    while goes_on[0]:
+        if world.rank == 2:
+            time.sleep({seconds})
+        goes_on[0] = talking.is_alive()
+        world.Allreduce(MPI.IN_PLACE, goes_on)
+    print("right")
+    window.Free()
+""",
+    )
+    assert said == {rank: ["right"] for rank in range(3)}
+
+
+def test_threads_that_wait_for_different_things_do_not_miss_theirs(grid: Grid) -> None:
+    said = grid(
+        "1+2|1",
+        """
+    import threading
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    me, size = world.rank, world.size
+    wrong = []
+    def brief(comm):
+        mine, result = np.ones(4), np.zeros(4)
+        for turn in range(100):
+            comm.Allreduce(mine, result)
+            comm.Barrier()
+            data = np.full(3, float(comm.rank))
+            comm.Bcast(data, turn % size)
+            wrong.append((result != size).any() or (data != turn % size).any())
+    def ring(comm):
+        for turn in range(100):
+            data, room = np.full(5000, me), np.zeros(5000, int)
+            comm.Sendrecv(data, (me + 1) % size, 0, room, (me - 1) % size, 0)
+            wrong.append((room != (me - 1) % size).any())
+    def tasks(comm):
+        for turn in range(50):
+            large, into = np.ones(20_000), np.zeros(20_000)
+            comm.Iallreduce(large, into).Wait()
+            wrong.append((into != size).any() or comm.allgather(turn) != [turn] * size)
+    threads = [threading.Thread(target=one, args=(world.Dup(),))
+               for one in (brief, brief, ring, tasks)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    world.Barrier()
+    print("wrong" if any(wrong) else "right", len(wrong))
+""",
+    )
+    assert said == {rank: ["right 350"] for rank in range(4)}
+
+
+INTERRUPTED = """
+    import signal, threading, time
+    from mpi4py import MPI
+    from runtime.mpi.collective_box import CollectiveBox
+    world = MPI.COMM_WORLD
+    engine = world._members.engine
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    def hold_the_lock():
+        with engine.lock:
+            time.sleep(0.3)
+    def interrupt_when_heard(hear=CollectiveBox.hear):
+        def heard(box, ranks, tag):
+            found = hear(box, ranks, tag)
+            if found is not None:
+                CollectiveBox.hear = hear
+                signal.raise_signal(signal.SIGALRM)
+            return found
+        CollectiveBox.hear = heard
+    world.Barrier()
+"""
+
+
+def test_an_interruption_while_another_thread_has_the_lock_is_only_that(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        INTERRUPTED
+        + """
+    if world.rank == 0:
+        threading.Timer(0.05, hold_the_lock).start()
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            world.Barrier()
+        except KeyboardInterrupt:
+            print("interrupted")
+    else:
+        time.sleep(0.6)
+        world.Barrier()
+    world.Barrier()
+    print(engine.waits.going_on)
+""",
+    )
+    assert said == {0: ["interrupted", "0"], 1: ["0"]}
+
+
+def test_what_was_heard_before_an_interruption_is_not_lost(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        INTERRUPTED
+        + """
+    if world.rank == 0:
+        interrupt_when_heard()
+        try:
+            world.Barrier()
+        except KeyboardInterrupt:
+            print("interrupted")
+    else:
+        time.sleep(0.005)
+        world.Barrier()
+    world.Barrier()
+    print("done")
+""",
+    )
+    assert said == {0: ["interrupted", "done"], 1: ["done"]}
+
+
+def test_another_name_of_a_communicator_that_is_freed_is_refused(grid: Grid) -> None:
+    said = grid(
+        "1+2",
+        """
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    comm = world.Dup()
+    comm.Barrier()
+    other = MPI.Intracomm(comm)
+    comm.Free()
+    for _ in range(2):
+        try:
+            other.Barrier()
+        except MPI.Exception as error:
+            print(error.error_class == MPI.ERR_COMM)
+""",
+    )
+    assert said == {rank: ["True", "True"] for rank in range(3)}
+
+
+def test_a_result_may_lie_in_the_memory_of_what_is_given_but_elsewhere(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    for call in (world.Scan, world.Allreduce):
+        memory = bytearray([1, 2, 3, 4, 0, 0, 0, 0])
+        call([memory, (4, 0), MPI.UINT8_T], [memory, (4, 4), MPI.UINT8_T])
+        print(*memory)
+""",
+    )
+    assert said[0] == ["1 2 3 4 1 2 3 4", "1 2 3 4 2 4 6 8"]
+    assert said[1] == ["1 2 3 4 2 4 6 8", "1 2 3 4 2 4 6 8"]

@@ -40,6 +40,7 @@ def test_a_brief_message_is_taken_once_it_is_expected() -> None:
     kept.expect((1,), FIRST)
     assert kept.hear((1,), FIRST) == [b"one"]
     assert origin.taken == [0]
+    kept.let_go((1,), FIRST)
     assert kept.hear((1,), FIRST) is None
     assert not kept.has_news
 
