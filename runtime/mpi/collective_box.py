@@ -105,8 +105,11 @@ class CollectiveBox(Mailbox):
     def expect(self, ranks: Sequence[int], tag: int) -> None:
         """Know from whom a brief collective waits for a message now."""
         self._expected = {rank: tag for rank in ranks if (rank, tag) not in self._brief}
-        for rank in self._ahead.intersection(self._expected):
-            self._look_behind(rank, tag)
+        for rank in self._ahead.intersection(ranks):
+            if rank in self._expected:
+                self._look_behind(rank, tag)
+            else:
+                self._look_before(rank, tag)
 
     def hear(self, ranks: Sequence[int], tag: int) -> list[Data] | None:
         """Take what is expected as far as it has come; return it once all is here.
@@ -156,6 +159,12 @@ class CollectiveBox(Mailbox):
             self._part(rank, kept[0], wanted)
         else:
             self._ahead.discard(rank)
+
+    def _look_before(self, rank: int, wanted: int) -> None:
+        """Look whether a sender said something else before what is waited for now."""
+        first = next(tag for sender, tag in self._brief if sender == rank)
+        if first != wanted:
+            self._part(rank, first, wanted)
 
     def _part(self, rank: int, came: int, wanted: Any) -> None:
         is_of_calls = wanted is not ANY and _is_of_a_call(came) and _is_of_a_call(wanted)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from runtime.collectives.port import Data
     from runtime.mpi.collective_calls_guard import Guard
     from runtime.mpi.membership import Membership
+    from runtime.mpi.operations import Task
 
 MOST_MEMBERS = 8
 """Up to so many members of a cluster talk to their leader one by one."""
@@ -36,9 +37,10 @@ class Brief:
         self.box = members.engine.collective_box(members)
         self.tree = Tree(layout)
 
-    def steps(self, call: BriefCall, turn: int) -> Generator[Operation, None, None]:
+    def begin(self, call: BriefCall, turn: int) -> Task:
         """Carry one out as a task, or what is left of it."""
-        return self.guard.steps(self._steps(call), turn, call.kind)
+        steps = self.guard.steps(self._steps(call), turn, call.kind)
+        return self.engine.start(self.members, steps, call.kind, has_begun=call.has_begun)
 
     def _steps(self, call: BriefCall) -> Generator[Operation, None, None]:
         yield call
@@ -50,20 +52,17 @@ class Brief:
 
         That takes half of the processor time. Otherwise return the task that is left.
         """
+        self.guard.turn = turn
         try:
             is_done = self.engine.waits.doze(call.test)
         except BaseException:  # whoever waits was interrupted; others wait for this process
-            self._go_on_later(call, turn)
+            self.begin(call, turn)
             raise
         if not is_done or call.unsent:
-            return self._go_on_later(call, turn)
+            return self.begin(call, turn)
         if call.error is not None:
             self.guard.give_up(turn, call.kind, call.error)
         return call
-
-    def _go_on_later(self, call: BriefCall, turn: int) -> Operation:
-        steps = self.steps(call, turn)
-        return self.engine.start(self.members, steps, call.kind, has_begun=call.has_begun)
 
 
 class BriefCall(Operation):
@@ -100,16 +99,18 @@ class BriefCall(Operation):
     def test(self) -> bool:
         """Go on as far as possible; be done with an error if nothing can come any more."""
         brief = self._brief
+        box = brief.box
         while not self.done:
             wanted = self._wanted
             if wanted is not None:
                 if self._heard is None:
-                    self._heard = brief.box.hear(wanted, self._tag)
-                if self._heard is None:
+                    self._heard = box.hear(wanted, self._tag)
+                if self._heard is None or box.stray is not None:
                     if brief.guard.accord.is_troubled:
                         self._look_for_a_problem()
-                    break
-                brief.box.let_go(wanted, self._tag)
+                    if self._heard is None or self.done:
+                        break
+                box.let_go(wanted, self._tag)
             self._talk_on()
         return self.done
 

@@ -62,7 +62,8 @@ class Guard(Attendance):
 
     def __init__(self, leaders: Sequence[int], accord: Accord) -> None:
         super().__init__(leaders, accord)
-        self._turn = 0
+        self.turn = 0
+        """The number of the call that goes on now."""
 
     def steps(
         self, inner: Generator[Any, None, Any], turn: int, kind: str
@@ -71,7 +72,7 @@ class Guard(Attendance):
 
         `inner` looks for a `problem` whenever it waits.
         """
-        self._turn = turn
+        self.turn = turn
         problem = self.accord.problem(turn)
         if problem is not None:
             raise problem
@@ -123,14 +124,14 @@ class Guard(Attendance):
 
     def takes_long(self) -> None:
         """Tell others which call this process is in: they may be in another one."""
-        self.accord.ask(self._turn, self.leaders)
+        self.accord.ask(self.turn, self.leaders)
 
     def problem(self) -> Exception | None:
         """Return why a collective cannot be done: calls do not fit, or a leader is lost.
 
         Who finds that calls do not fit may end for that reason.
         """
-        return self.accord.problem(self._turn) or super().problem()
+        return self.accord.problem(self.turn) or super().problem()
 
 
 class Settled(Operation):

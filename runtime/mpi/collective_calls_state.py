@@ -126,22 +126,22 @@ class Collecting:
     def carry_out(self, plan: Plan[None]) -> Operation:
         """Begin a collective that the program waits for, and carry it out if that can be soon."""
         brief = None if plan.brief is None else self.brief
-        if plan.brief is None or brief is None or not self.accord.is_calm:
+        if plan.brief is None or brief is None:
             return self.start(plan)
         turn = self._next_turn(plan, is_little=True)
-        return brief.carry_out(BriefCall(brief, plan.name, turn, plan.brief), turn)
+        call = BriefCall(brief, plan.name, turn, plan.brief)
+        return (brief.carry_out if self.accord.is_calm else brief.begin)(call, turn)
 
     def start(self, plan: Plan[_T]) -> Task:
         """Begin a collective, after those that were begun before it."""
         brief = None if plan.brief is None else self.brief
         turn = self._next_turn(plan, is_little=brief is not None)
         if plan.brief is not None and brief is not None:
-            steps = brief.steps(BriefCall(brief, plan.name, turn, plan.brief), turn)
-        else:
-            tag = tag_of(plan.name, turn)
-            port = NativePort(self.everybody, tag, plan.reduction, self.neighbours)
-            inner = self.guard.carried_out(plan.algorithm(port), port.direct)
-            steps = self.guard.steps(inner, turn, plan.name)
+            return brief.begin(BriefCall(brief, plan.name, turn, plan.brief), turn)
+        tag = tag_of(plan.name, turn)
+        port = NativePort(self.everybody, tag, plan.reduction, self.neighbours)
+        inner = self.guard.carried_out(plan.algorithm(port), port.direct)
+        steps = self.guard.steps(inner, turn, plan.name)
         return self.engine.start(self.everybody, steps, plan.name)
 
     def _next_turn(self, plan: Plan[_T], *, is_little: bool) -> int:

@@ -167,6 +167,7 @@ def test_a_cluster_that_leaves_out_a_call_learns_of_it_with_the_next_one(grid: G
     if me == 0:
         comm.Bcast(bytearray(8), 0)
     tried(lambda: comm.Barrier())
+    world.Barrier()  # nobody has ended before all were told
     """,
     )
     ranks = ("rank 0 0:0:0 | is in ", "rank 1 0:1:0 | is in ")

@@ -76,6 +76,16 @@ def test_so_is_who_said_it_before_anything_was_expected() -> None:
     assert kept.stray == (1, SECOND, FIRST)
 
 
+def test_so_is_who_said_something_else_before_what_is_expected() -> None:
+    kept, origin = box(), Origin()
+    kept.arrive(1, FIRST, message(origin, 0, b""))
+    kept.arrive(1, SECOND, message(origin, 1, b""))
+    kept.expect((1,), FIRST)
+    assert kept.stray is None  # it may be ahead
+    kept.expect((1,), SECOND)
+    assert kept.stray == (1, FIRST, SECOND)
+
+
 def test_what_is_too_long_is_not_brief() -> None:
     kept = box()
     kept.expect((1,), FIRST)
