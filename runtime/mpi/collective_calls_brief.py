@@ -27,6 +27,10 @@ MOST_MEMBERS = 8
 """Up to so many members of a cluster talk to their leader one by one."""
 
 
+_TRIES = 3
+"""How often a program can be interrupted in a row without a call being forgotten."""
+
+
 class Brief:
     """Carries the brief collectives of a communicator out."""
 
@@ -38,11 +42,18 @@ class Brief:
         self.tree = Tree(layout)
 
     def begin(self, call: BriefCall, turn: int) -> Task:
-        """Carry one out as a task, or what is left of it."""
-        steps = self.guard.steps(self._steps(call), turn, call.kind)
+        """Carry one out as a task, or what is left of it; twice is once."""
+        steps = self._steps(call, turn)
         return self.engine.start(self.members, steps, call.kind, has_begun=call.has_begun)
 
-    def _steps(self, call: BriefCall) -> Generator[Operation, None, None]:
+    def _steps(self, call: BriefCall, turn: int) -> Generator[Operation, None, None]:
+        try:
+            yield from self.guard.steps(self._waits(call), turn, call.kind)
+        except BaseException:
+            call.drop()
+            raise
+
+    def _waits(self, call: BriefCall) -> Generator[Operation, None, None]:
         yield call
         if call.unsent:
             yield Guarded(self.guard, call.unsent)
@@ -52,16 +63,20 @@ class Brief:
 
         That takes half of the processor time. Otherwise return the task that is left.
         """
-        self.guard.turn = turn
         try:
-            is_done = self.engine.waits.doze(call.test)
+            self.guard.turn = turn
+            if not self.engine.waits.doze(call.test) or call.unsent:
+                return self.begin(call, turn)
+            if call.error is not None:
+                self.guard.give_up(turn, call.kind, call.error)
         except BaseException:  # whoever waits was interrupted; others wait for this process
-            self.begin(call, turn)
+            for _ in range(_TRIES):
+                try:
+                    self.begin(call, turn)
+                    break
+                except BaseException:  # one more interruption; the first one is raised
+                    continue
             raise
-        if not is_done or call.unsent:
-            return self.begin(call, turn)
-        if call.error is not None:
-            self.guard.give_up(turn, call.kind, call.error)
         return call
 
 
@@ -121,6 +136,7 @@ class BriefCall(Operation):
         except StopIteration:
             self.finish()
         except BaseException as error:  # whatever it is, who waits for the collective gets it
+            self.drop()
             self.finish(error)
         else:
             self._brief.box.expect(self._wanted or (), self._tag)
@@ -132,9 +148,13 @@ class BriefCall(Operation):
         for index in self._missing():
             problem = problem or engine.hopeless((index,), near=False)
         if problem is not None:
-            self._brief.box.fail(self._tag)
-            self._talk.close()
+            self.drop()
             self.finish(problem)
+
+    def drop(self) -> None:
+        """Take no further part, and let go of what others say."""
+        self._brief.box.fail(self._tag)
+        self._talk.close()
 
     def takes_long(self) -> None:
         """Let the guard find out why."""

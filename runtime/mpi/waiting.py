@@ -50,8 +50,8 @@ class Waits:
         self._poked = 0.0  # when native MPI was asked for others
         self.begun = 0
         """How many waits there were that did not end at once."""
-        self.going_on = 0
-        """How many there are now."""
+        # one removal, which nothing can interrupt, for each of them
+        self._going_on: dict[object, None] = {}
         self.driving = 0
         """How many of them move the engine: none or one."""
 
@@ -66,20 +66,18 @@ class Waits:
             needs_no_asking = most_urgent(operations()) == IDLE
         if needs_no_asking and self.doze(ready):
             return
-        me, is_counted = object(), False
+        me = object()
         try:
             with engine.lock:
                 if ready():
                     return
                 # before the lock is let go: who makes it ready then sees that it is waited for
                 self.begun += 1
-                self.going_on += 1
-                is_counted = True
+                self._going_on[me] = None
             self._wait(me, ready, operations)
         finally:
+            self._going_on.pop(me, None)
             self._asleep.pop(me, None)
-            if is_counted:
-                self._count_down()
 
     def _wait(
         self,
@@ -122,11 +120,11 @@ class Waits:
         processor that has just woken up every function costs, so this does little else.
         """
         engine = self._engine
-        post, begun, is_counted = engine.post, 0.0, False
+        me, post, begun, is_counted = object(), engine.post, 0.0, False
         try:
             while post is not None:
                 with engine.lock:
-                    if is_counted and post.progress() and self.going_on > 1:
+                    if is_counted and post.progress() and len(self._going_on) > 1:
                         post.wake()  # others may wait for what has come
                     if not engine.is_quiet:
                         return False
@@ -135,7 +133,7 @@ class Waits:
                     now = time.perf_counter()
                     if not is_counted:
                         self.begun += 1
-                        self.going_on += 1
+                        self._going_on[me] = None
                         begun, is_counted = now, True
                     elif now - begun > AT_ONCE:
                         return False
@@ -143,20 +141,7 @@ class Waits:
                 post.ready(min(max(now - begun, NAP), SELDOM))
             return False
         finally:
-            if is_counted:
-                self._count_down()
-
-    def _count_down(self) -> None:
-        """Know that a wait is over, whatever interrupts that."""
-        is_over = False
-        try:
-            with self._engine.lock:
-                self.going_on -= 1
-                is_over = True
-        except BaseException:
-            if not is_over:
-                self._count_down()
-            raise
+            self._going_on.pop(me, None)
 
     def _poke_if_due(self, now: float) -> None:
         """Let native MPI go on if it was not asked lately."""
@@ -181,6 +166,11 @@ class Waits:
         if urgency < RESTLESS:
             return min(max(quiet, NAP if urgency == IDLE else LEAST_RUNG), SELDOM)
         return 0.0 if waiting < SPIN else min(max(SHARE * quiet, LEAST), MOST)
+
+    @property
+    def going_on(self) -> int:
+        """How many waits there are now."""
+        return len(self._going_on)
 
     def describe(self) -> list[str]:
         """Say what each sleeping thread waits for."""

@@ -542,3 +542,28 @@ def test_a_result_may_lie_in_the_memory_of_what_is_given_but_elsewhere(grid: Gri
     )
     assert said[0] == ["1 2 3 4 1 2 3 4", "1 2 3 4 2 4 6 8"]
     assert said[1] == ["1 2 3 4 2 4 6 8", "1 2 3 4 2 4 6 8"]
+
+
+@pytest.mark.parametrize("short", [0, 2])
+@pytest.mark.parametrize("call", ["Allreduce", "Reduce"])
+def test_a_rank_that_gives_less_than_the_others_ends_the_call_everywhere(
+    grid: Grid, call: str, short: int
+) -> None:
+    said = grid(
+        "2+1",
+        f"""
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    comm = world.Dup()
+    count = 3 if world.rank == {short} else 4
+    # who only gives learns of it with the next call
+    for call in (lambda: comm.{call}(np.ones(count), np.zeros(count)), comm.Barrier):
+        try:
+            call()
+        except (ValueError, MPI.OutOfStep) as error:
+            print(type(error).__name__)
+    world.Barrier()  # nobody has ended before all were told
+""",
+    )
+    assert all(lines and set(lines) <= {"ValueError", "OutOfStep"} for lines in said.values())
