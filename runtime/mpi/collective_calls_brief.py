@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 MOST_MEMBERS = 8
 """Up to so many members of a cluster talk to their leader one by one."""
 
-
 _TRIES = 3
 """How often a program can be interrupted in a row without a call being forgotten."""
 
@@ -49,7 +48,7 @@ class Brief:
     def _steps(self, call: BriefCall, turn: int) -> Generator[Operation, None, None]:
         try:
             yield from self.guard.steps(self._waits(call), turn, call.kind)
-        except BaseException:
+        except (Exception, KeyboardInterrupt):  # not when it is collected, in whatever thread
             call.drop()
             raise
 
@@ -61,7 +60,7 @@ class Brief:
     def carry_out(self, call: BriefCall, turn: int) -> Operation:
         """Carry one out here and now, as long as nothing else goes on; return it, done.
 
-        That takes half of the processor time. Otherwise return the task that is left.
+        Tasks and the general wait cost more calls than that. Otherwise return the task that is left.
         """
         try:
             self.guard.turn = turn
@@ -74,7 +73,7 @@ class Brief:
                 try:
                     self.begin(call, turn)
                     break
-                except BaseException:  # one more interruption; the first one is raised
+                except BaseException:  # interrupted once more; `raise` tells of the first one
                     continue
             raise
         return call
@@ -131,15 +130,17 @@ class BriefCall(Operation):
 
     def _talk_on(self) -> None:
         try:
-            # one statement: who is interrupted must not say the same once more
-            self._wanted, self._heard = self._talk.send(self._heard), None  # type: ignore[arg-type]
+            # it begins with None; both change at once, so that nobody who is interrupted between
+            # them says the same once more
+            wanted = self._talk.send(self._heard)  # type: ignore[arg-type]
+            self._wanted, self._heard = wanted, None
         except StopIteration:
             self.finish()
         except BaseException as error:  # whatever it is, who waits for the collective gets it
             self.drop()
             self.finish(error)
         else:
-            self._brief.box.expect(self._wanted or (), self._tag)
+            self._brief.box.expect(wanted, self._tag)
 
     def _look_for_a_problem(self) -> None:
         """Be done if calls do not fit, a leader is lost, or somebody who is waited for."""

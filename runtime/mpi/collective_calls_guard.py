@@ -89,7 +89,7 @@ class Guard(Attendance):
 
     def give_up(self, turn: int, kind: str, why: BaseException) -> None:
         """Tell others that a collective fails here, unless they learn of that in other ways."""
-        if not isinstance(why, MPI.Exception | OutOfStep | ProcessGone | GeneratorExit):
+        if not isinstance(why, MPI.Exception | OutOfStep | ProcessGone):
             self.accord.give_up(turn, kind, why)
 
     def carried_out(

@@ -392,7 +392,7 @@ def test_native_messages_and_windows_go_on_while_one_waits_again_and_again(
     goes_on = np.ones(1)
     while goes_on[0]:
         if world.rank == 2:
-            time.sleep({seconds})
+            time.sleep({seconds})  # for which the others wait
         goes_on[0] = talking.is_alive()
         world.Allreduce(MPI.IN_PLACE, goes_on)
     print("right")
@@ -452,7 +452,7 @@ INTERRUPTED = """
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     def hold_the_lock():
         with engine.lock:
-            time.sleep(0.3)
+            time.sleep(0.3)  # in the middle of which the interruption comes
     def interrupt_when_heard(hear=CollectiveBox.hear):
         def heard(box, ranks, tag):
             found = hear(box, ranks, tag)
@@ -478,7 +478,7 @@ def test_an_interruption_while_another_thread_has_the_lock_is_only_that(grid: Gr
         except KeyboardInterrupt:
             print("interrupted")
     else:
-        time.sleep(0.6)
+        time.sleep(0.6)  # so that the interrupted one still waits
         world.Barrier()
     world.Barrier()
     print(engine.waits.going_on)
@@ -499,7 +499,7 @@ def test_what_was_heard_before_an_interruption_is_not_lost(grid: Grid) -> None:
         except KeyboardInterrupt:
             print("interrupted")
     else:
-        time.sleep(0.005)
+        time.sleep(0.005)  # so that the other one is in its wait
         world.Barrier()
     world.Barrier()
     print("done")
