@@ -60,7 +60,7 @@ class Brief:
     def carry_out(self, call: BriefCall, turn: int) -> Operation:
         """Carry one out here and now, as long as nothing else goes on; return it, done.
 
-        Tasks and the general wait cost more calls than that. Otherwise return the task that is left.
+        Tasks and the general wait cost more calls. Otherwise return the task that is left.
         """
         try:
             self.guard.turn = turn
