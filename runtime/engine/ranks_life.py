@@ -203,11 +203,12 @@ class RanksLife:
         self.is_over = True
         code, why = self._last
         if self.is_released and code and not self._stopping and self._was_first_left_alone():
-            code, why = 1, self._left_behind([self._first_left])
+            why = self._left_behind([self._first_left])
         if self.is_released and not code and not self._stopping:
             silent = sorted(set(self._ready) - self._ended)
             if silent:
-                code, why = 1, self._left_behind(silent)
+                first = [self._first_left] if self._first_left in silent else silent
+                code, why = 1, self._left_behind(first)
         if not self.is_released or (code and not self._ended and not why):
             why = why or self._what_happened(code)
         self._tell_who_was_killed(code)
@@ -215,7 +216,10 @@ class RanksLife:
         self._over()
 
     def _was_first_left_alone(self) -> bool:
-        """Tell whether `mpiexec` blames a rank that it ended itself, because another had left."""
+        """Tell whether `mpiexec` blames a rank that it ended itself, because another had left.
+
+        How that other one ended only `mpiexec` could know: by a signal, or by itself.
+        """
         pids = {rank: facts["known_as"] for rank, facts in self._ready.items()}
         others = {pid for rank, pid in pids.items() if rank != self._first_left}
         return bool(self._first_left) and not self._ended and self._job.blamed in others
@@ -243,7 +247,8 @@ class RanksLife:
             GridError(
                 f"rank {', '.join(ranks)} ended without finalising MPI",
                 cause=self._job.last_lines,
-                cure="Let the program return instead of ending its process with os._exit",
+                cure="If a signal ended it, the log of the system may say why; else let the"
+                " program return instead of ending its process with os._exit",
             )
         )
 

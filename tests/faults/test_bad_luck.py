@@ -149,6 +149,17 @@ def test_an_application_that_exits_without_finalising_is_told_so(bench: Bench) -
     assert any("without finalising MPI" in error for error in outcome.errors), outcome.errors
 
 
+def test_a_rank_that_leaves_is_named_and_not_the_one_that_is_ended_for_it(bench: Bench) -> None:
+    program = (
+        "import os, time\nfrom mpi4py import MPI\n"
+        "if MPI.COMM_WORLD.rank == 1: os._exit(0)\n"
+        "time.sleep(1000)\n"
+    )
+    outcome = bench.deploy(bench.plan(program))
+    assert outcome.exit_code in (1, 128 + 9)  # `mpiexec` tells of the signal, or of nothing
+    assert any("rank 0:0:1 ended without final" in error for error in outcome.errors), outcome
+
+
 def test_a_rank_that_is_killed_ends_the_run_with_128_plus_the_signal(bench: Bench) -> None:
     program = (
         "import os, signal, time\nfrom mpi4py import MPI\n"
