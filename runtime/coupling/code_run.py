@@ -46,6 +46,8 @@ class CodeRun:
     """Why it did not end well, or did not start."""
     has_run: bool = False
     """Whether its present life has come as far as to run."""
+    blamed: RankEnd | None = None
+    """The rank that was the first to end badly, in the present life."""
     _up: set[str] = field(default_factory=set)
     _open: set[str] = field(default_factory=set)
 
@@ -66,6 +68,7 @@ class CodeRun:
         self.exit_codes = {}
         self.why = ""
         self.has_run = False
+        self.blamed = None
         self._up = set()
         self._open = set(self.clusters)
 
@@ -94,7 +97,7 @@ class CodeRun:
         if rank in self.exit_codes:
             return None
         self.exit_codes[rank] = code
-        return RankEnd(rank, code, why or _how(code))
+        return self._blame(RankEnd(rank, code, why or _how(code)))
 
     def job_ended(self, cluster: str, code: int, why: str) -> list[RankEnd]:
         """Know that a cluster has ended; return the ranks of which nothing had been heard."""
@@ -111,10 +114,14 @@ class CodeRun:
         self._open.discard(cluster)
         if not self._open:
             self.state = CodeState.ENDED
-        return [RankEnd(rank, code, words) for rank in silent]
+        return [self._blame(RankEnd(rank, code, words)) for rank in silent]
+
+    def is_unsettled(self, life: int) -> bool:
+        """Tell whether it still runs in that life, and nobody has asked it to end."""
+        return self.life == life and self.state is CodeState.RUNNING
 
     def fail(self, why: str) -> None:
-        """Know that it cannot start; what runs of it has to be ended."""
+        """Know why what runs of it has to be ended: it cannot start, or a rank has failed."""
         self.why = self.why or why
 
     def lose(self, why: str) -> None:
@@ -122,6 +129,11 @@ class CodeRun:
         if self.is_alive:
             self.state = CodeState.ENDED
             self.why = self.why or why
+
+    def _blame(self, end: RankEnd) -> RankEnd:
+        if end.code and self.blamed is None:
+            self.blamed = end
+        return end
 
     def first_rank(self, cluster: str) -> int:
         """Return the number in the code of a cluster's rank 0; raises KeyError."""

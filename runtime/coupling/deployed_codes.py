@@ -22,15 +22,27 @@ KEPT_LINES = 10_000
 Tell = Callable[..., None]
 """Tells the front-end of a cluster an operation and its arguments, without waiting."""
 
+Later = Callable[[float, Callable[[], None]], None]
+"""Calls something after so many seconds, without waiting."""
+
 
 class Codes:
     """All codes of a plan.
 
     With `steered`, a program drives the machine: the output is kept, and ranks can exchange
-    messages with it. With `idle`, codes are started by it alone.
+    messages with it. A code of which a rank has ended badly is ended after so many seconds to
+    `settle`: what is left of it may wait for that rank for ever. With `idle`, codes are started by
+    the program alone.
     """
 
-    def __init__(self, plan: DeploymentPlan, *, steered: bool = False, idle: bool = False) -> None:
+    def __init__(
+        self,
+        plan: DeploymentPlan,
+        *,
+        steered: bool = False,
+        idle: bool = False,
+        settle: float = 5.0,
+    ) -> None:
         deployment = plan.deployment
         clusters = {
             code.name: [
@@ -43,6 +55,7 @@ class Codes:
         self.hub = Hub(Directory(clusters, has_driver=steered))
         self.idle = idle
         self._steered = steered
+        self._settle = settle
         self._runs = {name: CodeRun(name, dict(parts)) for name, parts in clusters.items()}
         for run in () if idle else self._runs.values():
             run.begin()
@@ -55,6 +68,7 @@ class Codes:
         self._is_open = False
         self._over = ""
         self._tell: Tell = _nobody
+        self._later: Later = _nobody
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,9 +77,10 @@ class Codes:
 
     # -- from the engine's thread ------------------------------------------------------------------
 
-    def connect(self, tell: Tell) -> None:
-        """Reach the front-ends."""
+    def connect(self, tell: Tell, later: Later) -> None:
+        """Reach the front-ends, and have a clock."""
         self._tell = tell
+        self._later = later
 
     def go(self) -> None:
         """Know that the application is about to run: whoever joins is to find that it does."""
@@ -144,12 +159,15 @@ class Codes:
 
     def _rank_ended(self, run: CodeRun, cluster: str, rank: str, code: int, why: str) -> None:
         with self._changed:
+            was_well = run.blamed is None
             ended = run.rank_ended(cluster, int(rank.rpartition(":")[2]), code, why)
         self._tell_ends(run, [ended] if ended else [])
+        self._see_to_the_rest(run, was_well)
 
     def _job_ended(self, run: CodeRun, cluster: str, code: int, why: str) -> None:
         with self._changed:
             failed = run.state is CodeState.STARTING and self._is_open
+            was_well = run.blamed is None
             silent = run.job_ended(cluster, code, why)
             words = run.why or "its program ended, with exit code 0 on all ranks"
         self._tell_ends(run, silent)
@@ -157,8 +175,24 @@ class Codes:
             self.hub.ended(run.name, words)
         elif failed:
             self._tell_all(run, "kill_ranks")
+        self._see_to_the_rest(run, was_well)
         with self._changed:
             self._changed.notify_all()
+
+    def _see_to_the_rest(self, run: CodeRun, was_well: bool) -> None:
+        """Give what is left of a code some time to end, once its first rank has ended badly."""
+        if self._steered and was_well and run.blamed is not None:
+            life, blamed = run.life, run.blamed
+            self._later(self._settle, lambda: self._end_the_rest(run, life, blamed))
+
+    def _end_the_rest(self, run: CodeRun, life: int, blamed: RankEnd) -> None:
+        with self._changed:
+            if run.is_unsettled(life):
+                run.fail(
+                    f"rank {blamed.rank} of {run.name} failed ({blamed.why}), and what was left"
+                    f" of {run.name} did not end within {self._settle:g} s and was stopped"
+                )
+                self._tell_all(run, "kill_ranks")
 
     def _failed(self, run: CodeRun, why: str) -> None:
         with self._changed:

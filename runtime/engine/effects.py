@@ -111,7 +111,8 @@ class Executor:
         self._codes = codes
         codes.hub.connect(lambda *what: reactor.soon(partial(self._send_on, *what)), self._send_on)
         codes.connect(
-            lambda cluster, *what: reactor.soon(partial(self._places[cluster].tell, *what))
+            lambda cluster, *what: reactor.soon(partial(self._places[cluster].tell, *what)),
+            lambda seconds, call: reactor.soon(partial(reactor.later, seconds, call)),
         )
 
     def __enter__(self) -> Self:

@@ -63,14 +63,15 @@ class Machine:
     ) -> None:
         self.plan = plan
         self._warm = warm
-        self._codes = Codes(plan, steered=steered, idle=idle)
+        patience = patience or Patience()
+        self._codes = Codes(plan, steered=steered, idle=idle, settle=patience.settle)
         self._deployed = self._new_assembly(steered) if plan.deployment.assembly else None
         self._workers = Workers("codes")
         self._making = threading.Lock()
         self._tree: Composite | None = None
         self._executor: Executor | None = None
         self._listener = listener or Silent()
-        self._state = RunState(outline_of(plan), patience or Patience(), steered=steered, idle=idle)
+        self._state = RunState(outline_of(plan), patience, steered=steered, idle=idle)
         self._queue: SimpleQueue[Event | Callable[[], None]] = SimpleQueue()
         self._outcome: Outcome | None = None
         self._ended = threading.Event()

@@ -12,7 +12,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.engine.launch import Machine
+from runtime.engine.launch import Machine, Patience
 
 Plan = Callable[..., DeploymentPlan]
 Steer = Callable[..., Machine]
@@ -70,8 +70,15 @@ def steer(plan: Plan) -> Iterator[Steer]:
     """Run codes in a machine that goes on until the test ends; it is stopped then."""
     machines: list[Machine] = []
 
-    def begin(ranks: int = 1, *, idle: bool = False, **codes: str | tuple[str, ...]) -> Machine:
-        machines.append(Machine(plan(ranks, **codes), steered=True, idle=idle))
+    def begin(
+        ranks: int = 1,
+        *,
+        idle: bool = False,
+        settle: float = 5.0,
+        **codes: str | tuple[str, ...],
+    ) -> Machine:
+        patience = Patience(settle=settle)
+        machines.append(Machine(plan(ranks, **codes), patience=patience, steered=True, idle=idle))
         return machines[-1].start()
 
     yield begin

@@ -73,6 +73,23 @@ def test_a_program_that_does_not_care_to_stop_is_killed(steer: Steer) -> None:
     assert code.control.exit_codes() == {0: 137}
 
 
+def test_a_code_of_which_a_rank_has_failed_is_ended_and_the_others_go_on(steer: Steer) -> None:
+    stuck = (
+        "from mpi4py import MPI\nworld = MPI.COMM_WORLD\n"
+        "if world.rank == 1: raise ValueError('no good')\nworld.recv(source=1)\n"
+    )
+    machine = steer(2, settle=0.5, stuck=stuck, other=SLEEP)
+    control = machine.code("stuck").control
+    codes = control.wait(30)
+    assert (codes[0] > 128, codes[1]) == (True, 1)
+    why = control.status().why
+    assert why.startswith("rank 1 of stuck failed (here/stuck: rank 0:0:1 ended with ValueError")
+    assert why.endswith("what was left of stuck did not end within 0.5 s and was stopped")
+    assert machine.code("other").control.status().state is CodeState.RUNNING
+    with pytest.raises(TimeoutError):
+        machine.code("other").control.wait(1)
+
+
 def test_a_stop_waits_until_everything_has_started(steer: Steer) -> None:
     machine = steer(one=SLEEP, two=SLEEP)
     machine.code("one").control.stop()

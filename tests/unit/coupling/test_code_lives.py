@@ -34,6 +34,22 @@ def test_a_code_ends_with_its_last_cluster() -> None:
     assert run.why == "exit code 2"
 
 
+def test_the_first_rank_that_ends_badly_is_blamed_while_the_others_run() -> None:
+    run = running()
+    run.rank_ended("0:1", 0, 0, "")
+    assert (run.blamed, run.state) == (None, CodeState.RUNNING)
+    run.rank_ended("0:1", 1, 3, "")
+    run.job_ended("1:0", 4, "")
+    assert run.blamed == RankEnd(1, 3, "exit code 3")
+    assert run.is_unsettled(1)
+    assert not run.is_unsettled(0)
+    run.stop()
+    assert not run.is_unsettled(1)
+    run.job_ended("0:1", 0, "")
+    run.begin()
+    assert run.blamed is None
+
+
 def test_a_code_that_ended_well_has_no_reason() -> None:
     run = running()
     for cluster in ("0:1", "1:0"):
