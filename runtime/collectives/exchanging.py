@@ -4,16 +4,27 @@ Optimum: the bytes over a link are those of the blocks that have to cross it. Sm
 two clusters travel as one bundle from leader to leader; blocks of `SMALL` bytes and more go from
 owner to receiver, all at the same time. Sender and receiver of a block know its size, so they
 agree on its way without asking. One WAN latency.
+
+Many large blocks at a time are more than a line holds: packets get lost, and to send them again
+takes longer than to wait. So a site has no more than `UNDER_WAY` on its way, of which each member
+has its share; each begins with another receiver.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 from runtime.collectives.blocks import SMALL, Blocks
 from runtime.collectives.layout import Layout, Part
 from runtime.collectives.port import Pending, Port, Steps
+
+UNDER_WAY = 4 << 20
+"""Bytes that a site has on their way at a time, but each member one block at least."""
+
+FASTEST = 400e6
+"""Bytes per second; where such a line holds more in its round trip, that much is on its way."""
 
 
 def alltoall(
@@ -30,18 +41,38 @@ def alltoall(
         for rank in other.members:
             if _direct(part, other, incoming.sizes[rank]):
                 pending.append(port.receive(rank, incoming[rank]))
-    for other in reversed(far):
-        for rank in other.members:
-            if _direct(part, other, outgoing.sizes[rank]):
-                pending.append(port.send(rank, outgoing[rank]))
     if len(part.members) > 1:
         pending += port.alltoall(outgoing.of(part.members), incoming.of(part.members))
     else:
         incoming[layout.me][:] = outgoing[layout.me]
+    pending += yield from _send_in_turn(layout, port, outgoing)
     if far and (size is None or size < SMALL):
         yield from _exchange_bundles(layout, port, outgoing, incoming, size)
     if pending:
         yield pending
+
+
+def _send_in_turn(layout: Layout, port: Port, outgoing: Blocks) -> Steps[list[Pending]]:
+    """Send all blocks that go straight to their receivers; return those sends that are not done."""
+    sizes = outgoing.sizes
+    ranks = [
+        rank
+        for rank in (*range(layout.me + 1, layout.size), *range(layout.me))
+        if (other := layout.part_of[rank]) is not layout.mine
+        and _direct(layout.mine, other, sizes[rank])
+    ]
+    members = sum(len(part.members) for part in layout.my_site)
+    sent: deque[tuple[Pending, int]] = deque()
+    under_way = 0
+    for rank in ranks:
+        share = max(UNDER_WAY, int(port.round_trip(rank) * FASTEST)) // members
+        while sent and under_way + sizes[rank] > share:
+            oldest, size = sent.popleft()
+            yield [oldest]
+            under_way -= size
+        sent.append((port.send(rank, outgoing[rank]), sizes[rank]))
+        under_way += sizes[rank]
+    return [one for one, _ in sent]
 
 
 def _direct(here: Part, there: Part, size: int) -> bool:

@@ -23,6 +23,10 @@ class PointPort:
         """Send the pieces as one message to a member."""
         return self._whole.send(self._ranks[rank], *pieces)
 
+    def round_trip(self, rank: int) -> float:
+        """Return the seconds to a member and back."""
+        return self._whole.round_trip(self._ranks[rank])
+
     def receive(self, rank: int, into: memoryview) -> Pending:
         """Receive a message of known size from a member."""
         return self._whole.receive(self._ranks[rank], into)

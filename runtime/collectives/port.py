@@ -51,6 +51,9 @@ class Port(Protocol):
     def send(self, rank: int, *pieces: Data) -> Pending:
         """Send the pieces as one message to any member."""
 
+    def round_trip(self, rank: int) -> float:
+        """Return the shortest seconds to a member and back; 0 where nobody knows."""
+
     def receive(self, rank: int, into: memoryview) -> Pending:
         """Receive a message of known size from any member."""
 

@@ -37,6 +37,10 @@ class NativePort:
         views = [memoryview(piece) for piece in pieces]
         return self._engine.send(self._members, rank, self._tag, views, inner=True)
 
+    def round_trip(self, rank: int) -> float:
+        """Return the shortest seconds to a member and back; 0 where nobody knows."""
+        return self._engine.round_trip(self._members, rank)
+
     def receive(self, rank: int, into: memoryview) -> Operation:
         """Receive a message of known size from any member."""
         return self._engine.receive(self._members, rank, self._tag, Exactly(into), inner=True)

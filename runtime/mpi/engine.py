@@ -213,6 +213,11 @@ class Engine:
             return None
         return self._far_send(outgoing, to, index)
 
+    def round_trip(self, m: Membership, to: int) -> float:
+        """Return the shortest seconds to a member and back; 0 where nobody knows."""
+        with self.lock:
+            return 0.0 if self.post is None else self.post.round_trip(m.peers[to])
+
     def collective_box(self, m: Membership) -> CollectiveBox:
         """Return where the messages of the collectives of a communicator arrive."""
         with self.lock:

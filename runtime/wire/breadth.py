@@ -56,6 +56,12 @@ class Breadth:
         return 0 if self.lanes is None else self.lanes.most
 
     @property
+    def round_trip(self) -> float:
+        """The shortest seconds of the first connection there and back; 0 where nobody knows."""
+        seen = None if self._first is None else trips.round_trip(self._first)
+        return 0.0 if seen is None else seen[1]
+
+    @property
     def deadline(self) -> float | None:
         """When `look` has to be called."""
         return None if self.lanes is None else self.lanes.deadline

@@ -245,6 +245,11 @@ class Post:
         machines = {self._directory.party(one).machine for one in peers}
         return len(machines) <= 1 and "" not in machines
 
+    def round_trip(self, peer: int) -> float:
+        """Return the shortest seconds to a peer and back; 0 where nobody knows."""
+        found = self._peers.get(peer)
+        return 0.0 if found is None else found.breadth.round_trip
+
     def rest(self, peer: int) -> bool:
         """Begin to close the connection to a peer, in agreement; return whether that began.
 

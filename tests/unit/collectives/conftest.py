@@ -57,6 +57,10 @@ class Machine:
         self.places = places
         self.bandwidth = bandwidth
         self.now = 0.0
+        self.round_trip = 0.0
+        self.under_way: dict[int, int] = defaultdict(int)
+        self.most_under_way = 0
+        """Bytes that left a site and were not there yet, of all sites at any time the most."""
         self.wan_bytes: dict[tuple[int, int], int] = defaultdict(int)
         self.wan_messages: dict[tuple[int, int], int] = defaultdict(int)
         self.lan_bytes: dict[tuple[tuple[int, int], tuple[int, int]], int] = defaultdict(int)
@@ -128,10 +132,13 @@ class Machine:
             latency = WAN if flat else LAN
         op = Op()
         self._messages[source, target].append(message)
+        self.under_way[here[0]] += size
+        self.most_under_way = max(self.most_under_way, self.under_way[here[0]])
 
         def written() -> None:
             assert b"".join(message.pieces) == message.snapshot, "data changed while it was sent"
             op.done = True
+            self.under_way[here[0]] -= size
 
         def arrived() -> None:
             message.arrived = True
@@ -236,6 +243,9 @@ class SimulatedPort:
 
     def send(self, rank: int, *pieces: Data) -> Op:
         return self.machine.send(self.rank, rank, pieces)
+
+    def round_trip(self, rank: int) -> float:
+        return self.machine.round_trip
 
     def receive(self, rank: int, into: memoryview) -> Op:
         return self.machine.receive(rank, self.rank, into)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from runtime.collectives import exchanging
 from runtime.collectives.allgathering import allgather
 from runtime.collectives.barrier import barrier
 from runtime.collectives.blocks import SEGMENT, SMALL, Blocks
@@ -166,6 +167,29 @@ def test_an_alltoall_moves_every_block_over_its_link_once(
         apart = [1 for a in clusters for b in clusters if a[0] != b[0]]
         assert sum(grid.wan_messages.values()) == len(apart)
     assert grid.now == WAN
+
+
+@LAYOUTS
+@pytest.mark.parametrize("times", [1, 2, 100])
+def test_large_blocks_of_an_alltoall_go_one_after_the_other_where_they_would_be_too_many(
+    machine: Any, places: Any, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless the line is so long that it holds more."""
+    n = len(places)
+    monkeypatch.setattr(exchanging, "UNDER_WAY", n * SMALL)
+    bandwidth = 10.0
+    grid = machine(places, bandwidth)
+    grid.round_trip = times * n * SMALL / exchanging.FASTEST
+
+    def run(layout: Any, port: Any) -> Any:
+        out, into = Blocks.in_a_row([SMALL] * n), Blocks.in_a_row([SMALL] * n)
+        yield from alltoall(layout, port, out, into, SMALL)
+
+    grid.run(run)
+    largest = max(ranks_in(places, site) for site, _ in places)
+    assert largest * SMALL < grid.most_under_way <= max(times * n * SMALL, largest * SMALL)
+    busiest = max(ranks_in(places, a) * ranks_in(places, b) for a, b in pairs(places))
+    assert grid.now < 1.2 * busiest * SMALL / bandwidth + WAN  # the line is never idle for long
 
 
 @LAYOUTS
