@@ -2,29 +2,21 @@
 
 Optimum: the bytes over a link are those of the blocks that have to cross it. Small blocks between
 two clusters travel as one bundle from leader to leader; blocks of `SMALL` bytes and more go from
-owner to receiver, all at the same time. Sender and receiver of a block know its size, so they
+owner to receiver, many at the same time. Sender and receiver of a block know its size, so they
 agree on its way without asking. One WAN latency.
 
-Many large blocks at a time are more than a line holds: packets get lost, and to send them again
-takes longer than to wait. So a site has no more than `UNDER_WAY` on its way, of which each member
-has its share; each begins with another receiver.
+Blocks of hundreds of KiB would be more at a time than a line holds: packets get lost, and to send
+them again takes longer than to wait. So those take turns.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections import deque
 from collections.abc import Iterable, Sequence
 
 from runtime.collectives.blocks import SMALL, Blocks
 from runtime.collectives.layout import Layout, Part
-from runtime.collectives.port import Pending, Port, Steps
-
-UNDER_WAY = 4 << 20
-"""Bytes that a site has on their way at a time, but each member one block at least."""
-
-FASTEST = 400e6
-"""Bytes per second; where such a line holds more in its round trip, that much is on its way."""
+from runtime.collectives.port import InTurn, Pending, Port, Steps
 
 
 def alltoall(
@@ -41,38 +33,40 @@ def alltoall(
         for rank in other.members:
             if _direct(part, other, incoming.sizes[rank]):
                 pending.append(port.receive(rank, incoming[rank]))
+    turns = _in_turn(layout, port, outgoing)
+    pending += turns
     if len(part.members) > 1:
         pending += port.alltoall(outgoing.of(part.members), incoming.of(part.members))
     else:
         incoming[layout.me][:] = outgoing[layout.me]
-    pending += yield from _send_in_turn(layout, port, outgoing)
     if far and (size is None or size < SMALL):
+        if not all(one.has_begun_all for one in turns):
+            yield pending  # a leader's block goes before the bundle that it sends the same way
+            pending = []
         yield from _exchange_bundles(layout, port, outgoing, incoming, size)
     if pending:
         yield pending
 
 
-def _send_in_turn(layout: Layout, port: Port, outgoing: Blocks) -> Steps[list[Pending]]:
-    """Send all blocks that go straight to their receivers; return those sends that are not done."""
-    sizes = outgoing.sizes
-    ranks = [
-        rank
-        for rank in (*range(layout.me + 1, layout.size), *range(layout.me))
-        if (other := layout.part_of[rank]) is not layout.mine
-        and _direct(layout.mine, other, sizes[rank])
-    ]
-    members = sum(len(part.members) for part in layout.my_site)
-    sent: deque[tuple[Pending, int]] = deque()
-    under_way = 0
-    for rank in ranks:
-        share = max(UNDER_WAY, int(port.round_trip(rank) * FASTEST)) // members
-        while sent and under_way + sizes[rank] > share:
-            oldest, size = sent.popleft()
-            yield [oldest]
-            under_way -= size
-        sent.append((port.send(rank, outgoing[rank]), sizes[rank]))
-        under_way += sizes[rank]
-    return [one for one, _ in sent]
+def _in_turn(layout: Layout, port: Port, outgoing: Blocks) -> list[InTurn]:
+    """Send all blocks that go straight to their receivers, those to each site in turn.
+
+    The members of a site begin with different receivers, so that nobody gets all at once.
+    """
+    mine = layout.mine
+    neighbours = [rank for part in layout.my_site for rank in part.members]
+    found = []
+    for site in layout.sites:
+        blocks = [
+            (rank, outgoing[rank])
+            for part in site
+            if part is not mine
+            for rank in part.members
+            if _direct(mine, part, outgoing.sizes[rank])
+        ]
+        first = neighbours.index(layout.me) * len(blocks) // len(neighbours)
+        found.append(port.in_turn(blocks[first:] + blocks[:first], len(neighbours)))
+    return found
 
 
 def _direct(here: Part, there: Part, size: int) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.layout import Layout
-from runtime.collectives.port import Data, Parcel, Pending, Port
+from runtime.collectives.port import Data, InTurn, Parcel, Pending, Port
 
 
 class PointPort:
@@ -23,9 +23,9 @@ class PointPort:
         """Send the pieces as one message to a member."""
         return self._whole.send(self._ranks[rank], *pieces)
 
-    def round_trip(self, rank: int) -> float:
-        """Return the seconds to a member and back."""
-        return self._whole.round_trip(self._ranks[rank])
+    def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> InTurn:
+        """Send to each member its block, one after the other where a line would hold no more."""
+        return self._whole.in_turn([(self._ranks[rank], block) for rank, block in blocks], members)
 
     def receive(self, rank: int, into: memoryview) -> Pending:
         """Receive a message of known size from a member."""

@@ -31,6 +31,15 @@ class Parcel(Pending, Protocol):
     """The message, once the operation is done."""
 
 
+class InTurn(Pending, Protocol):
+    """Blocks that are sent in turn."""
+
+    @property
+    def has_begun_all(self) -> bool:
+        """Whether no block waits for its turn."""
+        ...
+
+
 def content(parcel: Parcel) -> memoryview:
     """Return the message that was received; an empty one may be None."""
     return memoryview(b"" if parcel.data is None else parcel.data)
@@ -51,8 +60,11 @@ class Port(Protocol):
     def send(self, rank: int, *pieces: Data) -> Pending:
         """Send the pieces as one message to any member."""
 
-    def round_trip(self, rank: int) -> float:
-        """Return the shortest seconds to a member and back; 0 where nobody knows."""
+    def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> InTurn:
+        """Send to each rank its block, one after the other where a line would hold no more.
+
+        So many members of my site do the same at the same time; see `runtime.collectives.turns`.
+        """
 
     def receive(self, rank: int, into: memoryview) -> Pending:
         """Receive a message of known size from any member."""

@@ -46,10 +46,11 @@ class CodeRun:
     """Why it did not end well, or did not start."""
     has_run: bool = False
     """Whether its present life has come as far as to run."""
-    blamed: RankEnd | None = None
-    """The rank that was the first to end badly, in the present life."""
+    blamed: str = ""
+    """What was the first to end badly in the present life, and how."""
     _up: set[str] = field(default_factory=set)
     _open: set[str] = field(default_factory=set)
+    _is_settling: bool = False
 
     @property
     def is_alive(self) -> bool:
@@ -68,7 +69,8 @@ class CodeRun:
         self.exit_codes = {}
         self.why = ""
         self.has_run = False
-        self.blamed = None
+        self.blamed = ""
+        self._is_settling = False
         self._up = set()
         self._open = set(self.clusters)
 
@@ -97,7 +99,9 @@ class CodeRun:
         if rank in self.exit_codes:
             return None
         self.exit_codes[rank] = code
-        return self._blame(RankEnd(rank, code, why or _how(code)))
+        end = RankEnd(rank, code, why or _how(code))
+        self._blame(code, f"rank {rank}", end.why)
+        return end
 
     def job_ended(self, cluster: str, code: int, why: str) -> list[RankEnd]:
         """Know that a cluster has ended; return the ranks of which nothing had been heard."""
@@ -114,14 +118,28 @@ class CodeRun:
         self._open.discard(cluster)
         if not self._open:
             self.state = CodeState.ENDED
-        return [self._blame(RankEnd(rank, code, words)) for rank in silent]
+        self._blame(code, f"rank {silent[0]}" if silent else f"cluster {cluster}", words)
+        return [RankEnd(rank, code, words) for rank in silent]
 
-    def is_unsettled(self, life: int) -> bool:
-        """Tell whether it still runs in that life, and nobody has asked it to end."""
-        return self.life == life and self.state is CodeState.RUNNING
+    def begins_to_settle(self) -> bool:
+        """Tell, once in a life, that a part of it has failed and others run."""
+        if not self.blamed or self._is_settling or self.state is not CodeState.RUNNING:
+            return False
+        self._is_settling = True
+        return True
+
+    def settle(self, life: int, seconds: float) -> bool:
+        """Know that the time is over; tell whether what is left in that life has to be ended."""
+        if self.life != life or self.state is not CodeState.RUNNING:
+            return False
+        self.why = (
+            f"{self.blamed}, and what was left of {self.name} did not end within {seconds:g} s and"
+            " was stopped"
+        )
+        return True
 
     def fail(self, why: str) -> None:
-        """Know why what runs of it has to be ended: it cannot start, or a rank has failed."""
+        """Know that it cannot start; what runs of it has to be ended."""
         self.why = self.why or why
 
     def lose(self, why: str) -> None:
@@ -130,10 +148,9 @@ class CodeRun:
             self.state = CodeState.ENDED
             self.why = self.why or why
 
-    def _blame(self, end: RankEnd) -> RankEnd:
-        if end.code and self.blamed is None:
-            self.blamed = end
-        return end
+    def _blame(self, code: int, who: str, why: str) -> None:
+        if code and not self.blamed:
+            self.blamed = f"{who} of {self.name} failed ({why})"
 
     def first_rank(self, cluster: str) -> int:
         """Return the number in the code of a cluster's rank 0; raises KeyError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from gcm.suggestion import did_you_mean
@@ -159,39 +160,32 @@ class Codes:
 
     def _rank_ended(self, run: CodeRun, cluster: str, rank: str, code: int, why: str) -> None:
         with self._changed:
-            was_well = run.blamed is None
             ended = run.rank_ended(cluster, int(rank.rpartition(":")[2]), code, why)
+            self._let_it_settle(run)
         self._tell_ends(run, [ended] if ended else [])
-        self._see_to_the_rest(run, was_well)
 
     def _job_ended(self, run: CodeRun, cluster: str, code: int, why: str) -> None:
         with self._changed:
             failed = run.state is CodeState.STARTING and self._is_open
-            was_well = run.blamed is None
             silent = run.job_ended(cluster, code, why)
+            self._let_it_settle(run)
             words = run.why or "its program ended, with exit code 0 on all ranks"
         self._tell_ends(run, silent)
         if run.state is CodeState.ENDED:
             self.hub.ended(run.name, words)
         elif failed:
             self._tell_all(run, "kill_ranks")
-        self._see_to_the_rest(run, was_well)
         with self._changed:
             self._changed.notify_all()
 
-    def _see_to_the_rest(self, run: CodeRun, was_well: bool) -> None:
-        """Give what is left of a code some time to end, once its first rank has ended badly."""
-        if self._steered and was_well and run.blamed is not None:
-            life, blamed = run.life, run.blamed
-            self._later(self._settle, lambda: self._end_the_rest(run, life, blamed))
+    def _let_it_settle(self, run: CodeRun) -> None:
+        """Give what is left of a code some time to end, once a part of it has ended badly."""
+        if self._steered and run.begins_to_settle():
+            self._later(self._settle, partial(self._end_the_rest, run, run.life))
 
-    def _end_the_rest(self, run: CodeRun, life: int, blamed: RankEnd) -> None:
+    def _end_the_rest(self, run: CodeRun, life: int) -> None:
         with self._changed:
-            if run.is_unsettled(life):
-                run.fail(
-                    f"rank {blamed.rank} of {run.name} failed ({blamed.why}), and what was left"
-                    f" of {run.name} did not end within {self._settle:g} s and was stopped"
-                )
+            if run.settle(life, self._settle):
                 self._tell_all(run, "kill_ranks")
 
     def _failed(self, run: CodeRun, why: str) -> None:

@@ -202,8 +202,9 @@ class RanksLife:
             return
         self.is_over = True
         code, why = self._last
-        if self.is_released and code and not self._stopping and self._was_first_left_alone():
-            why = self._left_behind([self._first_left])
+        blamed = self._blamed()
+        if self.is_released and code and not self._stopping and blamed != self._blamed_by_mpiexec():
+            why = self._left_behind([blamed])
         if self.is_released and not code and not self._stopping:
             silent = sorted(set(self._ready) - self._ended)
             if silent:
@@ -211,24 +212,23 @@ class RanksLife:
                 code, why = 1, self._left_behind(first)
         if not self.is_released or (code and not self._ended and not why):
             why = why or self._what_happened(code)
-        self._tell_who_was_killed(code)
+        if code > SIGNALLED and blamed and blamed not in self._ended:
+            self._tell("rank_ended", blamed, code, "")
         self._tell("job_ended", code, why)
         self._over()
 
-    def _was_first_left_alone(self) -> bool:
-        """Tell whether `mpiexec` blames a rank that it ended itself, because another had left.
+    def _blamed(self) -> str:
+        """Return the rank that has ended the job, "" if nobody can tell.
 
-        How that other one ended only `mpiexec` could know: by a signal, or by itself.
+        `mpiexec` may blame one that it ended itself, because another had left without a word. How
+        that other one ended only `mpiexec` could know: by a signal, or by itself.
         """
-        pids = {rank: facts["known_as"] for rank, facts in self._ready.items()}
-        others = {pid for rank, pid in pids.items() if rank != self._first_left}
-        return bool(self._first_left) and not self._ended and self._job.blamed in others
+        blamed = self._blamed_by_mpiexec()
+        return self._first_left if blamed and self._first_left and not self._ended else blamed
 
-    def _tell_who_was_killed(self, code: int) -> None:
-        """Pass on which rank a signal ended, where `mpiexec` has told."""
-        for rank in self._ready.keys() - self._ended:
-            if code > SIGNALLED and self._ready[rank]["known_as"] == self._job.blamed:
-                self._tell("rank_ended", rank, code, "")
+    def _blamed_by_mpiexec(self) -> str:
+        pids = {facts["known_as"]: rank for rank, facts in self._ready.items()}
+        return "" if self._job.blamed is None else pids.get(self._job.blamed, "")
 
     def _what_happened(self, code: int) -> str:
         missing = self._unheard()

@@ -63,7 +63,6 @@ class Brief:
         Tasks and the general wait cost more calls. Otherwise return the task that is left.
         """
         try:
-            self.guard.turn = turn
             if not self.engine.waits.doze(call.test) or call.unsent:
                 return self.begin(call, turn)
             if call.error is not None:
@@ -85,12 +84,14 @@ class BriefCall(Operation):
     It can be interrupted anywhere, and tested again.
     """
 
-    __slots__ = ("_brief", "_head", "_heard", "_tag", "_talk", "_wanted", "kind", "unsent")
+    __slots__ = ("_brief", "_head", "_heard", "_tag", "_talk", "_turn", "_wanted", "kind",
+                 "unsent")  # fmt: skip
 
     def __init__(self, brief: Brief, kind: str, turn: int, talk_of: TalkOf) -> None:
         super().__init__()
         self.kind = kind
         self._brief = brief
+        self._turn = turn  # that of the guard may be of a call that was begun before
         self._tag = brief_tag_of(kind, turn)
         self._head = brief.engine.head_of(brief.members, self._tag)
         self._talk = talk_of(brief.tree, self._say)
@@ -145,7 +146,7 @@ class BriefCall(Operation):
     def _look_for_a_problem(self) -> None:
         """Be done if calls do not fit, a leader is lost, or somebody who is waited for."""
         guard, engine = self._brief.guard, self._brief.engine
-        problem = guard.problem()
+        problem = guard.problem_with(self._turn)
         for index in self._missing():
             problem = problem or engine.hopeless((index,), near=False)
         if problem is not None:
@@ -159,7 +160,7 @@ class BriefCall(Operation):
 
     def takes_long(self) -> None:
         """Let the guard find out why."""
-        self._brief.guard.takes_long()
+        self._brief.guard.ask(self._turn)
 
     def describe(self) -> str:
         """Say what is waited for."""

@@ -62,8 +62,7 @@ class Guard(Attendance):
 
     def __init__(self, leaders: Sequence[int], accord: Accord) -> None:
         super().__init__(leaders, accord)
-        self.turn = 0
-        """The number of the call that goes on now."""
+        self._turn = 0  # the number of the call that goes on now as a task
 
     def steps(
         self, inner: Generator[Any, None, Any], turn: int, kind: str
@@ -72,7 +71,7 @@ class Guard(Attendance):
 
         `inner` looks for a `problem` whenever it waits.
         """
-        self.turn = turn
+        self._turn = turn
         problem = self.accord.problem(turn)
         if problem is not None:
             raise problem
@@ -124,14 +123,22 @@ class Guard(Attendance):
 
     def takes_long(self) -> None:
         """Tell others which call this process is in: they may be in another one."""
-        self.accord.ask(self.turn, self.leaders)
+        self.ask(self._turn)
+
+    def ask(self, turn: int) -> None:
+        """Tell them that it waits in that call."""
+        self.accord.ask(turn, self.leaders)
 
     def problem(self) -> Exception | None:
         """Return why a collective cannot be done: calls do not fit, or a leader is lost.
 
         Who finds that calls do not fit may end for that reason.
         """
-        return self.accord.problem(self.turn) or super().problem()
+        return self.problem_with(self._turn)
+
+    def problem_with(self, turn: int) -> Exception | None:
+        """Return why that call cannot be done."""
+        return self.accord.problem(turn) or super().problem()
 
 
 class Settled(Operation):

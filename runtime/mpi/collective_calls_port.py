@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
+from runtime.collectives.turns import Turns
 from runtime.mpi.collective_calls_direct import Direct
 from runtime.mpi.landings import Exactly
+from runtime.mpi.taking_turns import TakingTurns
 
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
@@ -37,9 +40,10 @@ class NativePort:
         views = [memoryview(piece) for piece in pieces]
         return self._engine.send(self._members, rank, self._tag, views, inner=True)
 
-    def round_trip(self, rank: int) -> float:
-        """Return the shortest seconds to a member and back; 0 where nobody knows."""
-        return self._engine.round_trip(self._members, rank)
+    def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> TakingTurns:
+        """Send to each rank its block, one after the other where a line would hold no more."""
+        trips = partial(self._engine.round_trip, self._members)
+        return TakingTurns(Turns(blocks, members, self.send, trips))
 
     def receive(self, rank: int, into: memoryview) -> Operation:
         """Receive a message of known size from any member."""

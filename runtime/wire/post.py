@@ -246,7 +246,10 @@ class Post:
         return len(machines) <= 1 and "" not in machines
 
     def round_trip(self, peer: int) -> float:
-        """Return the shortest seconds to a peer and back; 0 where nobody knows."""
+        """Return the shortest seconds to a peer and back; 0 where nobody knows.
+
+        Where front-ends pass messages on it is that to the first of them.
+        """
         found = self._peers.get(peer)
         return 0.0 if found is None else found.breadth.round_trip
 

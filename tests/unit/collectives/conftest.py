@@ -18,6 +18,7 @@ import pytest
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Data
+from runtime.collectives.turns import Turns
 
 WAN, LAN = 1000.0, 10.0
 """Latencies; native calls take no time."""
@@ -58,9 +59,10 @@ class Machine:
         self.bandwidth = bandwidth
         self.now = 0.0
         self.round_trip = 0.0
-        self.under_way: dict[int, int] = defaultdict(int)
-        self.most_under_way = 0
-        """Bytes that left a site and were not there yet, of all sites at any time the most."""
+        """Seconds there and back between two sites, as senders know it."""
+        self.under_way: dict[tuple[int, int], int] = defaultdict(int)
+        self.most_under_way: dict[tuple[int, int], int] = defaultdict(int)
+        """Bytes that one site had on their way to another one at a time."""
         self.wan_bytes: dict[tuple[int, int], int] = defaultdict(int)
         self.wan_messages: dict[tuple[int, int], int] = defaultdict(int)
         self.lan_bytes: dict[tuple[tuple[int, int], tuple[int, int]], int] = defaultdict(int)
@@ -72,6 +74,10 @@ class Machine:
         self._receives: dict[tuple[int, int], deque[Op]] = defaultdict(deque)
         self._native: dict[tuple[int, int], list[dict[int, NativeCall]]] = defaultdict(list)
         self._made: dict[int, int] = defaultdict(int)
+
+    def round_trip_from(self, source: int) -> Callable[[int], float]:
+        here = self.places[source][0]
+        return lambda rank: 0.0 if self.places[rank][0] == here else self.round_trip
 
     def members(self, place: tuple[int, int]) -> list[int]:
         return [rank for rank, other in enumerate(self.places) if other == place]
@@ -92,7 +98,7 @@ class Machine:
         while waiting:
             moved = False
             for rank, (task, operations) in list(waiting.items()):
-                if all(op.done for op in operations):
+                if all([op.done for op in operations]):  # noqa: C419 - each look lets turns go on
                     moved = True
                     try:
                         waiting[rank] = task, tuple(next(task))
@@ -119,8 +125,8 @@ class Machine:
         size = len(message.snapshot)
         flat = len({site for site, _ in self.places}) == 1
         done, latency = self.now, 0.0
+        link = here[0], there[0]
         if here[0] != there[0]:
-            link = here[0], there[0]
             self.wan_bytes[link] += size
             self.wan_messages[link] += 1
             done = max(self.now, self._free[link]) + size / self.bandwidth
@@ -132,13 +138,13 @@ class Machine:
             latency = WAN if flat else LAN
         op = Op()
         self._messages[source, target].append(message)
-        self.under_way[here[0]] += size
-        self.most_under_way = max(self.most_under_way, self.under_way[here[0]])
+        self.under_way[link] += size
+        self.most_under_way[link] = max(self.most_under_way[link], self.under_way[link])
 
         def written() -> None:
             assert b"".join(message.pieces) == message.snapshot, "data changed while it was sent"
             op.done = True
-            self.under_way[here[0]] -= size
+            self.under_way[link] -= size
 
         def arrived() -> None:
             message.arrived = True
@@ -235,6 +241,23 @@ def _blocks(value: memoryview | Blocks | None) -> Blocks:
     return value
 
 
+class SimulatedTurns:
+    """Blocks that take turns, and go on whenever somebody looks."""
+
+    def __init__(self, turns: Turns[Op]) -> None:
+        self._turns = turns
+        self._turns.go_on()
+
+    @property
+    def has_begun_all(self) -> bool:
+        return self._turns.has_begun_all
+
+    @property
+    def done(self) -> bool:
+        self._turns.go_on()
+        return self.has_begun_all and all(one.done for one in self._turns.sent)
+
+
 class SimulatedPort:
     """One member's port to the machine."""
 
@@ -244,8 +267,9 @@ class SimulatedPort:
     def send(self, rank: int, *pieces: Data) -> Op:
         return self.machine.send(self.rank, rank, pieces)
 
-    def round_trip(self, rank: int) -> float:
-        return self.machine.round_trip
+    def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> SimulatedTurns:
+        trips = self.machine.round_trip_from(self.rank)
+        return SimulatedTurns(Turns(blocks, members, self.send, trips))
 
     def receive(self, rank: int, into: memoryview) -> Op:
         return self.machine.receive(rank, self.rank, into)

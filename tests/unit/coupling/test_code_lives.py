@@ -34,20 +34,42 @@ def test_a_code_ends_with_its_last_cluster() -> None:
     assert run.why == "exit code 2"
 
 
-def test_the_first_rank_that_ends_badly_is_blamed_while_the_others_run() -> None:
+def test_what_is_left_of_a_code_is_ended_some_time_after_the_first_failure() -> None:
     run = running()
     run.rank_ended("0:1", 0, 0, "")
-    assert (run.blamed, run.state) == (None, CodeState.RUNNING)
-    run.rank_ended("0:1", 1, 3, "")
+    assert not run.begins_to_settle()
+    run.rank_ended("1:0", 0, 3, "")
+    assert run.begins_to_settle()
     run.job_ended("1:0", 4, "")
-    assert run.blamed == RankEnd(1, 3, "exit code 3")
-    assert run.is_unsettled(1)
-    assert not run.is_unsettled(0)
-    run.stop()
-    assert not run.is_unsettled(1)
-    run.job_ended("0:1", 0, "")
+    assert not run.begins_to_settle()  # it does already
+    assert not run.settle(0, 5.0)  # that was another life
+    assert run.settle(1, 5.0)
+    run.job_ended("0:1", 137, "")
+    assert run.why == (
+        "rank 2 of air failed (exit code 3), and what was left of air did not end within 5 s and"
+        " was stopped"
+    )
     run.begin()
-    assert run.blamed is None
+    assert not run.begins_to_settle()
+
+
+def test_a_code_that_ends_by_itself_or_is_stopped_needs_no_time_to_settle() -> None:
+    run = running()
+    run.rank_ended("0:1", 1, 3, "")
+    assert run.begins_to_settle()
+    run.stop()
+    assert not run.settle(1, 5.0)
+    run.job_ended("0:1", 3, "")
+    assert not run.begins_to_settle()
+
+
+def test_a_cluster_that_ends_badly_after_its_ranks_is_a_failure_too() -> None:
+    run = running()
+    run.rank_ended("1:0", 0, 0, "")
+    run.job_ended("1:0", 139, "")
+    assert run.begins_to_settle()
+    assert run.settle(1, 1.0)
+    assert run.why.startswith("cluster 1:0 of air failed (exit code 139, killed by signal 11)")
 
 
 def test_a_code_that_ended_well_has_no_reason() -> None:
