@@ -3,7 +3,7 @@
 Optimum: the bytes over a link are those of the blocks that have to cross it. Small blocks between
 two clusters travel as one bundle from leader to leader; blocks of `SMALL` bytes and more go from
 owner to receiver, many at the same time. Sender and receiver of a block know its size, so they
-agree on its way without asking. One WAN latency.
+agree on its way without asking. One WAN latency, if nothing has to wait for its turn.
 
 Blocks of hundreds of KiB would be more at a time than a line holds: packets get lost, and to send
 them again takes longer than to wait. So those take turns.
@@ -41,7 +41,9 @@ def alltoall(
         incoming[layout.me][:] = outgoing[layout.me]
     if far and (size is None or size < SMALL):
         if not all(one.has_begun_all for one in turns):
-            yield pending  # a leader's block goes before the bundle that it sends the same way
+            # a leader's block goes before the bundle that it sends the same way, and nobody would
+            # let the turns of others go on while they gather the bundles
+            yield pending
             pending = []
         yield from _exchange_bundles(layout, port, outgoing, incoming, size)
     if pending:

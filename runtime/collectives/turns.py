@@ -26,7 +26,7 @@ class Turns(Generic[_Sent]):
 
     A site has `members` that do the same, of which each has its share of the line. What is near, or
     nobody knows how far, is sent at once, and so is what the wire copies. Whoever drives this looks
-    after what was `sent`, and calls `go_on` when some of it may be done.
+    after what is `under_way`, and calls `go_on` when some of it may be done.
     """
 
     def __init__(
@@ -42,28 +42,34 @@ class Turns(Generic[_Sent]):
         self._send = send
         self._round_trip = round_trip
         self._under_way: list[tuple[_Sent, int]] = []
-        self.sent: list[_Sent] = []
-        """All sends that were begun."""
+
+    @property
+    def under_way(self) -> list[_Sent]:
+        """All that was sent and may not be done."""
+        return [sent for sent, _ in self._under_way]
 
     @property
     def has_begun_all(self) -> bool:
         """Whether no block waits for its turn."""
         return not self._left
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all blocks were sent, and are done."""
+        return not self._left and all(one.done for one, _ in self._under_way)
+
     def go_on(self) -> None:
-        """Send what there is room for now."""
+        """Forget what is done, and send what there is room for now."""
         self._under_way = [one for one in self._under_way if not one[0].done]
         taken = sum(size for _, size in self._under_way)
         while self._left:
             rank, block = self._left[0]
-            if self._under_way and taken + len(block) > self._room(rank):
+            if taken and taken + len(block) > self._room(rank):
                 return
             del self._left[0]
             sent = self._send(rank, block)
-            self.sent.append(sent)
-            if not sent.done:
-                self._under_way.append((sent, len(block)))
-                taken += len(block)
+            self._under_way.append((sent, len(block)))
+            taken += 0 if sent.done else len(block)
 
     def _room(self, rank: int) -> float:
         seconds = self._round_trip(rank)

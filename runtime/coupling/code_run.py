@@ -118,7 +118,7 @@ class CodeRun:
         self._open.discard(cluster)
         if not self._open:
             self.state = CodeState.ENDED
-        self._blame(code, f"rank {silent[0]}" if silent else f"cluster {cluster}", words)
+        self._blame(code, f"rank {silent[0]}" if len(silent) == 1 else f"cluster {cluster}", words)
         return [RankEnd(rank, code, words) for rank in silent]
 
     def begins_to_settle(self) -> bool:
@@ -132,10 +132,11 @@ class CodeRun:
         """Know that the time is over; tell whether what is left in that life has to be ended."""
         if self.life != life or self.state is not CodeState.RUNNING:
             return False
-        self.why = (
+        what = (
             f"{self.blamed}, and what was left of {self.name} did not end within {seconds:g} s and"
             " was stopped"
         )
+        self.why = f"{what}\n{self.why}" if self.why else what
         return True
 
     def fail(self, why: str) -> None:
@@ -150,7 +151,7 @@ class CodeRun:
 
     def _blame(self, code: int, who: str, why: str) -> None:
         if code and not self.blamed:
-            self.blamed = f"{who} of {self.name} failed ({why})"
+            self.blamed = f"{who} of {self.name} failed ({why.splitlines()[0]})"
 
     def first_rank(self, cluster: str) -> int:
         """Return the number in the code of a cluster's rank 0; raises KeyError."""

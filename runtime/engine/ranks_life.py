@@ -202,8 +202,8 @@ class RanksLife:
             return
         self.is_over = True
         code, why = self._last
-        blamed = self._blamed()
-        if self.is_released and code and not self._stopping and blamed != self._blamed_by_mpiexec():
+        blamed, named = self._blamed(), self._blamed_by_mpiexec()
+        if self.is_released and code and not self._stopping and blamed != named:
             why = self._left_behind([blamed])
         if self.is_released and not code and not self._stopping:
             silent = sorted(set(self._ready) - self._ended)
@@ -212,7 +212,7 @@ class RanksLife:
                 code, why = 1, self._left_behind(first)
         if not self.is_released or (code and not self._ended and not why):
             why = why or self._what_happened(code)
-        if code > SIGNALLED and blamed and blamed not in self._ended:
+        if code > SIGNALLED and blamed and blamed == named and blamed not in self._ended:
             self._tell("rank_ended", blamed, code, "")
         self._tell("job_ended", code, why)
         self._over()

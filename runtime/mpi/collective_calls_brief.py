@@ -47,15 +47,15 @@ class Brief:
 
     def _steps(self, call: BriefCall, turn: int) -> Generator[Operation, None, None]:
         try:
-            yield from self.guard.steps(self._waits(call), turn, call.kind)
+            yield from self.guard.steps(self._waits(call, turn), turn, call.kind)
         except (Exception, KeyboardInterrupt):  # not when it is collected, in whatever thread
             call.drop()
             raise
 
-    def _waits(self, call: BriefCall) -> Generator[Operation, None, None]:
+    def _waits(self, call: BriefCall, turn: int) -> Generator[Operation, None, None]:
         yield call
         if call.unsent:
-            yield Guarded(self.guard, call.unsent)
+            yield Guarded(self.guard, call.unsent, turn)
 
     def carry_out(self, call: BriefCall, turn: int) -> Operation:
         """Carry one out here and now, as long as nothing else goes on; return it, done.
@@ -91,7 +91,7 @@ class BriefCall(Operation):
         super().__init__()
         self.kind = kind
         self._brief = brief
-        self._turn = turn  # that of the guard may be of a call that was begun before
+        self._turn = turn
         self._tag = brief_tag_of(kind, turn)
         self._head = brief.engine.head_of(brief.members, self._tag)
         self._talk = talk_of(brief.tree, self._say)
@@ -146,7 +146,7 @@ class BriefCall(Operation):
     def _look_for_a_problem(self) -> None:
         """Be done if calls do not fit, a leader is lost, or somebody who is waited for."""
         guard, engine = self._brief.guard, self._brief.engine
-        problem = guard.problem_with(self._turn)
+        problem = guard.problem(self._turn)
         for index in self._missing():
             problem = problem or engine.hopeless((index,), near=False)
         if problem is not None:
@@ -160,7 +160,7 @@ class BriefCall(Operation):
 
     def takes_long(self) -> None:
         """Let the guard find out why."""
-        self._brief.guard.ask(self._turn)
+        self._brief.guard.takes_long(self._turn)
 
     def describe(self) -> str:
         """Say what is waited for."""

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from runtime.mpi.collective_calls_direct import Direct
 
 
+NO_TURN = 0
+"""The number of what is no collective call: they begin with 1."""
+
+
 class GivenUp(Exception):
     """What a function of the program raised in the middle of a collective; others wait for it."""
 
@@ -37,7 +41,7 @@ class Attendance:
         self.accord = accord
         self._abandoned: list[Operation | Direct] = []
 
-    def problem(self) -> Exception | None:
+    def problem(self, _turn: int) -> Exception | None:
         """Return the error that names a leader that is lost."""
         return self.accord.lost(self.leaders)
 
@@ -45,12 +49,12 @@ class Attendance:
         """Keep what native MPI may still write to; nobody waits for it any more."""
         self._abandoned += [one for one in operations if not one.done]
 
-    def takes_long(self) -> None:
+    def takes_long(self, turn: int) -> None:
         """Know that a wait takes long; that of a call that is only attended says nothing."""
 
     def attended(self, *operations: Operation) -> Operation:
         """Return one operation for several, which fails when a leader is lost."""
-        return Guarded(self, operations)
+        return Guarded(self, operations, NO_TURN)
 
 
 class Guard(Attendance):
@@ -60,10 +64,6 @@ class Guard(Attendance):
     goes on when collectives do not fit any more.
     """
 
-    def __init__(self, leaders: Sequence[int], accord: Accord) -> None:
-        super().__init__(leaders, accord)
-        self._turn = 0  # the number of the call that goes on now as a task
-
     def steps(
         self, inner: Generator[Any, None, Any], turn: int, kind: str
     ) -> Generator[Any, None, Any]:
@@ -71,7 +71,6 @@ class Guard(Attendance):
 
         `inner` looks for a `problem` whenever it waits.
         """
-        self._turn = turn
         problem = self.accord.problem(turn)
         if problem is not None:
             raise problem
@@ -92,7 +91,7 @@ class Guard(Attendance):
             self.accord.give_up(turn, kind, why)
 
     def carried_out(
-        self, steps: Generator[Any, None, Any], direct: Direct
+        self, steps: Generator[Any, None, Any], turn: int, direct: Direct
     ) -> Generator[Operation, None, Any]:
         """Carry an algorithm out, and end it when a leader is lost.
 
@@ -103,7 +102,7 @@ class Guard(Attendance):
         try:
             waits = next(steps)
             while True:
-                waiting = Guarded(self, waits, direct)
+                waiting = Guarded(self, waits, turn, direct)
                 try:
                     yield waiting
                 except MPI.Exception as error:
@@ -121,24 +120,16 @@ class Guard(Attendance):
             if direct.is_busy:
                 self._abandoned.append(direct)
 
-    def takes_long(self) -> None:
+    def takes_long(self, turn: int) -> None:
         """Tell others which call this process is in: they may be in another one."""
-        self.ask(self._turn)
-
-    def ask(self, turn: int) -> None:
-        """Tell them that it waits in that call."""
         self.accord.ask(turn, self.leaders)
 
-    def problem(self) -> Exception | None:
-        """Return why a collective cannot be done: calls do not fit, or a leader is lost.
+    def problem(self, turn: int) -> Exception | None:
+        """Return why a call cannot be done: calls do not fit, or a leader is lost.
 
         Who finds that calls do not fit may end for that reason.
         """
-        return self.problem_with(self._turn)
-
-    def problem_with(self, turn: int) -> Exception | None:
-        """Return why that call cannot be done."""
-        return self.accord.problem(turn) or super().problem()
+        return self.accord.problem(turn) or super().problem(turn)
 
 
 class Settled(Operation):
@@ -153,7 +144,7 @@ class Settled(Operation):
     def test(self) -> bool:
         """Look what others have said."""
         if not self.done:
-            problem = self._guard.problem()
+            problem = self._guard.problem(self._turn)
             if problem is not None or self._guard.accord.is_settled(self._turn):
                 self.finish(problem)
         return self.done
@@ -168,15 +159,22 @@ class Settled(Operation):
 
 
 class Guarded(Operation):
-    """Several operations that are done when all of them are, or fail since they cannot be."""
+    """Several operations of a call that are done when all of them are, or fail as they cannot be.
 
-    __slots__ = ("_direct", "_guard", "_left", "_parts")
+    Another call may go on at the same time, so it knows the number of its own.
+    """
+
+    __slots__ = ("_direct", "_guard", "_left", "_parts", "_turn")
 
     def __init__(
-        self, guard: Attendance, parts: Sequence[Operation], direct: Direct | None = None
+        self,
+        guard: Attendance,
+        parts: Sequence[Operation],
+        turn: int,
+        direct: Direct | None = None,
     ) -> None:
         super().__init__()
-        self._guard, self._parts, self._direct = guard, parts, direct
+        self._guard, self._parts, self._turn, self._direct = guard, parts, turn, direct
         self._left = parts
 
     @property
@@ -198,16 +196,16 @@ class Guarded(Operation):
                 if error is None:
                     error = one.error
             if isinstance(error, ProcessGone):
-                error = self._guard.problem() or error  # it may have said why it ends
+                error = self._guard.problem(self._turn) or error  # it may have said why it ends
             self.finish(error)
-        elif (problem := self._guard.problem()) is not None:
+        elif (problem := self._guard.problem(self._turn)) is not None:
             self._guard.abandon(left)
             self.finish(problem)
         return self.done
 
     def takes_long(self) -> None:
         """Let the guard find out why."""
-        self._guard.takes_long()
+        self._guard.takes_long(self._turn)
 
     def describe(self) -> str:
         """Say what is waited for."""

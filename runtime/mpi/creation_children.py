@@ -117,12 +117,12 @@ def meet(parent: Membership, members: Members) -> None:
 
 def attendance_of(parent: Membership, members: Members) -> Attendance:
     """Return what notices that one of some members is lost. Raises the error if one is already."""
-    from runtime.mpi.collective_calls_guard import Attendance
+    from runtime.mpi.collective_calls_guard import NO_TURN, Attendance
     from runtime.mpi.collective_calls_state import state_of
 
     attendance = Attendance(_leaders(parent.engine, members), state_of(parent).accord)
     with parent.engine.lock:
-        loss = attendance.problem()
+        loss = attendance.problem(NO_TURN)
     if loss is not None:
         report(parent.native, loss)
     return attendance

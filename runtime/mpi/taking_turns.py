@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 class TakingTurns(Operation):
     """Done when all blocks were sent; each look lets the next ones go."""
 
-    __slots__ = ("_turns",)
+    __slots__ = ("_failed", "_turns")
 
     def __init__(self, turns: Turns[Operation]) -> None:
         super().__init__()
         self._turns = turns
+        self._failed: BaseException | None = None
         self.test()
 
     @property
@@ -29,32 +30,34 @@ class TakingTurns(Operation):
     @property
     def urgency(self) -> int:
         """As urgent as the sends that go on."""
-        return most_urgent(self._going_on())
+        return most_urgent(self._turns.under_way)
 
     def test(self) -> bool:
         """Look after the sends, and go on; one that fails holds up no other."""
         if self.done:
             return True
         turns = self._turns
-        for one in self._going_on():
-            one.test()
         try:
+            self._look()
             turns.go_on()
-        except Exception as error:  # whatever it is, who waits for the blocks gets it
+            self._look()
+        except BaseException as error:  # also an interrupt: nobody knows what was sent
             self.finish(error)
             return True
-        if turns.has_begun_all and not self._going_on():
-            errors = [one.error for one in turns.sent if one.error is not None]
-            self.finish(errors[0] if errors else None)
+        if turns.is_over:
+            self.finish(self._failed)
         return self.done
 
     def describe(self) -> str:
         """Say what is waited for."""
-        return ", ".join(one.describe() for one in self._going_on())
+        return ", ".join(one.describe() for one in self._turns.under_way if not one.done)
 
     def awaited(self) -> Sequence[int]:
         """Return the receivers of what is on its way."""
-        return [index for one in self._going_on() for index in one.awaited()]
+        going_on = [one for one in self._turns.under_way if not one.done]
+        return [index for one in going_on for index in one.awaited()]
 
-    def _going_on(self) -> list[Operation]:
-        return [one for one in self._turns.sent if not one.done]
+    def _look(self) -> None:
+        for one in self._turns.under_way:
+            if one.test() and self._failed is None:
+                self._failed = one.error

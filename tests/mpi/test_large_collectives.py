@@ -82,3 +82,38 @@ def test_large_data_is_right_at_all_roots_in_place_and_in_the_order_of_the_ranks
     grid: Grid,
 ) -> None:
     assert grid("4+2", PROGRAM, timeout=120) == {rank: ["right"] for rank in range(6)}
+
+
+@pytest.mark.parametrize("layout", ["2+2", "1+2|3"])
+def test_blocks_of_an_alltoall_arrive_whole_where_they_take_turns(grid: Grid, layout: str) -> None:
+    said = grid(
+        layout,
+        """
+    import numpy as np
+    from mpi4py import MPI
+    from runtime.collectives import turns
+    turns.FAR, turns.UNDER_WAY = 0.0, 1  # as if every line were long, and held one block
+    world = MPI.COMM_WORLD
+    me, size = world.rank, world.size
+    count = 40_000
+    sent = np.repeat(np.arange(size) + 10.0 * me, count)
+    wanted = np.repeat(10.0 * np.arange(size) + me, count)
+    into = np.zeros(count * size)
+    for _ in range(3):
+        into[:] = 0
+        world.Alltoall(sent, into)
+        assert (into == wanted).all()
+    # without a common size small blocks go in bundles, behind large ones
+    counts = [10 if (me + rank) % 3 else count for rank in range(size)]
+    starts = [rank * count for rank in range(size)]
+    for _ in range(3):
+        into[:] = 0
+        where = counts, starts, MPI.DOUBLE
+        world.Ialltoallv([sent, *where], [into, *where]).Wait()
+        for start, length in zip(starts, counts):
+            assert (into[start : start + length] == wanted[start : start + length]).all()
+            assert not into[start + length : start + count].any()
+    print("right")
+""",
+    )
+    assert said == {rank: ["right"] for rank in said}

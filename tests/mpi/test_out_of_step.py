@@ -65,12 +65,18 @@ def test_collectives_that_were_begun_before_a_refused_call_are_finished(grid: Gr
         "2+2",
         TRIED
         + """
-    import time
-    time.sleep(0.6 * (me == 3))  # so that those before the refused call go on when it is told
+    if me == 3:
+        world.recv(source=2)  # so that those before the refused call go on when it is told
     results = [np.zeros(30_000) for _ in range(20)]
     begun = [comm.Iallreduce(np.ones(30_000), one) for one in results]
-    time.sleep(0.3 * (me == 2))  # and others are in it
+    if me < 2:
+        world.send(None, 2)
+    if me == 2:
+        for rank in range(2):
+            world.recv(source=rank)  # and they are in it
     tried(lambda: comm.bcast(None, 9) if me == 2 else comm.Barrier())
+    if me == 2:
+        world.send(None, 3)
     MPI.Request.Waitall(begun)
     print(all((one == size).all() for one in results))
     world.Barrier()

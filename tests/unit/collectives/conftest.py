@@ -255,7 +255,7 @@ class SimulatedTurns:
     @property
     def done(self) -> bool:
         self._turns.go_on()
-        return self.has_begun_all and all(one.done for one in self._turns.sent)
+        return self._turns.is_over
 
 
 class SimulatedPort:

@@ -40,14 +40,14 @@ def test_what_is_left_of_a_code_is_ended_some_time_after_the_first_failure() -> 
     assert not run.begins_to_settle()
     run.rank_ended("1:0", 0, 3, "")
     assert run.begins_to_settle()
-    run.job_ended("1:0", 4, "")
+    run.job_ended("1:0", 4, "its last words")
     assert not run.begins_to_settle()  # it does already
     assert not run.settle(0, 5.0)  # that was another life
     assert run.settle(1, 5.0)
     run.job_ended("0:1", 137, "")
     assert run.why == (
         "rank 2 of air failed (exit code 3), and what was left of air did not end within 5 s and"
-        " was stopped"
+        " was stopped\nexit code 4\nits last words"
     )
     run.begin()
     assert not run.begins_to_settle()

@@ -1,0 +1,83 @@
+"""Blocks that take turns as one operation: when they go, and how they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from runtime.collectives.turns import FAR, UNDER_WAY, Turns
+from runtime.mpi.operations import RESTLESS, Operation
+from runtime.mpi.taking_turns import TakingTurns
+
+BLOCK = memoryview(bytes(UNDER_WAY // 2))
+
+
+class Sent(Operation):
+    """A send to a rank."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.rank = rank
+
+    @property
+    def urgency(self) -> int:
+        return RESTLESS
+
+    def awaited(self) -> list[int]:
+        return [self.rank]
+
+
+class Line:
+    """A line to some ranks, so long that only two blocks go at a time."""
+
+    def __init__(self, ranks: int, *, fail: Callable[[int], BaseException | None]) -> None:
+        self.sent: list[Sent] = []
+        self.fail = fail
+        blocks = [(rank, BLOCK) for rank in range(ranks)]
+        self.turns = TakingTurns(Turns(blocks, 1, self.send, lambda _: FAR))
+
+    def send(self, rank: int, _block: memoryview) -> Sent:
+        problem = self.fail(rank)
+        if problem is not None:
+            raise problem
+        self.sent.append(Sent(rank))
+        return self.sent[-1]
+
+
+def test_the_next_blocks_go_when_those_before_are_done() -> None:
+    line = Line(5, fail=lambda _: None)
+    assert (len(line.sent), line.turns.has_begun_all) == (2, False)
+    assert (list(line.turns.awaited()), line.turns.urgency) == ([0, 1], RESTLESS)
+    line.sent[1].finish()
+    assert not line.turns.test()
+    assert list(line.turns.awaited()) == [0, 2]
+    line.sent[0].finish()
+    line.sent[2].finish()
+    assert not line.turns.test()
+    assert line.turns.has_begun_all
+    for one in line.sent[3:]:
+        assert not line.turns.test()
+        one.finish()
+    assert line.turns.test()
+    assert line.turns.error is None
+
+
+def test_a_send_that_fails_holds_up_no_other_and_is_told_at_the_end() -> None:
+    line = Line(3, fail=lambda _: None)
+    lost = ValueError("rank 0 is lost")
+    line.sent[0].finish(lost)
+    assert not line.turns.test()
+    assert len(line.sent) == 3
+    line.sent[1].finish()
+    line.sent[2].finish(ValueError("and so is rank 2"))
+    assert line.turns.test()
+    assert line.turns.error is lost
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt(), RuntimeError("shut")])
+def test_what_is_raised_in_the_middle_ends_it_as_an_error(problem: BaseException) -> None:
+    line = Line(3, fail=lambda rank: problem if rank == 2 else None)
+    line.sent[0].finish()
+    assert line.turns.test()
+    assert line.turns.error is problem
