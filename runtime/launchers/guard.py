@@ -289,13 +289,17 @@ class Guard:
         return family.kin(child.pid, mark)
 
     def end(self) -> None:
-        """Ask everything below to end, then make it, then remove the rooms."""
+        """Ask everything below to end, then make it, then remove the rooms.
+
+        A list of processes misses what one that ends just now has just started. That becomes a
+        child of this one, so nothing is left only where there are no children either.
+        """
         for descriptor in list(self.ready):
             self.drop(descriptor)
         asked: set[int] = set()
         shared = {path for child in self.children.values() for path in child.shared}
         number, deadline = family.TERM, time.monotonic() + GRACE
-        while left := self.everything():
+        while (left := self.everything()) or _has_children():
             now = time.monotonic()
             if number == family.TERM and now > deadline:
                 number, asked = family.KILL, set()
@@ -314,6 +318,15 @@ class Guard:
         for pid, _ in _collect():
             self.children = {n: child for n, child in self.children.items() if child.pid != pid}
         return family.everything({child.pid for child in self.children.values()})
+
+
+def _has_children() -> bool:
+    """Tell whether there were children just now."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _collect() -> list[tuple[int, int]]:

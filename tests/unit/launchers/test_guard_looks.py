@@ -46,6 +46,20 @@ child.status = None
 guard.end()
 """
 
+MISSED = """
+SCRIPT = b"echo ready; sleep 1000"
+{begin}
+from runtime.launchers import family
+
+def everything(groups, whole=family.everything):
+    family.everything = whole
+    return set()  # as from a list of processes that was begun before this one was started
+
+family.everything = everything
+guard.end()
+print(child.pid in family.processes())
+"""
+
 
 def run(program: str) -> list[str]:
     command = [sys.executable, "-c", program.format(begin=BEGIN)]
@@ -56,6 +70,10 @@ def run(program: str) -> list[str]:
 
 def test_what_does_not_end_is_looked_at_once_for_each_signal() -> None:
     assert run(STUBBORN) == ["2"]
+
+
+def test_a_child_that_a_list_of_processes_has_missed_is_ended() -> None:
+    assert run(MISSED) == ["False"]
 
 
 def test_the_number_of_a_process_that_was_collected_is_not_looked_at() -> None:
