@@ -9,6 +9,7 @@ Who receives prints, as JSON, when how much had come; who sends prints with how 
 from __future__ import annotations
 
 import json
+import math
 import socket
 import sys
 import time
@@ -106,17 +107,19 @@ def receive(way: str, host: str, port: int) -> None:
 
 
 def send(way: str, host: str, port: int, seconds: float) -> None:
-    """Send as fast as it is taken."""
-    until = time.monotonic() + seconds
+    """Send as fast as it is taken, for so long after the first message has come."""
     data = memoryview(bytes(MESSAGE))
     connections = 1
     if way == "tcp":
         with socket.create_connection((host, port)) as connection:
+            connection.sendall(data)
+            until = time.monotonic() + seconds
             while time.monotonic() < until:
                 connection.send(data[:MIB])
     else:
         made = post(SENDER, host, port, Ear(Log()), way=way)
         sent: deque[Outgoing] = deque()
+        until = math.inf
         while time.monotonic() < until:
             while len(sent) < AT_ONCE:
                 sent.append(made.send(RECEIVER, b"", [data]))
@@ -124,6 +127,7 @@ def send(way: str, host: str, port: int, seconds: float) -> None:
             made.progress()
             while sent and sent[0].done:
                 sent.popleft()
+                until = min(until, time.monotonic() + seconds)
         connections += made.lanes
         made.close()
     print(json.dumps(connections), flush=True)
