@@ -23,7 +23,7 @@ KEPT_LINES = 10_000
 Tell = Callable[..., None]
 """Tells the front-end of a cluster an operation and its arguments, without waiting."""
 
-Later = Callable[[float, Callable[[], None]], None]
+Later = Callable[[float, Callable[[], None]], object]
 """Calls something after so many seconds, without waiting."""
 
 
@@ -169,13 +169,13 @@ class Codes:
             failed = run.state is CodeState.STARTING and self._is_open
             silent = run.job_ended(cluster, code, why)
             self._let_it_settle(run)
-            words = run.why or "its program ended, with exit code 0 on all ranks"
-        self._tell_ends(run, silent)
-        if run.state is CodeState.ENDED:
-            self.hub.ended(run.name, words)
-        elif failed:
-            self._tell_all(run, "kill_ranks")
-        with self._changed:
+            # As with a start, all have to know before whoever waits for the end goes on.
+            self._tell_ends(run, silent)
+            if run.state is CodeState.ENDED:
+                words = run.why or "its program ended, with exit code 0 on all ranks"
+                self.hub.ended(run.name, words)
+            elif failed:
+                self._tell_all(run, "kill_ranks")
             self._changed.notify_all()
 
     def _let_it_settle(self, run: CodeRun) -> None:

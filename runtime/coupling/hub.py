@@ -67,7 +67,7 @@ class Hub:
         return self._driver
 
     def connect(self, tell: Post, send: Post) -> None:
-        """Reach the ranks: `tell` never waits, `send` may."""
+        """Reach the ranks: `tell` never waits, `send` may. What either says arrives in order."""
         self._tell, self._send = tell, send
 
     # -- from the connections, which must not wait ----------------------------------------------

@@ -109,10 +109,10 @@ class Executor:
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
         self._codes = codes
-        codes.hub.connect(lambda *what: reactor.soon(partial(self._send_on, *what)), self._send_on)
+        codes.hub.connect(partial(self._send_on, now=True), self._send_on)
         codes.connect(
             lambda cluster, *what: reactor.soon(partial(self._places[cluster].tell, *what)),
-            lambda seconds, call: reactor.soon(partial(reactor.later, seconds, call)),
+            reactor.later,
         )
 
     def __enter__(self) -> Self:
@@ -296,8 +296,8 @@ class Executor:
         future.set_exception(ChannelClosed("nothing leads there", place=invocation.component))
         return future
 
-    def _send_on(self, path: str, operation: str, *args: Any) -> None:
-        self._places[cluster_of(path)].post(path, operation, *args)
+    def _send_on(self, path: str, operation: str, *args: Any, now: bool = False) -> None:
+        self._places[cluster_of(path)].post(path, operation, *args, now=now)
 
     def _shake_hands(self) -> None:
         """Let clusters report, but not before all components are bound that are waited for."""

@@ -89,11 +89,14 @@ class Place:
             with suppress(ChannelClosed):
                 self.channel.note(Invocation(FRONT_END, CONTROL, operation, args))
 
-    def post(self, path: str, operation: str, *args: Any) -> None:
-        """Send something to a rank behind the front-end; nothing happens once that has gone."""
+    def post(self, path: str, operation: str, *args: Any, now: bool = False) -> None:
+        """Send something to a rank behind the front-end; nothing happens once that has gone.
+
+        It may wait for room, but with `now` it does not.
+        """
         if self.channel is not None:
             with suppress(ChannelClosed):
-                self.channel.note(Invocation(path, COUPLING, operation, args))
+                self.channel.note(Invocation(path, COUPLING, operation, args), now=now)
 
     def fetch(self, moves: Iterable[FileMove]) -> None:
         """Bring files home; raises FetchFailed."""

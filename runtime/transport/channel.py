@@ -128,14 +128,16 @@ class Channel:
                     future.set_exception(error)
         return future
 
-    def note(self, invocation: Invocation) -> None:
+    def note(self, invocation: Invocation, *, now: bool = False) -> None:
         """Send `invocation` off without ever hearing what became of it.
+
+        With `now`, the caller does not wait on any thread, however much has still to leave.
 
         Raises:
             ChannelClosed: the connection has ended.
             NotSendable: an argument cannot be pickled.
         """
-        if not self._send(self._frame(NOTE, 0, invocation)):
+        if not self._send(self._frame(NOTE, 0, invocation), now=now):
             raise self._closed_error(invocation)
 
     def close(self) -> None:
@@ -186,9 +188,11 @@ class Channel:
         arrived(self._closed_error(about))
         return 0
 
-    def _send(self, frame: Frame, *, owned: bool = False, answer: bool = False) -> bool:
+    def _send(
+        self, frame: Frame, *, owned: bool = False, answer: bool = False, now: bool = False
+    ) -> bool:
         parts: list[Part] = [frame.head(), *frame.parts]
-        if owned or self._reactor.is_own_thread():
+        if owned or now or self._reactor.is_own_thread():
             return self._outbox.put_now(parts, owned=owned, answer=answer)
         return self._outbox.put(parts, answer=answer)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from runtime.coupling import CodeEnded
+from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
 from runtime.engine.launch import Machine, deploy
 from runtime.engine.listener import Silent
@@ -65,27 +66,43 @@ def test_who_waits_for_a_killed_code_is_told_at_once(steer: Steer) -> None:
         machine.code("victim").messages.recv()
 
 
-def test_a_killed_code_that_is_started_again_is_reached_again(steer: Steer) -> None:
-    machine = steer(
-        server="""
+SERVER = """
 from runtime import coupling
 while True:
     coupling.send(coupling.recv(code="client") + 1, code="client")
-""",
-        client="""
+"""
+CLIENT = """
 from runtime import coupling
 for step in ("first", "second"):
     coupling.send(41, code="server")
     coupling.send((step, coupling.recv(code="server")), code=coupling.DRIVER)
     coupling.recv(code=coupling.DRIVER)
-""",
-    )
+"""
+
+
+def test_a_killed_code_that_is_started_again_is_reached_again(
+    steer: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = steer(server=SERVER, client=CLIENT)
     server, client = machine.code("server"), machine.code("client")
     assert client.messages.recv(timeout=30) == ("first", 42)
     server.control.kill()
+    make_busy_at_begin(machine, monkeypatch)
     server.control.start()
     client.messages.send("go on")
     assert client.messages.recv(timeout=30) == ("second", 42)
+
+
+def make_busy_at_begin(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the connections to front-ends be busy just when a code begins."""
+    began = Hub.began
+
+    def begin(hub: Hub, code: str, life: int) -> None:
+        assert machine._executor is not None
+        machine._executor._ears.reactor.soon(lambda: time.sleep(0.3))
+        began(hub, code, life)
+
+    monkeypatch.setattr(Hub, "began", begin)
 
 
 def test_one_code_that_ends_badly_ends_the_other_and_the_run(

@@ -264,6 +264,28 @@ def test_a_sender_waits_while_nobody_reads_and_goes_on_when_somebody_does(
     reader.close()
 
 
+def test_what_is_said_now_never_waits_and_comes_in_order(reactor: Reactor) -> None:
+    left, right = MemoryStream.pair()
+    channel = Channel(reactor, left, "slow", send_limit=50_000).open()
+    for number in range(200):
+        channel.note(Invocation("/x", "i", str(number), (bytes(10_000),)), now=True)
+    last = threading.Thread(target=channel.note, args=[Invocation("/x", "i", "last", ())])
+    last.start()
+    heard: list[str] = []
+    all_heard = threading.Event()
+
+    def hear(request: Request) -> None:
+        heard.append(request.target.operation)
+        if heard[-1] == "last":
+            all_heard.set()
+
+    reader = Channel(reactor, right, "fast", hear).open()
+    assert all_heard.wait(LONG)
+    last.join(LONG)
+    assert heard == [*map(str, range(200)), "last"]
+    reader.close()
+
+
 def test_a_sender_that_waits_is_let_go_when_the_connection_ends(reactor: Reactor) -> None:
     left, right = MemoryStream.pair()
     channel = Channel(reactor, left, "slow").open()
