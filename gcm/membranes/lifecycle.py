@@ -22,6 +22,7 @@ from gcm.membranes.quiescence import comes_from_inside, is_inside
 from gcm.membranes.starting import Start, Turn, await_turn
 from gcm.membranes.states import CURES, TRANSITIONS, State
 from gcm.membranes.tree import ending_with, inside_out, servers_first
+from gcm.records import dataclass
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
@@ -104,10 +105,13 @@ class LifeCycleController(Controller):
         while True:
             self._require("start")
             await_turn(self.component, deadline)
-            rising = [part for part in inside_out(self.component) if not _life(part)._is_rising()]
-            if not rising:
+            seen = _look_at(inside_out(self.component))
+            if any(one.is_starting_elsewhere for one in seen):
+                continue  # that thread came after the wait, and is waited for like all others
+            lacking = [one for one in seen if not one.is_rising]
+            if not lacking:
                 return
-            faults = [f"{part.path}: {fault}" for part in rising for fault in _faults(part)]
+            faults = [f"{one.part.path}: {fault}" for one in lacking for fault in _faults(one)]
             if faults:
                 raise IllegalLifeCycleError(
                     f"cannot start, {len(faults)} reason(s): " + "; ".join(faults),
@@ -115,6 +119,7 @@ class LifeCycleController(Controller):
                     state=self._state,
                     cure="Nothing was started; mend this and start again",
                 )
+            rising = [one.part for one in lacking]
             start = Start(rising)
             if _claim(rising, State.STOPPED, State.STARTING, start):
                 start.run()
@@ -227,6 +232,7 @@ class LifeCycleController(Controller):
         """
         deadline = time.monotonic() + self.hold_timeout
         while not self.component.membrane.admits_calls:
+            seen = self._state  # a change from here on may be told before the wait has begun
             if self._state is State.STOPPING and comes_from_inside(self._draining, sys._getframe()):
                 return
             if self.bring_up():
@@ -236,7 +242,7 @@ class LifeCycleController(Controller):
                 rest = deadline - time.monotonic()
                 if rest <= 0:
                     raise self.not_started_again(interface, operation)
-                if not self.component.membrane.admits_calls:
+                if self._state is seen and not self.component.membrane.admits_calls:
                     outside(self._condition.wait, rest)
 
     def not_started_again(self, interface: str, operation: str) -> IllegalLifeCycleError:
@@ -263,11 +269,6 @@ class LifeCycleController(Controller):
     def _is_others(self) -> bool:
         """Tell whether another thread has its turn with the component."""
         return self.turn is not None and not self.turn.is_mine()
-
-    def _is_rising(self) -> bool:
-        """Tell whether the component runs, or is just being started by the calling thread."""
-        mine = self._state is State.STARTING and self.turn is not None and self.turn.is_mine()
-        return self._state is State.STARTED or mine
 
     def _refusal(self, interface: str, what: str, cure: str = "") -> IllegalLifeCycleError:
         return IllegalLifeCycleError(
@@ -360,14 +361,40 @@ def _life(component: Component) -> LifeCycleController:
     return component.membrane.lifecycle
 
 
-def _faults(part: Component) -> list[str]:
-    """Return every reason why `part` cannot be started with the others."""
-    state = _life(part).state()
-    if state is not State.STOPPED:
-        return [f"it is {state}. {CURES[state]}"]
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a part was found at: its state, and whose turn it was."""
+
+    part: Component
+    turn: Turn | None
+    state: State
+
+    @property
+    def is_rising(self) -> bool:
+        """Whether the part runs, or is just being started by the calling thread."""
+        mine = self.state is State.STARTING and self.turn is not None and self.turn.is_mine()
+        return self.state is State.STARTED or mine
+
+    @property
+    def is_starting_elsewhere(self) -> bool:
+        """Whether another thread is just starting the part."""
+        others = self.turn is not None and not self.turn.is_mine()
+        return self.state is State.STARTING and others
+
+
+def _look_at(parts: Collection[Component]) -> list[_Seen]:
+    """Look at each of `parts` once, so that all that is concluded fits together."""
+    with _CLAIMS:  # the turn first: meanwhile turns can end, but none can begin
+        return [_Seen(part, _life(part).turn, _life(part)._state) for part in parts]
+
+
+def _faults(seen: _Seen) -> list[str]:
+    """Return every reason why a part cannot be started with the others."""
+    if seen.state is not State.STOPPED:
+        return [f"it is {seen.state}. {CURES[seen.state]}"]
     return [
         fault
-        for controller in part.membrane.having("faults_before_start")
+        for controller in seen.part.membrane.having("faults_before_start")
         for fault in controller.faults_before_start()
     ]
 

@@ -10,8 +10,10 @@ import pytest
 
 from gcm import Component, ComponentType, Composite, composite, primitive
 from gcm.errors import IllegalLifeCycleError
+from gcm.membranes import lifecycle
 from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController, State
+from gcm.membranes.starting import await_turn
 
 InThread = Callable[..., threading.Thread]
 WAIT = 10
@@ -112,6 +114,32 @@ def test_a_composite_and_its_part_started_at_once_tell_the_part_once(
     other.join(WAIT)
     assert outcomes == [None, None]
     assert (part.state, box.state, part.content.starts) == ("started", "started", 1)
+
+
+@pytest.mark.parametrize("all_of_it", [True, False])
+def test_a_start_also_waits_for_one_that_began_after_it_had_looked(
+    all_of_it: bool, in_thread: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = slow()
+    box = within("box", part)
+    other = box if all_of_it else part
+    looks: list[Component] = []
+
+    def look(component: Component, deadline: float) -> None:
+        looks.append(component)
+        if looks == [box, other, box]:
+            part.content.let_go.set()
+        await_turn(component, deadline)
+        if looks == [box]:
+            in_thread(other.start)
+            assert part.content.entered.acquire(timeout=WAIT)
+
+    monkeypatch.setattr(lifecycle, "await_turn", look)
+    try:
+        box.start()
+    finally:
+        part.content.let_go.set()
+    assert (looks, box.state, part.content.starts) == ([box, other, box], "started", 1)
 
 
 def test_many_threads_that_start_and_stop_never_tell_a_part_twice(in_thread: InThread) -> None:

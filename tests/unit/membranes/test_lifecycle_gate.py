@@ -22,6 +22,7 @@ from gcm import (
     submit,
 )
 from gcm.errors import IllegalLifeCycleError
+from gcm.membranes import lifecycle
 from gcm.membranes.content import ContentController
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.lifecycle import LifeCycleController
@@ -71,10 +72,10 @@ def stopped_elsewhere(component: Component, in_thread: InThread) -> None:
     in_thread(component.stop).join(10)
 
 
-def gated(content: Callable[[], Any]) -> Component:
+def gated(content: Callable[[], Any], gate: type[LifeCycleController] = Gate) -> Component:
     from gcm.membranes.descriptions import PRIMITIVE
 
-    kinds = tuple(Gate if kind is LifeCycleController else kind for kind in PRIMITIVE.controllers)
+    kinds = tuple(gate if kind is LifeCycleController else kind for kind in PRIMITIVE.controllers)
     return primitive(content, controllers=type(PRIMITIVE)("gated", kinds))
 
 
@@ -258,3 +259,27 @@ def test_an_immediate_operation_of_a_stopped_active_object_is_refused(ended: End
     component.stop()
     with pytest.raises(IllegalLifeCycleError, match="by the thread that stopped the component"):
         component.stub("urgent", Urgent).now()
+
+
+class EndingGate(LifeCycleController):
+    """The real controller, where another thread ends the component just before a call waits."""
+
+    def refuse_if_hopeless(self, interface: str, operation: str) -> None:
+        super().refuse_if_hopeless(interface, operation)
+        ending = threading.Thread(target=self.component.terminate)
+        ending.start()
+        ending.join()
+
+
+def test_a_call_does_not_begin_to_wait_once_the_component_has_ended(
+    in_thread: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(*_: object) -> None:
+        pytest.fail("the call waits, though nobody will wake it")
+
+    component = gated(Speaker, EndingGate)
+    component.start()
+    stopped_elsewhere(component, in_thread)
+    monkeypatch.setattr(lifecycle, "outside", wait)
+    with pytest.raises(IllegalLifeCycleError, match="the component has ended"):
+        component.stub("echo", Echo).say("hi")
