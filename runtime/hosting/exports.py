@@ -15,6 +15,8 @@ from gcm.interfaces.stub import Stub
 from gcm.interfaces.types import Cardinality, Contingency, InterfaceType, Role
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
+from runtime.transport.channel import Channel
+from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import Target
 
 INNER = "inner:"
@@ -54,6 +56,7 @@ class Exports:
         self._tokens: dict[Stub, str] = {}
         self._bound: dict[tuple[object, ServerInterface, str], Stub] = {}
         self._lock = threading.Lock()
+        self._binding = threading.Lock()  # clients come and go in different threads
 
     # -- what is here ----------------------------------------------------------------------------
 
@@ -143,24 +146,31 @@ class Exports:
 
         Raises:
             NoSuchComponentError, NoSuchInterfaceError: there is no such server.
+            ChannelClosed: that process is gone, so nobody would ever take the client back.
         """
         server = self.server(path, interface)
         key = whose, server, client
-        if key not in self._bound:
-            self._bound[key] = server.connect(_as_client(client))
+        with self._binding:
+            # A channel is closed before it is forgotten: what passes here is forgotten later.
+            if isinstance(whose, Channel) and whose.is_closed:
+                raise ChannelClosed(f"{client} is gone, and is not bound any more", place=path)
+            if key not in self._bound:
+                self._bound[key] = server.connect(_as_client(client))
 
     def dismiss(self, path: str, interface: str, client: str, whose: object) -> None:
         """Take back what `admit` did; nothing happens if it was not done."""
         server = self.server(path, interface)
-        if self._bound.pop((whose, server, client), None) is not None:
-            server.disconnect(_as_client(client))
+        with self._binding:
+            if self._bound.pop((whose, server, client), None) is not None:
+                server.disconnect(_as_client(client))
 
     def forget(self, whose: object) -> None:
         """Dismiss every client of a process that is gone: rounds no longer wait for them."""
-        for key in [key for key in self._bound if key[0] is whose]:
-            del self._bound[key]
-            _, server, client = key
-            server.disconnect(_as_client(client))
+        with self._binding:  # a round that fires now does so in a thread of its own
+            for key in [key for key in self._bound if key[0] is whose]:
+                del self._bound[key]
+                _, server, client = key
+                server.disconnect(_as_client(client))
 
     def operation(self, target: Target, whose: object) -> Callable[..., Any]:
         """Return what a call from another process runs into.

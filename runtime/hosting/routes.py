@@ -1,7 +1,8 @@
-"""Routes: which component paths are here and which are reached over which channel. Pure."""
+"""Routes: which component paths are here and which are reached over which channel."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection
 from typing import Generic, TypeVar
 
@@ -13,7 +14,7 @@ class Routes(Generic[Way]):
 
     A prefix is a path of names, so `/a/b` fits `/a/b/c` but not `/a/bc`; `/` fits every path. What
     was taken out is remembered, so that a message can say why nothing leads there any more.
-    Readers need no lock: every change replaces the table.
+    Readers need no lock: every change replaces the table, and changes come one after the other.
 
     >>> routes = Routes[str]()
     >>> routes.add("/", "launcher"); routes.add("/grid/site0", "here")
@@ -24,34 +25,42 @@ class Routes(Generic[Way]):
     def __init__(self) -> None:
         self._ways: dict[tuple[str, ...], Way] = {}
         self._lost: dict[tuple[str, ...], str] = {}
+        self._changing = threading.Lock()
 
     def add(self, prefix: str, way: Way) -> None:
         """Let everything under `prefix` go over `way`."""
         key = _names(prefix)
-        self._ways = {**self._ways, key: way}
-        self._lost = {lost: why for lost, why in self._lost.items() if lost != key}
+        with self._changing:
+            self._ways = {**self._ways, key: way}
+            self._lost = {lost: why for lost, why in self._lost.items() if lost != key}
 
     def drop(self, prefix: str) -> None:
         """Take out one prefix, without a reason to remember; nothing happens without it."""
-        self._ways = {known: way for known, way in self._ways.items() if known != _names(prefix)}
+        key = _names(prefix)
+        with self._changing:
+            self._ways = {known: way for known, way in self._ways.items() if known != key}
 
     def remove(self, way: Way, why: str) -> None:
         """Take out every prefix that goes over `way`, and remember why."""
-        gone = {prefix: why for prefix, known in self._ways.items() if known is way}
-        self._ways = {known: one for known, one in self._ways.items() if known not in gone}
-        self._lost = {**self._lost, **gone}
+        with self._changing:
+            gone = {prefix: why for prefix, known in self._ways.items() if known is way}
+            # The reason first: nobody may find a shorter prefix meanwhile and go that way.
+            self._lost = {**self._lost, **gone}
+            self._ways = {known: one for known, one in self._ways.items() if known not in gone}
 
     def find(self, path: str) -> Way | None:
         """Return the way to a component, or None where nothing leads there."""
-        key = _longest(self._ways, path)
+        ways = self._ways
+        key = _longest(ways, path)
         if key is None or len(_longest(self._lost, path) or ()) > len(key):
             return None
-        return self._ways[key]
+        return ways[key]
 
     def why_lost(self, path: str) -> str:
         """Return why nothing leads to a component any more; empty if nothing ever did."""
-        key = _longest(self._lost, path)
-        return "" if key is None else self._lost[key]
+        lost = self._lost
+        key = _longest(lost, path)
+        return "" if key is None else lost[key]
 
 
 def _longest(table: Collection[tuple[str, ...]], path: str) -> tuple[str, ...] | None:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pytest
 
 from gcm import Cardinality, ComponentType, InterfaceType, Role, composite, primitive, provides
 from gcm.errors import NoSuchComponentError, NoSuchInterfaceError
+from gcm.interfaces.interface import ClientInterface, ServerInterface
+from gcm.interfaces.stub import Stub
 from gcm.membranes.content import ContentController
 from runtime.hosting.exports import Exports
+from runtime.transport.channel import Channel
+from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import Target
+from runtime.transport.queued import MemoryStream
+from runtime.transport.reactor import Reactor
+
+A_MOMENT = 0.2
+"""Seconds in which another thread gets through, if it does not have to wait."""
 
 
 class Ping(Protocol):
@@ -136,3 +148,88 @@ def test_a_gathercast_server_knows_its_remote_clients_by_name() -> None:
     exports.dismiss("/g", "sum", "/one.out", "first")
     exports.forget("second")
     assert server.clients == ()
+
+
+@dataclass
+class Far:
+    """A gathercast server that is published here, and a process elsewhere that has a client."""
+
+    exports: Exports
+    server: ServerInterface
+    channel: Channel
+
+    def admit(self) -> None:
+        self.exports.admit("/g", "sum", "/far.out", self.channel)
+
+    def hang_up(self) -> threading.Event:
+        """End the channel, and do what a host does about it; return what tells that it is done."""
+        forgotten = threading.Event()
+
+        def forget(_: ChannelClosed) -> None:
+            self.exports.forget(self.channel)
+            forgotten.set()
+
+        self.channel.when_closed(forget)
+        self.channel.close()
+        forgotten.wait(A_MOMENT)
+        return forgotten
+
+
+@pytest.fixture
+def far() -> Iterator[Far]:
+    with Reactor() as reactor:
+        exports, gatherer = Exports("/home"), primitive(Gatherer)
+        exports.publish("/g", gatherer)
+        channel = Channel(reactor, MemoryStream.pair()[0], "far").open()
+        yield Far(exports, gatherer.server("sum"), channel)
+
+
+def test_a_client_of_a_process_that_is_gone_is_not_bound_any_more(far: Far) -> None:
+    assert far.hang_up().wait(10)
+    with pytest.raises(ChannelClosed, match=r"/g: /far\.out is gone, and is not bound any more"):
+        far.admit()
+    assert far.server.clients == ()
+
+
+def test_a_client_whose_process_ends_just_while_it_is_bound_is_dismissed(
+    far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = ServerInterface.connect
+    forgotten: list[threading.Event] = []
+
+    def too_late(server: ServerInterface, client: ClientInterface) -> Stub:
+        forgotten.append(far.hang_up())
+        return connect(server, client)
+
+    monkeypatch.setattr(ServerInterface, "connect", too_late)
+    far.admit()
+    assert forgotten[0].wait(10)
+    assert far.server.clients == ()
+
+
+class Interrupted(dict[Any, Any]):
+    """A table whose readers are interrupted once they have read the first entry."""
+
+    def __init__(self, entries: dict[Any, Any], interrupt: Callable[[], None]) -> None:
+        super().__init__(entries)
+        self._interrupt = interrupt
+
+    def __iter__(self) -> Iterator[Any]:
+        for number, key in enumerate(super().__iter__()):
+            yield key
+            if number == 0:
+                self._interrupt()
+
+
+def test_a_client_can_be_bound_while_those_of_another_process_are_dismissed(far: Far) -> None:
+    far.exports.admit("/g", "sum", "/gone.out", "gone")
+    other = threading.Thread(target=far.admit)
+
+    def interrupt() -> None:
+        other.start()
+        other.join(A_MOMENT)
+
+    far.exports._bound = Interrupted(far.exports._bound, interrupt)
+    far.exports.forget("gone")
+    other.join(10)
+    assert [str(client) for client in far.server.clients] == ["/far.out"]

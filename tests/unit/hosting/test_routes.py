@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from typing import Self
+
+import pytest
+
 from runtime.hosting.routes import Routes
+
+A_MOMENT = 0.2
+"""Seconds in which another thread gets through, if it does not have to wait."""
 
 
 def table(**ways: str) -> Routes[str]:
@@ -62,3 +71,79 @@ def test_a_more_exact_way_counts_in_spite_of_a_lost_one() -> None:
     routes.remove("a", "it died")
     assert routes.find("/a/b/c") == "ab"
     assert routes.find("/a/c") is None
+
+
+class Interrupted(str):
+    """A path of one name; the next who looks it up in a table, or enters it, is interrupted."""
+
+    __slots__ = ("interrupt",)
+    interrupt: Callable[[], None] | None
+
+    def __new__(cls, text: str) -> Self:
+        made = super().__new__(cls, text)
+        made.interrupt = None
+        return made
+
+    def split(self, *_: object) -> list[str]:
+        return [self]
+
+    def __hash__(self) -> int:
+        interrupt, self.interrupt = self.interrupt, None
+        if interrupt is not None:
+            interrupt()
+        return super().__hash__()
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other)
+
+
+CHANGES: dict[str, Callable[[Routes[str], str], None]] = {
+    "add": lambda routes, known: routes.add(known, "another way"),
+    "drop": lambda routes, _: routes.drop("/a"),
+    "remove": lambda routes, _: routes.remove("a", "it died"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_does_not_undo_that_of_another_thread(change: str) -> None:
+    routes, known = table(a="/a"), Interrupted("known")
+    routes.add(known, "way")
+    other = threading.Thread(target=routes.add, args=("/other", "elsewhere"))
+
+    def interrupt() -> None:
+        other.start()
+        other.join(A_MOMENT)
+
+    known.interrupt = interrupt
+    CHANGES[change](routes, known)
+    other.join(10)
+    assert routes.find("/other") == "elsewhere"
+
+
+def test_a_way_that_ends_while_somebody_looks_for_it_is_as_it_was_when_the_look_began() -> None:
+    routes, path = table(top="/", a="a"), Interrupted("a")
+    path.interrupt = lambda: routes.remove("a", "it died")
+    assert routes.find(path) == "a"
+    path.interrupt = lambda: routes.add("a", "again")
+    assert routes.why_lost(path) == "it died"
+    assert routes.find(path) == "again"
+
+
+class Watched(Routes[str]):
+    """Routes that are asked for one path after every step of every change."""
+
+    found: list[str | None] | None = None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if self.found is not None:
+            self.found.append(self.find("/a/b"))
+
+
+def test_nobody_is_led_another_way_while_one_is_taken_out() -> None:
+    routes = Watched()
+    routes.add("/", "top")
+    routes.add("/a", "a")
+    routes.found = []
+    routes.remove("a", "it died")
+    assert set(routes.found) == {"a", None}
