@@ -254,15 +254,15 @@ class FrontEnd:
 
     def _start_ranks(self, ranks: RanksLife) -> None:
         """Start the ranks, or start them again when they have ended."""
-        if not ranks.has_begun:
-            ranks.start()
-        elif ranks.is_over:
+        if ranks.is_over:  # it may be without ever having begun
             ranks.shut()
             self._past.append(ranks.traffic)
             self._may_go = False
             fresh = self._ranks = self._new_life()
             # Later, because the door of the life before has to be shut first.
             self._reactor.soon(lambda: self._begin_again(fresh, ranks))
+        elif not ranks.has_begun:
+            ranks.start()
 
     @staticmethod
     def _begin_again(fresh: RanksLife, before: RanksLife) -> None:

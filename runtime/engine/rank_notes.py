@@ -10,12 +10,16 @@ from runtime.launchers.guarded import exit_of
 
 
 def take_first_note(room: str) -> tuple[int, Exit] | None:
-    """Return process and end of the stand-in that ended first, and remove the notes of its job."""
+    """Return process and end of the stand-in that ended first, and remove the notes of its job.
+
+    None if all ended well or stood for themselves, and of a note that cannot be read.
+    """
     path = os.path.join(room, NOTES)
     try:
-        with open(path, encoding="ascii") as file:
-            pid, status = map(int, file.readline().split())
+        with open(path, encoding="ascii", errors="replace") as file:
+            first = file.readline()
         os.unlink(path)
-    except FileNotFoundError:
-        return None  # all ended well, or stood for themselves
+        pid, status = map(int, first.split())
+    except (OSError, ValueError):  # such as an empty one, of a stand-in killed before it wrote
+        return None
     return pid, exit_of(status)

@@ -65,6 +65,7 @@ class RanksLife:
         self._last: tuple[int, str] | None = None
         self._first_left = ""
         self._stopping = False
+        self._killed = threading.Event()
         self.has_begun = False
         self.is_over = False
 
@@ -125,6 +126,7 @@ class RanksLife:
     def kill(self) -> None:
         """End the ranks at once; that their job is over is told in any case."""
         self._stopping = True
+        self._killed.set()  # before looking for a job: who starts one looks at this afterwards
         if self.has_begun and self._job.has_started and not self.is_over:
             self._job.stop()
         else:
@@ -148,12 +150,15 @@ class RanksLife:
     def _start_job(self, before: RanksLife | None) -> None:
         if before is not None:
             before.close()
+        if self._killed.is_set():  # while the life before was closed, which takes a while
+            return
         try:
             self._job.start()
         except GridError as fault:
-            self._fail("ranks", fault)
+            if not self._killed.is_set():  # else its end is told, and another life may have begun
+                self._fail("ranks", fault)
             return
-        if self.is_over:  # it was killed before there was anything to kill
+        if self._killed.is_set():  # perhaps before there was anything to kill
             self._job.stop()
         else:
             self._reactor.later(LOOK_AGAIN, lambda: self._look_after(0))
