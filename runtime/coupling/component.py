@@ -57,7 +57,8 @@ class WrappedCode:
             else:
                 future.set_result(result)
 
-        self._workers.run(work)
+        if not self._workers.run(work):
+            work()  # the machine has ended, so there is nothing to wait for
         return future
 
     def on_start(self) -> None:

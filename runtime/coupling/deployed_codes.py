@@ -143,10 +143,9 @@ class Codes:
             goes = run.ranks_up(cluster) and self._is_open and run.go()
             if goes:  # all have to know before whoever waits for the start can tell them to go on
                 self.hub.began(run.name, run.life)
+                self._tell_where(run)
+                self._tell_all(run, "go", {})
             self._changed.notify_all()
-        if goes:
-            self._tell_where(run)
-            self._tell_all(run, "go", {})
 
     def _tell_where(self, run: CodeRun) -> None:
         """Let all front-ends know where the ranks of a code are in its present life."""
@@ -191,8 +190,8 @@ class Codes:
     def _failed(self, run: CodeRun, why: str) -> None:
         with self._changed:
             run.fail(why)
-        if self._is_open:
-            self._tell_all(run, "kill_ranks")
+            if self._is_open:
+                self._tell_all(run, "kill_ranks")
 
     def _tell_ends(self, run: CodeRun, ends: list[RankEnd]) -> None:
         for end in ends:
@@ -212,11 +211,10 @@ class Codes:
             self._check_not_over(name)
             run.begin()
             life = run.life
-        self._tell_all(run, "start_ranks")
-        with self._changed:
-            self._changed.wait_for(lambda: run.life != life or run.state is not CodeState.STARTING)
-            failed = run.life == life and run.state is CodeState.ENDED and not run.has_run
-            why = run.why
+            self._tell_all(run, "start_ranks")
+            self._changed.wait_for(lambda: run.life != life or run.has_run or not run.is_alive)
+            failed = run.life == life and not run.has_run
+            why = run.why or "it was asked to end before it ran"
         if failed:
             raise CodeNotStarted(
                 f"{name} could not be started", cause=why, cure="Look at its output"
@@ -265,8 +263,9 @@ class Codes:
             # All codes start together at first: one that does not come ends the whole machine.
             self._changed.wait_for(lambda: self._is_open or self._over)
             run.stop()
-        self._tell_all(run, operation, *args)
-        self.wait(name, None)
+            life = run.life
+            self._tell_all(run, operation, *args)
+            self._changed.wait_for(lambda: run.life != life or not run.is_alive)
 
     def _run(self, name: str) -> CodeRun:
         if name not in self._runs:

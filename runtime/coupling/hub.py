@@ -151,7 +151,8 @@ class Hub:
         return bool(identifier) and self.directory.whose(identifier)[0] == code
 
     def _tell_all(self, paths: set[str], operation: str, *args: Any) -> None:
-        for path in sorted(paths):
+        # The driver last: hearing it, the program there may send to those who then know it too.
+        for path in sorted(paths, key=lambda path: (path == DRIVER_PATH, path)):
             self._tell_one(path, operation, *args)
 
     def _tell_one(self, path: str, operation: str, *args: Any) -> None:

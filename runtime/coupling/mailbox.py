@@ -67,6 +67,7 @@ class Mailbox:
         Raises:
             UnknownCode, NoSuchRank: there is nobody to send to.
             CodeEnded: who should receive it has ended.
+            NotCoupled: nothing can be sent any more.
             NotSendable: it cannot be pickled.
             TimeoutError: there was no room within `timeout` seconds.
         """
@@ -83,7 +84,9 @@ class Mailbox:
             return self.peers.has_begun(code) and self.peers.window(peer).is_open
 
         with self._changed:
-            self._wait(lambda: has_room() and fault() is None, fault, doing, timeout)
+            self._wait(
+                lambda: has_room() and fault() is None and not self._lost, fault, doing, timeout
+            )
             self.peers.window(peer).sent(heavy)
         me, number = self.peers.me
         # Large parts are not copied; what receives them need not open anything but plain bytes.

@@ -110,10 +110,7 @@ class Executor:
             assembly.connect(self._host, self._places, post)
         self._codes = codes
         codes.hub.connect(partial(self._send_on, now=True), self._send_on)
-        codes.connect(
-            lambda cluster, *what: reactor.soon(partial(self._places[cluster].tell, *what)),
-            reactor.later,
-        )
+        codes.connect(lambda cluster, *what: self._places[cluster].tell(*what), reactor.later)
 
     def __enter__(self) -> Self:
         """Return the executor, to be closed at the end of the block."""
@@ -122,6 +119,7 @@ class Executor:
     def __exit__(self, *_: object) -> None:
         """End what is left and let go of all places, in parallel."""
         self._stopping = True
+        self._output.close()
         kill_all(self._helpers)
         for place in self._places.values():
             place.kill()
@@ -323,6 +321,9 @@ class Executor:
 
     def _understand(self, place: Place, request: Request) -> None:
         args, cluster = request.invocation().args, place.identifier
+        event = event_of(cluster, request.target.operation, args)
+        if event is not None:  # it happens after this, but before what those do who are told here
+            self._post(event)
         self._codes.heard(cluster, request.target.operation, args)
         if self._assembly is not None:
             self._assembly.heard(cluster, request.target.operation, args)
@@ -344,9 +345,6 @@ class Executor:
                 self._exchanged.tell(*args)
             case "rank_ready":
                 self._facts[args[0]] = args[1]
-        event = event_of(cluster, request.target.operation, args)
-        if event is not None:
-            self._post(event)
 
     def _is_up(self, place: Place) -> None:
         """Once all front-ends are there, let them bind their components to each other."""

@@ -18,6 +18,10 @@ from runtime.transport.streams import SocketStream
 
 Facts = dict[str, Any]
 
+MOST_HELD = 1.0
+"""Seconds for which a rank that does not read holds up what comes for others behind its messages.
+Among that is the word to kill it."""
+
 
 class Watcher(Protocol):
     """Who is told what ranks do; called on the reactor's thread, so it must not wait."""
@@ -165,7 +169,9 @@ class _Guest:
         self._watcher = watcher
         self._waits: Future[Any] = Future(f"the start of {name}")
         self._ended = False
-        self.channel = Channel(reactor, SocketStream(connected), name, self._hear, relay=relay)
+        # What other codes send to a rank has windows of its own, so it cannot be too much for long.
+        stream = SocketStream(connected)
+        self.channel = Channel(reactor, stream, name, self._hear, relay=relay, most_held=MOST_HELD)
         self.channel.when_closed(self._gone)
 
     def release(self, answer: object) -> None:

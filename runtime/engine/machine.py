@@ -241,7 +241,8 @@ class Machine:
             deadline = self._state.deadline
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             try:
-                item = self._queue.get(timeout=left)
+                # A time that is over counts, however much else there is to do.
+                item = Tick() if left == 0.0 else self._queue.get(timeout=left)
             except Empty:
                 item = Tick()
             if callable(item):

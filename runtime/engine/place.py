@@ -84,10 +84,10 @@ class Place:
         return self.channel
 
     def tell(self, operation: str, *args: Any) -> None:
-        """Tell the front-end something; nothing happens once it has gone."""
+        """Tell the front-end something, without waiting; nothing happens once it has gone."""
         if self.channel is not None:
             with suppress(ChannelClosed):
-                self.channel.note(Invocation(FRONT_END, CONTROL, operation, args))
+                self.channel.note(Invocation(FRONT_END, CONTROL, operation, args), now=True)
 
     def post(self, path: str, operation: str, *args: Any, now: bool = False) -> None:
         """Send something to a rank behind the front-end; nothing happens once that has gone.

@@ -198,9 +198,10 @@ class RunState:
         word = "done" if event.code == 0 else "failed"
         yield Show(self.outline.rank_paths[event.rank], word, f"exit code {event.code}")
 
-    def _aborted(self, _: Aborted) -> Iterable[Effect]:
+    def _aborted(self, event: Aborted) -> Iterable[Effect]:
         if not self.steered:
-            self._outcome = self._first_code
+            # Others may have failed before, because they missed the rank that ends all.
+            self._outcome = self.codes.get(event.rank, self._first_code)
             yield from self._stop()
 
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:

@@ -20,7 +20,7 @@ from runtime.hosting.workers import Lane, Work, Workers
 from runtime.transport.messages import Target
 
 Opened = Callable[[], Invocation]
-Run = Callable[[Work], None]
+Run = Callable[[Work], object]
 
 _OURS = (str(Path(__file__).parents[1]) + "/",)
 

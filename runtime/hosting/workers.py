@@ -30,18 +30,19 @@ class Workers:
         self._threads: set[threading.Thread] = set()
         self._closed = False
 
-    def run(self, work: Work) -> None:
-        """Run `work`, which handles its own errors; after `close` it is dropped."""
+    def run(self, work: Work) -> bool:
+        """Run `work`, which handles its own errors; after `close` it is not run: return whether."""
         with self._changed:
             if self._closed:
-                return
+                return False
             self._waiting.append(work)
             if len(self._waiting) <= self._idle:
                 self._changed.notify()
-                return
+                return True
             thread = threading.Thread(target=self._work, name=f"{self._name} worker", daemon=True)
             self._threads.add(thread)
         thread.start()
+        return True
 
     def close(self, grace: float = 2.0) -> None:
         """Let the threads end: the idle ones now, the busy ones after their work.
@@ -50,7 +51,6 @@ class Workers:
         """
         with self._changed:
             self._closed = True
-            self._waiting.clear()
             self._changed.notify_all()
             self._changed.wait_for(
                 lambda: self._threads <= {threading.current_thread()}, timeout=grace

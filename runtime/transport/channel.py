@@ -55,8 +55,11 @@ class Channel:
     Any thread may call. A thread whose call finds more than `send_limit` bytes waiting to leave
     waits too, and so does one that sends large arrays, until they have left; calls made on the
     reactor's thread never wait. A peer that does not read its answers is served no more calls than
-    `Backlog` says, and given up in the end. When the connection ends, every call that waits fails
-    with `ChannelClosed`, which names the peer and what was awaited.
+    `Backlog` says, and given up in the end. Where notes are passed on to a peer that does not read,
+    those they come from are not read either; but if the notes are bounded by who sends them, only
+    until nothing has left for `most_held` seconds: they bring words for others too. When the
+    connection ends, every call that waits fails with `ChannelClosed`, which names the peer and what
+    was awaited.
 
     >>> channel = Channel(reactor, SocketStream(connected), "0:1", serve).open()  # doctest: +SKIP
     >>> channel.call(Invocation("/app/worker", "work", "step", (1,))).result()    # doctest: +SKIP
@@ -74,6 +77,7 @@ class Channel:
         most_bytes: int = MOST_BYTES,
         send_limit: int = SEND_LIMIT,
         patience: float = UNREAD_SECONDS,
+        most_held: float | None = None,
     ) -> None:
         self._reactor = reactor
         self._stream = stream
@@ -92,6 +96,10 @@ class Channel:
         self._when_closed: list[Callable[[ChannelClosed], None]] = []
         self._sources: dict[Channel, bool] = {}  # those that wait, and whether with answers only
         self._held_by: set[Channel] = set()
+        self._most_held = most_held
+        self._left_before = 0  # the bytes that had left when progress was looked at last
+        self._looks_for_progress = False
+        self._is_stuck = False
         self.peer = peer
         self.received_bytes = 0
         self._received = 0
@@ -209,6 +217,7 @@ class Channel:
             self._readable()
             self._end(f"the connection broke: {error}")
             return
+        self._is_stuck = self._is_stuck and self._outbox.sent == self._left_before
         self._release_sources()
         while (request := self._backlog.take()) is not None:
             self._admit(request)
@@ -358,11 +367,30 @@ class Channel:
             self._sources[source] = answer and self._sources.get(source, True)
             source._held_by.add(self)
             source._want()
+            if self._most_held is not None and not self._looks_for_progress:
+                self._look_for_progress_in(self._most_held)
 
     def _is_too_full(self, answer: bool) -> bool:
         # Others get answers over the same source, so it waits with answers only as a last resort.
-        full = self._backlog.is_flooded if answer else self._outbox.is_congested
+        if answer:
+            full = self._backlog.is_flooded
+        else:
+            full = self._outbox.is_congested and not self._is_stuck
         return full and self._ended is None
+
+    def _look_for_progress_in(self, seconds: float) -> None:
+        self._looks_for_progress = True
+        self._left_before = self._outbox.sent
+        self._reactor.later(seconds, partial(self._look_for_progress, seconds))
+
+    def _look_for_progress(self, seconds: float) -> None:
+        """Let those go that are held, if nothing has left meanwhile."""
+        self._looks_for_progress = False
+        if self._outbox.sent == self._left_before:
+            self._is_stuck = True
+            self._release_sources()
+        elif self._sources:
+            self._look_for_progress_in(seconds)
 
     def _release_sources(self) -> None:
         for source, answer in list(self._sources.items()):

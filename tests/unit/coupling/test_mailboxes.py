@@ -178,6 +178,25 @@ def test_the_driver_takes_part_like_a_code_of_one_rank() -> None:
         _ = Exchange().hub.driver
 
 
+def test_the_driver_hears_last_what_all_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks = Exchange(driver=True)
+    ranks.log.clear()
+    driver = ranks.hub.driver
+    monkeypatch.setattr(driver, "hear", lambda operation, _: ranks.log.append(("", operation)))
+    ranks.hub.ended("a", "it is over")
+    ranks.hub.began("a", 2)
+    others = [("/ranks/0:1:0", "ended"), ("/ranks/1:0:0", "ended")]
+    assert ranks.log[:3] == [*others, ("", "ended")]
+    assert ranks.log[3:] == [(path, "began") for path in ("/ranks/0:1:0", "/ranks/1:0:0", "")]
+
+
+def test_nothing_is_sent_where_the_connection_is_lost() -> None:
+    ranks = Exchange()
+    ranks["0:0:0"].lose("the front-end has gone")
+    with pytest.raises(NotCoupled, match="the front-end has gone"):
+        ranks["0:0:0"].send(1, "b", 0, 0)
+
+
 def test_nobody_waits_when_the_connection_is_lost() -> None:
     ranks = Exchange()
     waiting = later(lambda: ranks["0:0:0"].receive("b"))

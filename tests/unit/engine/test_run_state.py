@@ -227,6 +227,27 @@ def test_a_rank_that_aborts_ends_everything_at_once(started: RunState) -> None:
     assert started.errors == ["why"]
 
 
+def test_the_code_of_who_aborts_counts_also_where_others_missed_it_first(
+    started: RunState,
+) -> None:
+    play(
+        started,
+        """
+        > at 50 RankEnded 0:0:0 1 'it waited for 1:0:1'
+        /0:0:0 is failed exit code 1
+        > at 50 RankEnded 1:0:1 7
+        /1:0:1 is failed exit code 7
+        > at 50 Aborted 1:0:1
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 7
+        """,
+    )
+
+
 def test_a_step_that_fails_stops_everything_with_code_3() -> None:
     machine = RunState(outline("0:0", "1:0"), PATIENCE)
     machine.handle(Begin(), 0.0)

@@ -99,3 +99,26 @@ def test_closing_does_not_wait_for_ever_for_a_busy_thread() -> None:
     workers.close(grace=0.01)
     assert len(workers._threads) == 1
     free.set()
+
+
+def test_work_that_was_taken_on_is_done_and_none_after_the_end() -> None:
+    workers = Workers("test")
+    busy, go_on = threading.Event(), threading.Event()
+    done: list[int] = []
+
+    def work() -> None:
+        busy.set()
+        go_on.wait(LONG)
+
+    taken_on = [workers.run(work) for _ in range(3)]
+    assert busy.wait(LONG)
+    with workers._changed:  # so that nobody has begun with it when it ends
+        taken_on.append(workers.run(lambda: done.append(1)))
+        closing = threading.Thread(target=workers.close)
+        workers._closed = True
+    closing.start()
+    go_on.set()
+    closing.join(LONG)
+    assert (taken_on, done) == ([True] * 4, [1])
+    assert not workers.run(lambda: done.append(2))
+    assert done == [1]

@@ -1,0 +1,155 @@
+"""What several threads do with codes at the same time, and what is done after the end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from runtime.coupling import CodeEnded, CodeNotRunning, NotCoupled
+from runtime.coupling.code_run import CodeState
+from runtime.coupling.deployed_codes import Codes
+from runtime.coupling.errors import CodeNotStarted
+from runtime.deployment import DeploymentPlan
+from runtime.engine.launch import Machine, Patience, deploy
+from runtime.engine.listener import Silent
+
+pytestmark = pytest.mark.mpi
+
+Plan = Callable[..., DeploymentPlan]
+Steer = Callable[..., Machine]
+SLEEP = ("/bin/sleep", "600")
+ECHO = """
+from runtime import coupling
+coupling.send("here", code=coupling.DRIVER)
+coupling.recv(code=coupling.DRIVER)
+"""
+
+
+def test_calls_after_the_end_of_the_machine_return_at_once(steer: Steer) -> None:
+    machine = steer(echo=ECHO)
+    code = machine.code("echo")
+    assert code.messages.recv(timeout=30) == "here"
+    machine.__exit__()
+    assert code.control.status().state is CodeState.ENDED
+    assert set(code.control.wait()) == {0}
+    with pytest.raises(CodeNotRunning):
+        code.control.kill()
+    with pytest.raises(NotCoupled, match="the machine has ended"):
+        code.control.start()
+    with pytest.raises(CodeEnded):
+        code.messages.send("too late")
+    with pytest.raises(CodeEnded):
+        code.messages.recv()
+
+
+def test_who_kills_a_code_does_not_wait_for_its_next_life(plan: Plan) -> None:
+    codes = Codes(plan(air=SLEEP), steered=True)
+
+    def start() -> None:
+        with suppress(CodeNotStarted, NotCoupled):
+            codes.start("air")
+
+    starter = threading.Thread(target=start)
+
+    def tell(cluster: str, operation: str, *_: Any) -> None:
+        if operation == "kill_ranks":  # it ends, and somebody else starts it again
+            codes.heard(cluster, "job_ended", (137, ""))
+            starter.start()
+            until = time.monotonic() + 0.5
+            while codes.status("air").life == 1 and time.monotonic() < until:
+                time.sleep(0.01)
+
+    codes.connect(tell, lambda *_: None)
+    codes.go()
+    codes.open()
+    killer = threading.Thread(target=codes.kill, args=["air"], daemon=True)
+    killer.start()
+    killer.join(10)
+    assert not killer.is_alive()
+    codes.end("it is over")
+    starter.join(10)
+
+
+class Deaf:
+    """A code of two ranks that have stopped, while a thread sends to each all that it can."""
+
+    def __init__(self, plan: Plan) -> None:
+        program = "import os, signal\n" + ECHO.replace(
+            "coupling.recv", "os.kill(os.getpid(), signal.SIGSTOP); coupling.recv"
+        )
+        patience = Patience(grace=1.0)
+        self.machine = Machine(plan(2, deaf=program), patience=patience, steered=True).start()
+        self.code = self.machine.code("deaf")
+        self.senders = [threading.Thread(target=self._send, args=[rank]) for rank in (0, 1)]
+        for rank, sender in enumerate(self.senders):
+            assert self.code.messages.recv(rank, timeout=30) == "here"
+            sender.start()
+            sender.join(0.5)
+
+    def _send(self, rank: int) -> None:
+        with suppress(CodeEnded, NotCoupled):
+            while True:
+                self.code.messages.send(bytes(30 << 20), rank)
+
+    def end(self) -> None:
+        self.machine.stop()
+        self.machine.wait(30)
+        for sender in self.senders:
+            sender.join(30)
+            assert not sender.is_alive()
+
+
+def test_a_machine_ends_although_its_ranks_do_not_read(plan: Plan) -> None:
+    Deaf(plan).end()
+
+
+def test_a_code_whose_ranks_do_not_read_can_be_killed(plan: Plan) -> None:
+    deaf = Deaf(plan)
+    killer = threading.Thread(target=deaf.code.control.kill)
+    killer.start()
+    killer.join(20)
+    was_killed = not killer.is_alive()
+    deaf.end()
+    killer.join(20)
+    assert was_killed
+
+
+def test_what_was_left_is_ended_also_while_it_talks_without_a_pause(plan: Plan) -> None:
+    class Slow(Silent):
+        def line(self, name: str, stream: str, text: str) -> None:
+            until = time.perf_counter() + 5e-6
+            while time.perf_counter() < until:
+                pass
+
+    loud = ("/usr/bin/yes", "and so on")
+    codes = plan(bad=("/bin/sh", "-c", "exit 7"), loud=loud)
+    outcome = deploy(codes, Slow(), patience=Patience(settle=1.0, grace=1.0))
+    assert outcome.exit_code == 7
+    assert any("did not end within 1 s and was stopped" in one for one in outcome.errors)
+
+
+def test_who_stops_the_machine_once_a_code_has_ended_comes_after_that(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    class Watching(Silent):
+        def state(self, path: str, state: str, detail: str = "") -> None:
+            shown.append(f"{path} is {state}")
+
+    heard = Codes.heard
+
+    def slowly(codes: Codes, cluster: str, operation: str, args: tuple[Any, ...]) -> None:
+        heard(codes, cluster, operation, args)
+        if operation == "job_ended":
+            time.sleep(0.3)
+
+    monkeypatch.setattr(Codes, "heard", slowly)
+    with Machine(plan(short=("/bin/true",)), Watching(), steered=True) as machine:
+        machine.code("short").control.wait(30)
+    assert "/grid/site0/cluster0 is done" in shown
