@@ -3,7 +3,8 @@
 python -m benchmarks.stream_ends receive tcp HOST PORT
 python -m benchmarks.stream_ends send ours HOST PORT SECONDS
 
-Who receives prints, as JSON, when how much had come; who sends prints with how many connections.
+Who receives prints, as JSON, when how much had come; who sends prints with how many
+connections at most.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def send(way: str, host: str, port: int, seconds: float) -> None:
             while sent and sent[0].done:
                 sent.popleft()
                 until = min(until, time.monotonic() + seconds)
-        connections += made.lanes
+        connections += made.traffic()[RECEIVER].lanes
         made.close()
     print(json.dumps(connections), flush=True)
 

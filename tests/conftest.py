@@ -24,7 +24,7 @@ import pytest
 hypothesis.settings.register_profile("tests", deadline=None)
 hypothesis.settings.load_profile("tests")
 
-GRACE_SECONDS = 2.0
+GRACE_SECONDS = 20.0
 """How long threads and processes that a test already told to end may take to do so."""
 
 STANDARD_ERROR = 2

@@ -21,7 +21,7 @@ from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_des
 from runtime.engine.launch import Machine, Outcome, Patience, deploy
 
 MARK = "GCM_TEST_RUN"
-GONE_WITHIN = 5.0
+GONE_WITHIN = 20.0
 ALONE = Path(__file__).with_name("deploy_alone.py")
 ROOT = Path(__file__).parents[2]
 
@@ -162,7 +162,7 @@ class Bench:
         return Belongings(
             pids,
             frozenset(one[8:-1] for one in found if one.startswith("socket:[")) & _open_sockets(),
-            frozenset(str(path) for path in self.temporary.rglob("*")),
+            frozenset(_files_below(self.temporary)),
             frozenset(path for pid in pids for path in _mapped(pid)),
         )
 
@@ -170,7 +170,7 @@ class Bench:
         """Return what the run left behind: processes, temporary files, shared memory."""
         return [
             *(f"process {pid}: {command}" for pid, command in self.processes().items()),
-            *(f"file {path}" for path in self.temporary.rglob("*")),
+            *(f"file {path}" for path in _files_below(self.temporary)),
             *(f"shared memory {path}" for path in self.segments() if Path(path).exists()),
         ]
 
@@ -231,6 +231,15 @@ def _open_sockets() -> frozenset[str]:
         for name, place in column.items()
         for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
     )
+
+
+def _files_below(folder: Path) -> list[str]:
+    """Return what is in a folder, of which some may be removed meanwhile."""
+    return [
+        os.path.join(where, name)
+        for where, folders, files in os.walk(folder)
+        for name in (*folders, *files)
+    ]
 
 
 def _await_end(pid: int, deadline: float) -> None:

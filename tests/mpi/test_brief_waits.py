@@ -71,24 +71,41 @@ def test_they_are_done_where_large_messages_fill_the_window(grid: Grid) -> None:
     assert said == {rank: ["8.0"] for rank in range(2)}
 
 
+IN_THE_WAIT = """
+    import pathlib, signal, threading, time
+    from mpi4py import MPI
+    from runtime.mpi.waiting import Waits
+    world = MPI.COMM_WORLD
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    there = pathlib.Path(__file__).with_name("interrupted")
+    def once_it_waits(then, doze=Waits.doze):
+        def doze_once(waits, ready):
+            Waits.doze = doze
+            then()
+            return doze(waits, ready)
+        Waits.doze = doze_once
+    def wait_for_the_interruption():
+        while not there.exists():
+            time.sleep(0.01)
+"""
+
+
 @pytest.mark.parametrize("seconds", [0.003, 0.1, 0.4])
 def test_one_that_was_interrupted_is_done_for_the_others(grid: Grid, seconds: float) -> None:
     said = grid(
         "2+1",
-        f"""
-    import signal, time
-    from mpi4py import MPI
-    world = MPI.COMM_WORLD
+        IN_THE_WAIT
+        + f"""
     world.Barrier()
     if world.rank == 0:
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        once_it_waits(lambda: signal.setitimer(signal.ITIMER_REAL, {seconds}))
         try:
-            signal.setitimer(signal.ITIMER_REAL, {seconds})
             world.Barrier()
         except KeyboardInterrupt:
             print("interrupted")
+        there.touch()
     else:
-        time.sleep(0.6)  # so that the interrupted one has to wait
+        wait_for_the_interruption()
         world.Barrier()
     world.Barrier()
     print("done")
@@ -284,42 +301,27 @@ def test_threads_that_wait_for_different_things_do_not_miss_theirs(grid: Grid) -
     assert said == {rank: ["right 350"] for rank in range(4)}
 
 
-INTERRUPTED = """
-    import signal, threading, time
-    from mpi4py import MPI
-    from runtime.mpi.collective_box import CollectiveBox
-    world = MPI.COMM_WORLD
-    engine = world._members.engine
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    def hold_the_lock():
-        with engine.lock:
-            time.sleep(0.3)  # in the middle of which the interruption comes
-    def interrupt_when_heard(hear=CollectiveBox.hear):
-        def heard(box, ranks, tag):
-            found = hear(box, ranks, tag)
-            if found is not None:
-                CollectiveBox.hear = hear
-                signal.raise_signal(signal.SIGALRM)
-            return found
-        CollectiveBox.hear = heard
-    world.Barrier()
-"""
-
-
 def test_an_interruption_while_another_thread_has_the_lock_is_only_that(grid: Grid) -> None:
     said = grid(
         "1+1",
-        INTERRUPTED
+        IN_THE_WAIT
         + """
+    engine = world._members.engine
+    def interrupt_with_the_lock():
+        with engine.lock:
+            time.sleep(0.15)  # in which the wait comes to want it
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
+            time.sleep(0.15)
+    world.Barrier()
     if world.rank == 0:
-        threading.Timer(0.05, hold_the_lock).start()
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        once_it_waits(threading.Timer(0.05, interrupt_with_the_lock).start)
         try:
             world.Barrier()
         except KeyboardInterrupt:
             print("interrupted")
+        there.touch()
     else:
-        time.sleep(0.6)  # so that the interrupted one still waits
+        wait_for_the_interruption()
         world.Barrier()
     world.Barrier()
     print(engine.waits.going_on)
@@ -331,8 +333,21 @@ def test_an_interruption_while_another_thread_has_the_lock_is_only_that(grid: Gr
 def test_what_was_heard_before_an_interruption_is_not_lost(grid: Grid) -> None:
     said = grid(
         "1+1",
-        INTERRUPTED
-        + """
+        """
+    import signal, time
+    from mpi4py import MPI
+    from runtime.mpi.collective_box import CollectiveBox
+    world = MPI.COMM_WORLD
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    def interrupt_when_heard(hear=CollectiveBox.hear):
+        def heard(box, ranks, tag):
+            found = hear(box, ranks, tag)
+            if found is not None:
+                CollectiveBox.hear = hear
+                signal.raise_signal(signal.SIGALRM)
+            return found
+        CollectiveBox.hear = heard
+    world.Barrier()
     if world.rank == 0:
         interrupt_when_heard()
         try:

@@ -24,10 +24,12 @@ PRIVATE = "192.168.7.1/24"
 ONE_AFTER_THE_OTHER = """
 import time
 from mpi4py import MPI
+from runtime.mpi import waiting
 
 comm = MPI.COMM_WORLD
 there = comm.size - 1
 if comm.rank == there:
+    waiting.PATIENCE = 60  # who has waited that long dials, too
     for rank in range(there):
         for _ in range(20):
             comm.send(comm.recv(source=rank), rank)
@@ -80,8 +82,8 @@ def test_only_the_first_rank_waits_for_a_firewall(grid: EmulatedGrid, tmp_path: 
     lines, summary = deploy(grid, tmp_path, ONE_AFTER_THE_OTHER, (3, 1))
     taken = {int(rank): float(seconds) for rank, seconds in map(str.split, lines)}
     assert 3.0 < taken[0] < 8.0
-    assert taken[1] < 2.0
-    assert taken[2] < 2.0
+    assert taken[1] < 3.0
+    assert taken[2] < 3.0
     found = summary["connections"]
     assert found["failures"] == 1
     assert found["tries"] > 3

@@ -1,7 +1,7 @@
 """A process of its own with one entrance to a run, for strangers to try; tests start it.
 
 It reads what it is to be as one line of JSON, writes its address, and serves until its standard
-input ends. Then it tells how much processor time it used. Its log goes to standard error.
+input ends. Then it tells how much processor time that took. Its log goes to standard error.
 """
 
 from __future__ import annotations
@@ -132,9 +132,10 @@ def main() -> None:
     with Reactor() as reactor:
         address, close = KINDS[told["kind"]](reactor, known, told["patience"])
         print(address, flush=True)
+        before = time.process_time()
         select.select([sys.stdin], [], [])
         close()
-    print(time.process_time(), flush=True)
+    print(time.process_time() - before, flush=True)
 
 
 if __name__ == "__main__":

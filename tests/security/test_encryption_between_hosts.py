@@ -22,8 +22,12 @@ onlooker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 20)
 other = socket.inet_aton(sys.argv[1])
 print("looks", flush=True)
 seen = marked = 0
-while not select.select([sys.stdin], [], [], 0)[0]:
-    if not select.select([onlooker], [], [], 0.1)[0]:
+ends = False
+while True:
+    ends = ends or bool(select.select([sys.stdin], [], [], 0)[0])
+    if not select.select([onlooker], [], [], 0 if ends else 0.1)[0]:
+        if ends:  # and all that has come before has been read
+            break
         continue
     packet = onlooker.recv(70000)
     if packet[9:10] == b"\\6" and other in (packet[12:16], packet[16:20]):

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.needs_root, pytest.mark.usefixtures("emulation")]
 
 DELAY = 0.020
 RATE = 50e6
+BLOCKED = 0.5
 
 SERVER = """
 import socket, sys
@@ -56,7 +57,7 @@ if size:
 CONNECT = """
 import socket, sys
 try:
-    socket.create_connection((sys.argv[1], 7000), timeout=0.5).close()
+    socket.create_connection((sys.argv[1], 7000), timeout=float(sys.argv[2])).close()
     print("reached")
 except OSError as error:
     print(type(error).__name__)
@@ -83,9 +84,10 @@ def client(grid: EmulatedGrid, source: str, target: str, size: int = 0) -> list[
     return [float(line) for line in done.stdout.split()]
 
 
-def connecting(grid: EmulatedGrid, source: str, target: str) -> str:
-    address = grid.clusters[target].address
-    return grid.run(source, [sys.executable, "-c", CONNECT, address], timeout=60).stdout.strip()
+def connecting(grid: EmulatedGrid, source: str, target: str, seconds: float = 10.0) -> str:
+    """Return what comes of it; who expects that nothing comes through waits for less long."""
+    words = [sys.executable, "-c", CONNECT, grid.clusters[target].address, str(seconds)]
+    return grid.run(source, words, timeout=60).stdout.strip()
 
 
 def test_the_way_to_another_site_takes_twice_the_delay_and_back(grid: EmulatedGrid) -> None:
@@ -107,7 +109,7 @@ def test_no_more_gets_through_than_the_rate_allows_and_all_of_it_arrives(
     assert taken >= 2 * DELAY + megabyte * 8 / RATE
     carried = {name: after[name] - before[name] for name in after}
     assert carried["site 0 to site 1"] > megabyte
-    assert carried["c0 to its site"] == 0
+    assert carried["c0 to its site"] < 1000  # the system may ask for its neighbours
 
 
 def test_a_cluster_has_its_own_name_and_knows_the_others(grid: EmulatedGrid) -> None:
@@ -134,7 +136,7 @@ def test_the_stand_in_for_ssh_runs_commands_in_other_clusters(grid: EmulatedGrid
 
 def test_nothing_passes_a_cut_until_it_heals(grid: EmulatedGrid) -> None:
     grid.cut("c0", "c2")
-    assert connecting(grid, "c0", "c2") == "TimeoutError"
+    assert connecting(grid, "c0", "c2", BLOCKED) == "TimeoutError"
     assert connecting(grid, "c1", "c2") == "reached"
     grid.heal("c0", "c2")
     assert connecting(grid, "c0", "c2") == "reached"
@@ -142,7 +144,7 @@ def test_nothing_passes_a_cut_until_it_heals(grid: EmulatedGrid) -> None:
 
 def test_behind_a_firewall_one_reaches_others_but_is_not_reached(grid: EmulatedGrid) -> None:
     grid.firewall("c2")
-    assert connecting(grid, "c0", "c2") == "TimeoutError"
+    assert connecting(grid, "c0", "c2", BLOCKED) == "TimeoutError"
     assert connecting(grid, "c2", "c0") == "reached"
     grid.firewall("c2", [7000])
     assert connecting(grid, "c0", "c2") == "reached"

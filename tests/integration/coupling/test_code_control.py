@@ -52,7 +52,7 @@ def test_codes_are_started_stopped_and_killed_one_by_one(steer: Steer) -> None:
         one.start()
     with pytest.raises(TimeoutError, match="one was still running after 0.1 s"):
         one.wait(0.1)
-    one.stop()
+    one.stop(grace=20)
     assert (one.exit_codes(), two.status().state) == ({0: 143, 1: 143}, CodeState.RUNNING)
     one.start()
     assert (one.status().state, one.status().life) == (CodeState.RUNNING, 2)
@@ -86,13 +86,13 @@ def test_a_code_of_which_a_rank_has_failed_is_ended_and_the_others_go_on(steer: 
     assert why.startswith("rank 1 of stuck failed (here/stuck: rank 0:0:1 ended with ValueError")
     assert why.endswith("what was left of stuck did not end within 0.5 s and was stopped")
     other = machine.code("other").control
-    other.stop()
+    other.stop(grace=20)
     assert other.exit_codes() == {0: 143, 1: 143}  # by that alone
 
 
 def test_a_stop_waits_until_everything_has_started(steer: Steer) -> None:
     machine = steer(one=SLEEP, two=SLEEP)
-    machine.code("one").control.stop()
+    machine.code("one").control.stop(grace=20)
     assert machine.code("one").control.exit_codes() == {0: 143}
     assert machine.code("two").control.status().state is CodeState.RUNNING
 

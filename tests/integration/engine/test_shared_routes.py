@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from runtime.engine import shared_routes
 from runtime.engine.doorstep import NOWHERE
 from runtime.engine.gate import Facts, Gate
 from runtime.engine.outcome import Connections, Ways
@@ -108,7 +109,7 @@ def ranks(front_end: FrontEnd, tmp_path: Path) -> Iterator[list[Rank]]:
 def test_news_reach_the_others_and_who_told_may_try_again_later(
     front_end: FrontEnd, ranks: list[Rank]
 ) -> None:
-    failed = Experience(WAY, worked=False, age=RETRY_AFTER - 0.2, failures=1)
+    failed = Experience(WAY, worked=False, age=RETRY_AFTER - 5, failures=1)
     ranks[0].link.note("learned", [failed])
     for other in ranks[1:]:
         assert other.hears() == (LEARNED, ([failed],))
@@ -126,9 +127,8 @@ def test_news_reach_the_others_and_who_told_may_try_again_later(
 def test_once_the_rank_that_told_has_gone_the_others_try_again(
     front_end: FrontEnd, ranks: list[Rank]
 ) -> None:
-    ranks[0].link.note(
-        "learned", [Experience(WAY, worked=False, age=RETRY_AFTER - 1.0, failures=1)]
-    )
+    failed = Experience(WAY, worked=False, age=RETRY_AFTER - 5, failures=1)
+    ranks[0].link.note("learned", [failed])
     for other in ranks[1:]:
         assert other.hears()[0] == LEARNED
     channel = front_end.gate.find("0:0:0")
@@ -151,7 +151,7 @@ def test_what_is_known_already_is_not_told_again(front_end: FrontEnd, ranks: lis
 
 
 def test_ranks_are_asked_for_their_figures_and_the_last_ones_are_kept(
-    front_end: FrontEnd, ranks: list[Rank]
+    front_end: FrontEnd, ranks: list[Rank], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answer() -> None:
         assert ranks[0].hears() == (FIGURES, ())
@@ -159,8 +159,10 @@ def test_ranks_are_asked_for_their_figures_and_the_last_ones_are_kept(
 
     answering = threading.Thread(target=answer)
     answering.start()
+    monkeypatch.setattr(shared_routes, "PATIENCE", 5.0)
     found = front_end.routes.connections(["0:0:0", "0:0:1"])  # the second one says nothing
     answering.join()
     ways = (Ways(("0:0", "1:0"), {"direct": 2}),)
     assert found == Connections(tries=2, hits=3, misses=2, ways=ways)
+    monkeypatch.setattr(shared_routes, "PATIENCE", 0.1)
     assert front_end.routes.connections(["0:0:0"]) == found  # nobody answers any more

@@ -6,6 +6,7 @@ import hashlib
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
@@ -19,6 +20,7 @@ from runtime.transport.reactor import Reactor
 
 SECRET = os.urandom(32)
 LONG = 20.0
+MUCH = 256 << 20
 
 
 class Machine:
@@ -292,7 +294,9 @@ def test_sixteen_pairs_share_a_forwarder_fairly(machine: Machine) -> None:
     threads += [threading.Thread(target=read, args=(n, pair[1])) for n, pair in enumerate(pairs)]
     for thread in threads:
         thread.start()
-    stop.wait(1.0)
+    deadline = time.monotonic() + LONG
+    while sum(counts) < MUCH and time.monotonic() < deadline:
+        stop.wait(0.01)
     stop.set()
     for here, _ in pairs:
         here.shutdown(socket.SHUT_RDWR)

@@ -158,7 +158,7 @@ def test_a_process_killed_during_a_call_fails_it_with_all_names(launcher: Launch
     began = time.monotonic()
     with pytest.raises(ChannelClosed) as caught:
         worker.die()
-    assert time.monotonic() - began < 2.0
+    assert time.monotonic() - began < 15
     assert "/node1: the connection ended" in str(caught.value)
     assert "/app/worker.work.die" in str(caught.value)
     with pytest.raises(ChannelClosed, match="nothing leads to /app/worker.work.pid any more"):

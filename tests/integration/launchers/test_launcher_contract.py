@@ -211,7 +211,7 @@ def test_wait_gives_up_in_time_and_says_what_it_waited_for(launcher: GuardSessio
     process.started(20)
     with pytest.raises(StillRunning, match=r"'sleep' had not ended after 0\.05 s"):
         process.wait(0.05)
-    assert process.stop() == Exit(signal=signal.SIGTERM)
+    assert process.stop(grace=20) == Exit(signal=signal.SIGTERM)
 
 
 def test_stop_kills_what_ignores_the_request(launcher: GuardSession) -> None:
@@ -235,7 +235,7 @@ def test_kill_reaches_the_whole_family(
     assert process.wait(10) == Exit(signal=signal.SIGKILL)
     # The one that left no trace of where it came from goes with its own_launcher.
     own_launcher.close()
-    assert wait_gone(family.pids, 5) == []
+    assert wait_gone(family.pids, 20) == []
 
 
 def test_what_a_command_leaves_behind_ends_after_it(
@@ -247,7 +247,7 @@ def test_what_a_command_leaves_behind_ends_after_it(
     process.write(b"go\n")
     assert process.wait(10) == Exit(code=0)
     own_launcher.close()
-    assert wait_gone(family.pids, 5) == []
+    assert wait_gone(family.pids, 20) == []
 
 
 def test_a_missing_command_is_named_with_the_path_searched(launcher: GuardSession) -> None:
@@ -337,7 +337,7 @@ def test_closing_ends_what_runs_and_twice_is_once(
     with pytest.raises(LauncherClosed):
         process.wait(5)
     assert process.pid is not None
-    assert wait_gone([process.pid], 5) == []
+    assert wait_gone([process.pid], 20) == []
     with pytest.raises(LauncherClosed):
         own_launcher.start(Command(("true",)))
 

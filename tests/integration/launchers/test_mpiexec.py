@@ -144,7 +144,7 @@ def test_a_signal_to_mpiexec_ends_the_ranks(
     assert len(started) >= 3
     process.signal(number, Reach.PROCESS)
     assert not process.wait(15).ok
-    assert wait_gone(sorted(started), 5) == []
+    assert wait_gone(sorted(started), 20) == []
 
 
 def test_the_flavour_is_found_out(local: LocalLauncher, mpi: Mpi) -> None:

@@ -233,24 +233,24 @@ def test_a_connection_that_breaks_is_told_and_the_far_end_is_cleaned(
         with pytest.raises(ConnectionLost):
             launcher.start(Command(("true",)))
         assert process.pid is not None
-        assert wait_gone([process.pid, guard], 5) == []
+        assert wait_gone([process.pid, guard], 20) == []
         assert not folder.exists()
 
 
 def test_a_far_end_that_hears_nothing_any_more_ends_by_itself(
     local: LocalLauncher, sshd: Server, wait_gone: Callable[[list[int], float], list[int]]
 ) -> None:
-    with SshLauncher([sshd.hop()], local, user_file=None, lease=1.0) as launcher:
+    with SshLauncher([sshd.hop()], local, user_file=None, lease=4.0) as launcher:
         guard = launcher.ready(20).guard
         process = launcher.start(Command(("sleep", "1000")))
         process.started(20)
         with pytest.raises(StillRunning):  # as long as it hears from us it goes on
-            process.wait(1.5)
+            process.wait(6)
         session = family.processes()[guard][0]
         os.kill(session, signal.SIGSTOP)  # the network swallows everything from now on
         try:
             assert process.pid is not None
-            assert wait_gone([process.pid, guard], 5) == []
+            assert wait_gone([process.pid, guard], 20) == []
         finally:
             os.kill(session, signal.SIGCONT)
         with pytest.raises(ConnectionLost):

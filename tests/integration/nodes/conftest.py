@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 MARK = "GCM_TEST_NODES"
-GONE_WITHIN = 5.0
+GONE_WITHIN = 20.0
 LONG = 40.0
 
 CALL = "import sys; from {module} import main; sys.exit(main())"
@@ -102,7 +102,7 @@ class Field:
         """Return what is still there: processes of any command, and temporary files."""
         return [
             *(f"process {pid}: {command}" for pid, command in self.processes().items()),
-            *(f"file {path}" for path in self.temporary.rglob("*")),
+            *(f"file {path}" for path in _files_below(self.temporary)),
         ]
 
     def processes(self) -> dict[int, str]:
@@ -126,6 +126,15 @@ class Field:
             for pid in self.processes():
                 _await_end(pid, deadline)
         return left
+
+
+def _files_below(folder: Path) -> list[str]:
+    """Return what is in a folder, of which some may be removed meanwhile."""
+    return [
+        os.path.join(where, name)
+        for where, folders, files in os.walk(folder)
+        for name in (*folders, *files)
+    ]
 
 
 def _await_end(pid: int, deadline: float) -> None:

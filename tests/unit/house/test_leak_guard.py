@@ -96,8 +96,8 @@ def test_with_sloppy_server(sloppy_server):
 
 def run_suite(folder: Path, source: str, *options: str) -> str:
     guard = (ROOT / "tests" / "conftest.py").read_text()
-    assert guard.count("GRACE_SECONDS = 2.0") == 1
-    (folder / "conftest.py").write_text(guard.replace("_SECONDS = 2.0", "_SECONDS = 0.3"))
+    assert guard.count("GRACE_SECONDS = 20.0") == 1
+    (folder / "conftest.py").write_text(guard.replace("_SECONDS = 20.0", "_SECONDS = 2.0"))
     shutil.copy(ROOT / "setup.cfg", folder)
     (folder / "test_sample.py").write_text(source)
     command = [
@@ -205,10 +205,10 @@ def guard() -> ModuleType:
     return module
 
 
-def test_a_clean_test_costs_less_than_a_millisecond(guard: ModuleType) -> None:
+def test_a_clean_test_costs_a_few_milliseconds_at_most(guard: ModuleType) -> None:
     costs = []
     for _ in range(50):
         start = time.perf_counter()
         assert not guard._what_stays(guard.Belongings.now())
         costs.append(time.perf_counter() - start)
-    assert min(costs) < 0.001
+    assert min(costs) < 0.005

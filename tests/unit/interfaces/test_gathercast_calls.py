@@ -273,13 +273,13 @@ def test_an_operation_marked_one_by_one_is_served_for_each_client_alone() -> Non
 
 def test_a_round_that_is_not_full_in_time_fails_for_all_who_wait_in_it() -> None:
     server, givers = assembled(3)
-    configure(server, timeout=0.03)
+    configure(server, timeout=0.3)
     futures = [add(giver, 1) for giver in givers[:2]]
     for future in futures:
         with pytest.raises(GathercastTimeoutError) as caught:
             future.result(WAIT)
         assert str(caught.value) == (
-            "'add' gave up after 0.03 s: /g2.sum did not call "
+            "'add' gave up after 0.3 s: /g2.sum did not call "
             "[component /adder, interface 'sum']. "
             "Let every bound client call, unbind those that do not, or raise the timeout"
         )

@@ -99,6 +99,7 @@ def half_open(box: Composite, in_thread: InThread, into: list[Any]) -> threading
 
     thread = in_thread(call)
     while waiting(box) != {"put": ["/box/two.out"]}:
+        assert thread.is_alive(), f"its call has ended: {into}"
         thread.join(0.001)
     return thread
 
@@ -156,12 +157,12 @@ def test_a_round_that_runs_out_of_time_meanwhile_is_given_up_after_the_restart(
 ) -> None:
     box = assembly(ended, primitive)
     gather = box.find("gather").controller(GathercastController)
-    gather.configure("in", timeout=0.2)
+    gather.configure("in", timeout=2.0)
     answers: list[Any] = []
     caller = half_open(box, in_thread, answers)
     in_thread(box.stop).join(WAIT)
     assert box.state == "stopped"
-    caller.join(0.4)
+    caller.join(3)
     assert answers == []
     box.start()
     caller.join(WAIT)
@@ -172,7 +173,7 @@ def test_settings_outlive_the_rounds_that_are_refused(in_thread: InThread, ended
     box = assembly(ended, primitive)
     gathering = box.find("gather").server("in").gathering
     assert gathering is not None
-    gathering.configure(wait_for_all=True, timeout=0.2)
+    gathering.configure(wait_for_all=True, timeout=2.0)
     answers: list[Any] = []
     half_open(box, in_thread, answers).name = "first"
     gathering.abandon("enough")

@@ -391,7 +391,7 @@ def test_bytes_of_any_kind_end_the_connection_and_nothing_else(reactor: Reactor,
 
 
 def test_who_stops_in_the_handshake_holds_nobody_up_and_is_sent_away(reactor: Reactor) -> None:
-    house = House(reactor, certificate(), patience=0.5)
+    house = House(reactor, certificate(), patience=3.0)
     silent = [house.connect() for _ in range(20)]
     for one in silent[10:]:
         one.sendall(b"\x16\x03\x01\x02\x00\x01\x00")  # the beginning of a greeting

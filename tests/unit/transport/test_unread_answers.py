@@ -225,15 +225,16 @@ def test_many_unanswered_calls_are_no_reason_while_there_is_room(reactor: Reacto
 
 
 def test_who_reads_a_little_from_time_to_time_is_not_given_up(reactor: Reactor) -> None:
-    answering = Answering(reactor, patience=SHORT)
+    patience = 1.0
+    answering = Answering(reactor, patience=patience)
     writer = answering.fill()
     backlog = answering.backlog
     backlog.begun()
     backlog.begun()
     assert backlog.keeps(answering.request)
     looked = threading.Event()
-    reactor.later(SHORT * 0.5, answering.read)
-    reactor.later(SHORT * 1.2, looked.set)
+    reactor.later(patience * 0.5, answering.read)
+    reactor.later(patience * 1.2, looked.set)
     assert looked.wait(LONG)
     writer.join(LONG)
     assert answering.given_up == []
