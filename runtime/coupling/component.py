@@ -31,7 +31,8 @@ CODE_TYPE = ComponentType(
 class WrappedCode:
     """What the component of a code wraps: the code itself, on the clusters where it runs.
 
-    Its calls may wait, so each is carried out in a thread of its own. The life-cycle of the
+    Its calls may wait, so each is carried out in a thread of its own while the machine runs. The
+    life-cycle of the
     component says whether the code can be reached, not whether it runs: that is what `control`
     is for.
     """

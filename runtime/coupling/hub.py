@@ -67,7 +67,7 @@ class Hub:
         return self._driver
 
     def connect(self, tell: Post, send: Post) -> None:
-        """Reach the ranks: `tell` never waits, `send` may. What either says arrives in order."""
+        """Reach the ranks: `tell` never waits, `send` may. What was said first arrives first."""
         self._tell, self._send = tell, send
 
     # -- from the connections, which must not wait ----------------------------------------------

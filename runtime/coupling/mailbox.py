@@ -105,6 +105,7 @@ class Mailbox:
         Raises:
             UnknownCode, NoSuchRank: nobody can send it.
             CodeEnded: who should send it has ended, and nothing of it is left.
+            NotCoupled: nothing can come any more.
             NotSendable: it cannot be rebuilt in this process.
             TimeoutError: it did not come within `timeout` seconds.
         """

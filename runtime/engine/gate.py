@@ -19,8 +19,10 @@ from runtime.transport.streams import SocketStream
 Facts = dict[str, Any]
 
 MOST_HELD = 1.0
-"""Seconds for which a rank that does not read holds up what comes for others behind its messages.
-Among that is the word to kill it."""
+"""Seconds for which each rank that does not read its messages holds up what comes behind them.
+
+Among that may be the word to kill it.
+"""
 
 
 class Watcher(Protocol):

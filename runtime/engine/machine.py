@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
@@ -239,17 +239,30 @@ class Machine:
         code = self._happen(Begin(), executor)
         while code is None:
             deadline = self._state.deadline
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            try:
-                # A time that is over counts, however much else there is to do.
-                item = Tick() if left == 0.0 else self._queue.get(timeout=left)
-            except Empty:
-                item = Tick()
-            if callable(item):
-                item()
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is None or left > 0:
+                with suppress(Empty):
+                    code = self._take(self._queue.get(timeout=left), executor)
             else:
-                code = self._happen(item, executor)
+                code = self._be_late(executor)
         return code
+
+    def _be_late(self, executor: Executor) -> int | None:
+        """Let a time be over, but not before what came until now: it may have come in time.
+
+        What comes meanwhile has to wait, because it may never cease.
+        """
+        for _ in range(self._queue.qsize()):
+            code = self._take(self._queue.get(), executor)
+            if code is not None:
+                return code
+        return self._happen(Tick(), executor)
+
+    def _take(self, item: Event | Callable[[], None], executor: Executor) -> int | None:
+        if callable(item):
+            item()
+            return None
+        return self._happen(item, executor)
 
     def _happen(self, event: Event, executor: Executor) -> int | None:
         """Let one event happen; return the exit code once the run is over."""

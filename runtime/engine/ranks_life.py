@@ -100,7 +100,7 @@ class RanksLife:
         return True
 
     def start(self, before: RanksLife | None = None) -> None:
-        """Start the ranks; what is left of the life `before` goes first."""
+        """Start the ranks; what is left of the life `before` goes first, unless they are killed."""
         self.has_begun = True
         threading.Thread(
             target=self._start_job, args=(before,), name="starting ranks", daemon=True

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Generic, TypeVar
 
+from gcm.records import dataclass
+
 Way = TypeVar("Way")
+T = TypeVar("T")
 
 
 class Routes(Generic[Way]):
@@ -23,44 +26,56 @@ class Routes(Generic[Way]):
     """
 
     def __init__(self) -> None:
-        self._ways: dict[tuple[str, ...], Way] = {}
-        self._lost: dict[tuple[str, ...], str] = {}
+        self._table = _Table[Way]({}, {})
         self._changing = threading.Lock()
 
     def add(self, prefix: str, way: Way) -> None:
         """Let everything under `prefix` go over `way`."""
         key = _names(prefix)
         with self._changing:
-            self._ways = {**self._ways, key: way}
-            self._lost = {lost: why for lost, why in self._lost.items() if lost != key}
+            ways, lost = self._table.ways, self._table.lost
+            self._table = _Table({**ways, key: way}, _without(lost, (key,)))
 
     def drop(self, prefix: str) -> None:
         """Take out one prefix, without a reason to remember; nothing happens without it."""
-        key = _names(prefix)
         with self._changing:
-            self._ways = {known: way for known, way in self._ways.items() if known != key}
+            ways, lost = self._table.ways, self._table.lost
+            self._table = _Table(_without(ways, (_names(prefix),)), lost)
 
     def remove(self, way: Way, why: str) -> None:
         """Take out every prefix that goes over `way`, and remember why."""
         with self._changing:
-            gone = {prefix: why for prefix, known in self._ways.items() if known is way}
-            # The reason first: nobody may find a shorter prefix meanwhile and go that way.
-            self._lost = {**self._lost, **gone}
-            self._ways = {known: one for known, one in self._ways.items() if known not in gone}
+            ways, lost = self._table.ways, self._table.lost
+            gone = {prefix: why for prefix, known in ways.items() if known is way}
+            self._table = _Table(_without(ways, gone), {**lost, **gone})
 
     def find(self, path: str) -> Way | None:
         """Return the way to a component, or None where nothing leads there."""
-        ways = self._ways
-        key = _longest(ways, path)
-        if key is None or len(_longest(self._lost, path) or ()) > len(key):
+        table = self._table
+        key = _longest(table.ways, path)
+        if key is None or len(_longest(table.lost, path) or ()) > len(key):
             return None
-        return ways[key]
+        return table.ways[key]
 
     def why_lost(self, path: str) -> str:
         """Return why nothing leads to a component any more; empty if nothing ever did."""
-        lost = self._lost
+        lost = self._table.lost
         key = _longest(lost, path)
         return "" if key is None else lost[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table(Generic[Way]):
+    """The ways there are, and why others are lost: replaced as a whole, so that they agree."""
+
+    ways: Mapping[tuple[str, ...], Way]
+    lost: Mapping[tuple[str, ...], str]
+
+
+def _without(
+    table: Mapping[tuple[str, ...], T], keys: Collection[tuple[str, ...]]
+) -> dict[tuple[str, ...], T]:
+    return {known: one for known, one in table.items() if known not in keys}
 
 
 def _longest(table: Collection[tuple[str, ...]], path: str) -> tuple[str, ...] | None:

@@ -31,7 +31,7 @@ class Workers:
         self._closed = False
 
     def run(self, work: Work) -> bool:
-        """Run `work`, which handles its own errors; after `close` it is not run: return whether."""
+        """Run `work`, which handles its own errors; return whether: after `close` it is not run."""
         with self._changed:
             if self._closed:
                 return False

@@ -30,6 +30,7 @@ from runtime.transport.messages import (
 from runtime.transport.outbox import SEND_LIMIT, Outbox
 from runtime.transport.reactor import Reactor, Timer
 from runtime.transport.request import Request
+from runtime.transport.standstill import Standstill
 from runtime.transport.streams import Stream
 
 __all__ = ["Channel", "Handler", "Relay", "Request"]
@@ -96,10 +97,7 @@ class Channel:
         self._when_closed: list[Callable[[ChannelClosed], None]] = []
         self._sources: dict[Channel, bool] = {}  # those that wait, and whether with answers only
         self._held_by: set[Channel] = set()
-        self._most_held = most_held
-        self._left_before = 0  # the bytes that had left when progress was looked at last
-        self._looks_for_progress = False
-        self._is_stuck = False
+        self._standstill = Standstill(reactor, self._outbox, most_held, self._release_sources)
         self.peer = peer
         self.received_bytes = 0
         self._received = 0
@@ -217,7 +215,7 @@ class Channel:
             self._readable()
             self._end(f"the connection broke: {error}")
             return
-        self._is_stuck = self._is_stuck and self._outbox.sent == self._left_before
+        self._standstill.look()
         self._release_sources()
         while (request := self._backlog.take()) is not None:
             self._admit(request)
@@ -367,30 +365,15 @@ class Channel:
             self._sources[source] = answer and self._sources.get(source, True)
             source._held_by.add(self)
             source._want()
-            if self._most_held is not None and not self._looks_for_progress:
-                self._look_for_progress_in(self._most_held)
+            self._standstill.watch()
 
     def _is_too_full(self, answer: bool) -> bool:
         # Others get answers over the same source, so it waits with answers only as a last resort.
         if answer:
             full = self._backlog.is_flooded
         else:
-            full = self._outbox.is_congested and not self._is_stuck
+            full = self._outbox.is_congested and not self._standstill.has_come
         return full and self._ended is None
-
-    def _look_for_progress_in(self, seconds: float) -> None:
-        self._looks_for_progress = True
-        self._left_before = self._outbox.sent
-        self._reactor.later(seconds, partial(self._look_for_progress, seconds))
-
-    def _look_for_progress(self, seconds: float) -> None:
-        """Let those go that are held, if nothing has left meanwhile."""
-        self._looks_for_progress = False
-        if self._outbox.sent == self._left_before:
-            self._is_stuck = True
-            self._release_sources()
-        elif self._sources:
-            self._look_for_progress_in(seconds)
 
     def _release_sources(self) -> None:
         for source, answer in list(self._sources.items()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -34,6 +34,8 @@ def test_calls_after_the_end_of_the_machine_return_at_once(steer: Steer) -> None
     machine = steer(echo=ECHO)
     code = machine.code("echo")
     assert code.messages.recv(timeout=30) == "here"
+    code.messages.send("go on")
+    code.control.wait(60)
     machine.__exit__()
     assert code.control.status().state is CodeState.ENDED
     assert set(code.control.wait()) == {0}
@@ -75,48 +77,49 @@ def test_who_kills_a_code_does_not_wait_for_its_next_life(plan: Plan) -> None:
     starter.join(10)
 
 
-class Deaf:
-    """A code of two ranks that have stopped, while a thread sends to each all that it can."""
+@pytest.fixture
+def deaf(plan: Plan) -> Iterator[Machine]:
+    """Run a code of two ranks that have stopped, while a thread sends to each all that it can."""
+    program = "import os, signal\n" + ECHO.replace(
+        "coupling.recv", "os.kill(os.getpid(), signal.SIGSTOP); coupling.recv"
+    )
+    senders = []
+    machine = Machine(plan(2, deaf=program), patience=Patience(grace=1.0), steered=True)
+    with machine:
+        messages = machine.code("deaf").messages
 
-    def __init__(self, plan: Plan) -> None:
-        program = "import os, signal\n" + ECHO.replace(
-            "coupling.recv", "os.kill(os.getpid(), signal.SIGSTOP); coupling.recv"
-        )
-        patience = Patience(grace=1.0)
-        self.machine = Machine(plan(2, deaf=program), patience=patience, steered=True).start()
-        self.code = self.machine.code("deaf")
-        self.senders = [threading.Thread(target=self._send, args=[rank]) for rank in (0, 1)]
-        for rank, sender in enumerate(self.senders):
-            assert self.code.messages.recv(rank, timeout=30) == "here"
-            sender.start()
-            sender.join(0.5)
+        def send(rank: int) -> None:
+            with suppress(CodeEnded, NotCoupled):
+                while True:
+                    messages.send(bytes(30 << 20), rank)
 
-    def _send(self, rank: int) -> None:
-        with suppress(CodeEnded, NotCoupled):
-            while True:
-                self.code.messages.send(bytes(30 << 20), rank)
-
-    def end(self) -> None:
-        self.machine.stop()
-        self.machine.wait(30)
-        for sender in self.senders:
-            sender.join(30)
-            assert not sender.is_alive()
+        for rank in (0, 1):
+            assert messages.recv(rank, timeout=60) == "here"
+            senders.append(threading.Thread(target=send, args=[rank]))
+            senders[-1].start()
+            senders[-1].join(0.5)
+        yield machine
+    for sender in senders:
+        sender.join(30)
+        assert not sender.is_alive()
 
 
-def test_a_machine_ends_although_its_ranks_do_not_read(plan: Plan) -> None:
-    Deaf(plan).end()
+def test_a_machine_ends_although_its_ranks_do_not_read(deaf: Machine) -> None:
+    deaf.stop()
+    deaf.wait(30)
 
 
-def test_a_code_whose_ranks_do_not_read_can_be_killed(plan: Plan) -> None:
-    deaf = Deaf(plan)
-    killer = threading.Thread(target=deaf.code.control.kill)
+def test_a_code_whose_ranks_do_not_read_can_be_killed(deaf: Machine) -> None:
+    killed = threading.Event()
+
+    def kill() -> None:
+        deaf.code("deaf").control.kill()
+        killed.set()
+
+    killer = threading.Thread(target=kill)
     killer.start()
-    killer.join(20)
-    was_killed = not killer.is_alive()
-    deaf.end()
-    killer.join(20)
-    assert was_killed
+    assert killed.wait(20)
+    killer.join()
 
 
 def test_what_was_left_is_ended_also_while_it_talks_without_a_pause(plan: Plan) -> None:

@@ -114,11 +114,8 @@ def test_work_that_was_taken_on_is_done_and_none_after_the_end() -> None:
     assert busy.wait(LONG)
     with workers._changed:  # so that nobody has begun with it when it ends
         taken_on.append(workers.run(lambda: done.append(1)))
-        closing = threading.Thread(target=workers.close)
-        workers._closed = True
-    closing.start()
-    go_on.set()
-    closing.join(LONG)
+        go_on.set()
+        workers.close(LONG)
     assert (taken_on, done) == ([True] * 4, [1])
     assert not workers.run(lambda: done.append(2))
     assert done == [1]

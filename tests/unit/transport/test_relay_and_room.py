@@ -295,19 +295,29 @@ def test_who_does_not_read_notes_holds_up_others_only_for_a_while(reactor: React
         heard.append(request.target.operation)
         came.set()
 
-    onward = Channel(reactor, to_deaf, "deaf", send_limit=50_000, most_held=0.1).open()
+    onward = Channel(reactor, to_deaf, "deaf", send_limit=50_000, most_held=0.5).open()
     far = Channel(reactor, to_middle, "middle").open()
-    Channel(reactor, middle, "far", hear, relay={"/deaf": onward}.get).open()
-    for part in ("first", "second"):
+    source = Channel(reactor, middle, "far", hear, relay={"/deaf": onward}.get).open()
+
+    def say(operation: str) -> None:
         for _ in range(200):
-            far.note(Invocation("/deaf", "i", "op", (bytes(10_000),)))
-        far.note(Invocation("/here", "i", part))
-        assert came.wait(LONG)
-        came.clear()
+            far.note(Invocation("/deaf", "i", operation, (bytes(10_000),)))
+        far.note(Invocation("/here", "i", operation))
+
+    talking = threading.Thread(target=say, args=["first"])
+    talking.start()
+    until(lambda: onward in source._held_by)
+    assert not heard
+    assert came.wait(LONG)
+    talking.join()
+    came.clear()
+    say("second")  # to which nobody needs to wait any more
+    assert came.wait(LONG)
     assert heard == ["first", "second"]
     arrived: list[Request] = []
     Channel(reactor, deaf, "middle", arrived.append).open()
     until(lambda: len(arrived) == 400)
+    until(lambda: not onward._standstill.has_come)
 
 
 def test_a_sender_that_waits_is_let_go_when_the_connection_ends(reactor: Reactor) -> None:
