@@ -83,7 +83,7 @@ class Message(MPI.Message, metaclass=FaceType):
             MPI.Message.Recv(self, buf, status)
         else:
             request = MPI.Message.Irecv(self, buf)
-            settle(engine, lambda: request.Test(status))
+            settle(engine, lambda: request.Test(status), buf)
         _correct(self, status)
 
     def Irecv(self, buf: Any) -> MPI.Request:

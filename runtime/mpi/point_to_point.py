@@ -46,7 +46,7 @@ class BufferCalls(MPI.Comm):
         elif (near := m.near.get(dest)) is None:
             complete(m, send_spec(m, buf, dest, tag))
         elif not (request := m.native.Isend(buf, near, tag)).Test():
-            settle(m.engine, request.Test)
+            settle(m.engine, request.Test, buf)
 
     def Recv(
         self,
@@ -66,7 +66,7 @@ class BufferCalls(MPI.Comm):
             return
         request = m.native.Irecv(buf, near, tag)
         if not request.Test(status):
-            settle(m.engine, lambda: request.Test(status))
+            settle(m.engine, lambda: request.Test(status), buf)
         if status is not None:
             status.source = source
 
@@ -98,7 +98,7 @@ class BufferCalls(MPI.Comm):
         elif (near := m.near.get(dest)) is None:
             complete(m, send_spec(m, buf, dest, tag, sync=True))
         else:
-            settle(m.engine, m.native.Issend(buf, near, tag).Test)
+            settle(m.engine, m.native.Issend(buf, near, tag).Test, buf)
 
     def Issend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send; it is done when the message is received."""
@@ -138,7 +138,7 @@ class BufferCalls(MPI.Comm):
         elif (near := m.near.get(dest)) is None:
             complete(m, send_spec(m, buf, dest, tag))
         else:
-            settle(m.engine, m.native.Irsend(buf, near, tag).Test)
+            settle(m.engine, m.native.Irsend(buf, near, tag).Test, buf)
 
     def Irsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send to somebody who is ready to receive."""

@@ -30,6 +30,9 @@ LINGER, LONGEST = 25e-6, 2e-3
 SPINS = 40
 """How often native MPI is asked at once, before anything else is looked after."""
 
+_A_BYTE = 150e-12
+"""How many seconds a byte of a large message takes on its way through memory, and some more."""
+
 
 _engine: Engine | None = None
 
@@ -75,12 +78,27 @@ NATIVE = _Native()
 """Whatever native MPI has to be asked for."""
 
 
-def settle(engine: Engine, test: Callable[[], object]) -> None:
-    """Ask until the answer is true, first often, then less and less."""
+def settle(engine: Engine, test: Callable[[], object], buf: object = None) -> None:
+    """Ask until the answer is true, first often, then less and less.
+
+    If it is about a message in `buf`, as a program gave it, it is asked as often at first as it
+    takes to move that: who looks after other things between makes both ends wait.
+    """
     for _ in range(SPINS):
         if test():
             return
+    until = time.perf_counter() + min(_size(buf) * _A_BYTE, LONGEST)
+    while time.perf_counter() < until:
+        if test():
+            return
     engine.wait_until(lambda: _insist(test), lambda: (NATIVE,))
+
+
+def _size(buf: object) -> int:
+    """Return how many bytes there are at most, 0 if that is not plain to see."""
+    memory = buf[0] if isinstance(buf, (list, tuple)) and buf else buf
+    size = getattr(memory, "nbytes", 0)
+    return size if isinstance(size, int) else 0
 
 
 def poke() -> None:
