@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from gcm.invocation import Invocation
     from runtime.coupling.component import CodeComponent
     from runtime.engine.deployed_assembly import DeployedAssembly
+
+MOST_LATE = 1.0
+"""How many seconds a time that is over waits for what has come before."""
 
 _log = logging.getLogger(__name__)
 
@@ -240,22 +243,30 @@ class Machine:
         while code is None:
             deadline = self._state.deadline
             left = None if deadline is None else deadline - time.monotonic()
-            if left is None or left > 0:
-                with suppress(Empty):
-                    code = self._take(self._queue.get(timeout=left), executor)
-            else:
+            if left is not None and left <= 0:
                 code = self._be_late(executor)
+                continue
+            try:
+                item = self._queue.get(timeout=left)
+            except Empty:
+                continue
+            code = self._take(item, executor)
         return code
 
     def _be_late(self, executor: Executor) -> int | None:
         """Let a time be over, but not before what came until now: it may have come in time.
 
-        What comes meanwhile has to wait, because it may never cease.
+        That is done for a second at most, since what comes meanwhile may never cease. What a
+        front-end said becomes an event only when it has its turn, so there are two rounds.
         """
-        for _ in range(self._queue.qsize()):
-            code = self._take(self._queue.get(), executor)
-            if code is not None:
-                return code
+        until = time.monotonic() + MOST_LATE
+        for _ in range(2):
+            for _ in range(self._queue.qsize()):
+                if time.monotonic() > until:
+                    break
+                code = self._take(self._queue.get(), executor)
+                if code is not None:
+                    return code
         return self._happen(Tick(), executor)
 
     def _take(self, item: Event | Callable[[], None], executor: Executor) -> int | None:

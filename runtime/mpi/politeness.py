@@ -12,6 +12,7 @@ from runtime.mpi.operations import RESTLESS, Operation
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from runtime.mpi.engine import Engine
 
@@ -26,6 +27,9 @@ _TRIED = 15
 
 LINGER, LONGEST = 25e-6, 2e-3
 """How long to go on asking after data has moved, and when to look after other things anyway."""
+
+_LARGEST_ITEM = 16
+"""How many bytes an item of a plain type has at most."""
 
 SPINS = 40
 """How often native MPI is asked at once, before anything else is looked after."""
@@ -96,9 +100,16 @@ def settle(engine: Engine, test: Callable[[], object], buf: object = None) -> No
 
 def _size(buf: object) -> int:
     """Return how many bytes there are at most, 0 if that is not plain to see."""
-    memory = buf[0] if isinstance(buf, (list, tuple)) and buf else buf
-    size = getattr(memory, "nbytes", 0)
-    return size if isinstance(size, int) else 0
+    memory: Any = buf
+    count: Any = None
+    if isinstance(buf, (list, tuple)) and buf:
+        memory, count = buf[0], next(iter(buf[1:2]), None)
+    try:
+        size = len(memory) if isinstance(memory, (bytes, bytearray)) else memory.nbytes
+        most = count * _LARGEST_ITEM if isinstance(count, int) else size
+        return min(int(size), int(most))
+    except Exception:  # whatever memory of a program may be: the message is on its way already
+        return 0
 
 
 def poke() -> None:

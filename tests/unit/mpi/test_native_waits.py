@@ -14,6 +14,12 @@ from runtime.mpi.politeness import SPINS, settle
 pytestmark = pytest.mark.mpi
 
 
+class Strange:
+    @property
+    def nbytes(self) -> int:
+        raise LookupError("nobody knows")
+
+
 class Waits:
     """Counts how often a wait looks after other things between two questions."""
 
@@ -36,13 +42,13 @@ def waits(buf: object, questions: int) -> int:
 LARGE = np.zeros(16 << 20, "b")
 
 
-@pytest.mark.parametrize("buf", [LARGE, LARGE.data, [LARGE, 1 << 20]])
+@pytest.mark.parametrize("buf", [LARGE, LARGE.data, bytes(LARGE), [LARGE, 1 << 20]])
 def test_a_large_message_is_asked_for_until_it_can_have_moved(buf: object) -> None:
     # a machine that stalls just then may take all the time there is
     assert min(waits(buf, SPINS + 10) for _ in range(50)) == 0
 
 
-@pytest.mark.parametrize("buf", [None, b"small", np.zeros(8), [], ["?"]])
+@pytest.mark.parametrize("buf", [None, b"small", np.zeros(8), [], ["?"], [LARGE, 9], Strange()])
 def test_a_small_one_leaves_time_for_others_soon(buf: object) -> None:
     assert min(waits(buf, SPINS + 1000) for _ in range(10)) == 1
     assert waits(buf, SPINS - 1) == 0

@@ -295,7 +295,7 @@ def test_who_does_not_read_notes_holds_up_others_only_for_a_while(reactor: React
         heard.append(request.target.operation)
         came.set()
 
-    onward = Channel(reactor, to_deaf, "deaf", send_limit=50_000, most_held=0.5).open()
+    onward = Channel(reactor, to_deaf, "deaf", send_limit=50_000, most_held=2.0).open()
     far = Channel(reactor, to_middle, "middle").open()
     source = Channel(reactor, middle, "far", hear, relay={"/deaf": onward}.get).open()
 
