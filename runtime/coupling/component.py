@@ -32,9 +32,8 @@ class WrappedCode:
     """What the component of a code wraps: the code itself, on the clusters where it runs.
 
     Its calls may wait, so each is carried out in a thread of its own while the machine runs. The
-    life-cycle of the
-    component says whether the code can be reached, not whether it runs: that is what `control`
-    is for.
+    life-cycle of the component says whether the code can be reached, not whether it runs: that is
+    what `control` is for.
     """
 
     def __init__(self, codes: Codes, name: str, workers: Workers) -> None:

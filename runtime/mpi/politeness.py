@@ -91,15 +91,18 @@ def settle(engine: Engine, test: Callable[[], object], buf: object = None) -> No
     for _ in range(SPINS):
         if test():
             return
-    until = time.perf_counter() + min(_size(buf) * _A_BYTE, LONGEST)
+    until = time.perf_counter() + to_move(buf)
     while time.perf_counter() < until:
         if test():
             return
     engine.wait_until(lambda: _insist(test), lambda: (NATIVE,))
 
 
-def _size(buf: object) -> int:
-    """Return how many bytes there are at most, 0 if that is not plain to see."""
+def to_move(buf: object) -> float:
+    """Return for how many seconds to ask at once for a message in memory that a program gave.
+
+    0 if it is not plain to see how large that is: it is only a guess of what is worth while.
+    """
     memory: Any = buf
     count: Any = None
     if isinstance(buf, (list, tuple)) and buf:
@@ -107,9 +110,11 @@ def _size(buf: object) -> int:
     try:
         size = len(memory) if isinstance(memory, (bytes, bytearray)) else memory.nbytes
         most = count * _LARGEST_ITEM if isinstance(count, int) else size
-        return min(int(size), int(most))
-    except Exception:  # whatever memory of a program may be: the message is on its way already
-        return 0
+        return float(min(min(size, most) * _A_BYTE, LONGEST))
+    except Exception:
+        # The program's object may raise anything here. The message is on its way already, and MPI
+        # may write to its memory, so nothing may keep from waiting for it.
+        return 0.0
 
 
 def poke() -> None:

@@ -150,7 +150,7 @@ def test_who_stops_the_machine_once_a_code_has_ended_comes_after_that(
     def slowly(codes: Codes, cluster: str, operation: str, args: tuple[Any, ...]) -> None:
         heard(codes, cluster, operation, args)
         if operation == "job_ended":
-            time.sleep(0.3)
+            time.sleep(0.3)  # in which the program here goes on, and stops the machine
 
     monkeypatch.setattr(Codes, "heard", slowly)
     with Machine(plan(short=("/bin/true",)), Watching(), steered=True) as machine:
