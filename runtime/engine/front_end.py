@@ -71,6 +71,7 @@ class FrontEnd:
         self._whereabouts = Whereabouts()
         self._may_go = False
         self._past: list[tuple[int, int, int]] = []
+        self._ended: list[RanksLife] = []  # lives of which something may be left
         self._forwarding: Forwarding | None = None
         self._launcher.when_closed(lambda _: self._over.set())
         self._ranks = self._new_life() if configuration.job is not None else None
@@ -91,8 +92,9 @@ class FrontEnd:
         self._tell_traffic()
         if self._nodes is not None:
             self._nodes.close()
-        if self._ranks is not None:
-            self._ranks.close()
+        for life in (*self._ended, self._ranks):
+            if life is not None:
+                life.close()
         if self._forwarding is not None:
             self._forwarding.close()
         self._host.close()
@@ -258,15 +260,16 @@ class FrontEnd:
             ranks.shut()
             self._past.append(ranks.traffic)
             self._may_go = False
+            self._ended.append(ranks)
             fresh = self._ranks = self._new_life()
             # Later, because the door of the life before has to be shut first.
-            self._reactor.soon(lambda: self._begin_again(fresh, ranks))
+            self._reactor.soon(lambda: self._begin_again(fresh))
         elif not ranks.has_begun:
             ranks.start()
 
-    @staticmethod
-    def _begin_again(fresh: RanksLife, before: RanksLife) -> None:
+    def _begin_again(self, fresh: RanksLife) -> None:
         if fresh.open():
+            before, self._ended = self._ended, []
             fresh.start(before)
 
     def _outward(self, path: str) -> Channel | None:

@@ -58,6 +58,7 @@ class RanksJob:
         self._guard = guard
         self._pipes: RankPipes | None = None
         self._launcher: LocalLauncher | None = None
+        self._is_closed = False
         self._process: GuardedProcess | None = None
         self._lines = RankLines(self._heard)
         self._batch: list[Said] = []
@@ -72,9 +73,11 @@ class RanksJob:
         return "\n".join(self._last)
 
     def start(self) -> None:
-        """Start the ranks; raises LaunchError, such as MissingMpiexec."""
+        """Start the ranks; raises LaunchError, such as MissingMpiexec, or LauncherClosed."""
         job = self._job
         launcher = self._launcher = LocalLauncher(patience=60.0, guard=self._guard)
+        if self._is_closed:  # while there was no launcher to close
+            launcher.close()
         root = launcher.ready().user == 0
         known = job.flavour != AUTO
         flavour = Flavour(job.flavour) if known else detect_flavour(launcher, job.mpiexec)
@@ -139,7 +142,8 @@ class RanksJob:
             self._process.signal(signal.SIGKILL, Reach.TREE)
 
     def close(self) -> None:
-        """End everything and let go; waits until that is so."""
+        """End everything and let go; waits until that is so. Nothing starts afterwards."""
+        self._is_closed = True
         if self._launcher is not None:
             self._launcher.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from runtime.engine.configuration import Configuration
@@ -65,6 +65,7 @@ class RanksLife:
         self._last: tuple[int, str] | None = None
         self._first_left = ""
         self._stopping = False
+        self._starting: threading.Thread | None = None
         self._killed = threading.Event()
         self.has_begun = False
         self.is_over = False
@@ -99,12 +100,13 @@ class RanksLife:
             return False
         return True
 
-    def start(self, before: RanksLife | None = None) -> None:
-        """Start the ranks; what is left of the life `before` goes first, unless they are killed."""
+    def start(self, before: Sequence[RanksLife] = ()) -> None:
+        """Start the ranks, unless they are killed; what is left of lives `before` goes first."""
         self.has_begun = True
-        threading.Thread(
+        self._starting = threading.Thread(
             target=self._start_job, args=(before,), name="starting ranks", daemon=True
-        ).start()
+        )
+        self._starting.start()
 
     def go(self, answers: dict[str, Any]) -> None:
         """Let the program run."""
@@ -142,15 +144,18 @@ class RanksLife:
         self.shut()
         # First, because who ends this process may not wait for the rest.
         remove_segments(path for facts in self._facts for path in facts["segments"])
+        self._killed.set()
         self._job.stop()
         self._job.close()
+        if self._starting is not None:  # what it still does is to close lives before this one
+            self._starting.join()
 
     # --- the job ----------------------------------------------------------------------------------
 
-    def _start_job(self, before: RanksLife | None) -> None:
-        if before is not None:
-            before.close()
-        if self._killed.is_set():  # while the life before was closed, which takes a while
+    def _start_job(self, before: Sequence[RanksLife]) -> None:
+        for life in before:
+            life.close()
+        if self._killed.is_set():  # while lives before were closed, which takes a while
             return
         try:
             self._job.start()
