@@ -17,10 +17,11 @@ from gcm.tracebacks import users_part
 from runtime.hosting.exports import Exports
 from runtime.hosting.remote import ADMIT, BINDING, DISMISS, TYPE_OF
 from runtime.hosting.workers import Lane, Work, Workers
+from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import Target
 
 Opened = Callable[[], Invocation]
-Run = Callable[[Work], object]
+Run = Callable[[Work], bool]
 
 _OURS = (str(Path(__file__).parents[1]) + "/",)
 
@@ -56,7 +57,7 @@ class Serving:
         return self._carry_out(run, opened, target, operation)
 
     def close(self) -> None:
-        """Let the workers end."""
+        """Let the workers end; what is called from now on fails."""
         self._controllers.close()
         self._workers.close()
 
@@ -123,7 +124,9 @@ class Serving:
             else:
                 done.add_done_callback(lambda _: _pass_on(done, future, here))
 
-        run(work)
+        if not run(work):
+            gone = f"{target} is not called any more: the process {self._name} ends"
+            future.set_exception(ChannelClosed(gone, place=target.component))
         return future
 
 

@@ -84,14 +84,14 @@ class Lane:
         self._waiting: deque[Work] = deque()
         self._busy = False
 
-    def run(self, work: Work) -> None:
-        """Run `work` behind everything that was given to the lane before."""
+    def run(self, work: Work) -> bool:
+        """Run `work` behind all that was given to the lane before; return whether."""
         with self._lock:
-            self._waiting.append(work)
-            if self._busy:
-                return
+            if not (self._busy or self._workers.run(self._drain)):
+                return False
             self._busy = True
-        self._workers.run(self._drain)
+            self._waiting.append(work)
+            return True
 
     def _drain(self) -> None:
         while True:

@@ -228,6 +228,13 @@ def test_nobody_waits_on_the_thread_that_receives(two: Two) -> None:
     assert "cannot wait on the thread" in str(refused.get(timeout=LONG))
 
 
+def test_a_host_that_has_ended_refuses_what_it_is_asked_to_do(two: Two) -> None:
+    two.right.close()
+    answer = two.right.call(Invocation("/app/pinger", "ping", "ping", (1,)))
+    with pytest.raises(ChannelClosed, match="is not called any more"):
+        answer.result(LONG)
+
+
 def test_after_the_end_of_a_channel_its_clients_are_dismissed_and_calls_fail(two: Two) -> None:
     near, far = primitive(Caller, "near"), primitive(Caller, "far")
     far.bind("out", two.left.find("/app/gatherer", "sum"))

@@ -88,7 +88,9 @@ def test_after_closing_work_is_dropped_and_no_thread_stays() -> None:
     workers.run(ran.set)
     assert ran.wait(LONG)
     workers.close()
-    workers.run(lambda: pytest.fail("ran after the end"))
+    for end in (workers, Lane(workers)):
+        assert not end.run(lambda: pytest.fail("ran after the end"))
+        assert not end.run(lambda: pytest.fail("ran after the end"))
     assert workers._threads == set()
 
 
