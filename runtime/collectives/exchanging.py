@@ -17,10 +17,17 @@ from collections.abc import Iterable, Sequence
 from runtime.collectives.blocks import SMALL, Blocks
 from runtime.collectives.layout import Layout, Part
 from runtime.collectives.port import InTurn, Pending, Port, Steps
+from runtime.collectives.turns import PIECE, pieces
 
 
 def alltoall(
-    layout: Layout, port: Port, outgoing: Blocks, incoming: Blocks, size: int | None = None
+    layout: Layout,
+    port: Port,
+    outgoing: Blocks,
+    incoming: Blocks,
+    size: int | None = None,
+    *,
+    piece: int = PIECE,
 ) -> Steps[None]:
     """Bring block j of every member i to j as block i.
 
@@ -32,8 +39,9 @@ def alltoall(
     for other in far:
         for rank in other.members:
             if _direct(part, other, incoming.sizes[rank]):
-                pending.append(port.receive(rank, incoming[rank]))
-    turns = _in_turn(layout, port, outgoing)
+                into = pieces(incoming[rank], other, part, piece)
+                pending += [port.receive(rank, one) for one in into]
+    turns = _in_turn(layout, port, outgoing, piece)
     pending += turns
     if len(part.members) > 1:
         pending += port.alltoall(outgoing.of(part.members), incoming.of(part.members))
@@ -50,7 +58,7 @@ def alltoall(
         yield pending
 
 
-def _in_turn(layout: Layout, port: Port, outgoing: Blocks) -> list[InTurn]:
+def _in_turn(layout: Layout, port: Port, outgoing: Blocks, piece: int) -> list[InTurn]:
     """Send all blocks that go straight to their receivers, those to each site in turn.
 
     The members of a site begin with different receivers, so that nobody gets all at once.
@@ -59,15 +67,20 @@ def _in_turn(layout: Layout, port: Port, outgoing: Blocks) -> list[InTurn]:
     neighbours = [rank for part in layout.my_site for rank in part.members]
     found = []
     for site in layout.sites:
-        blocks = [
-            (rank, outgoing[rank])
+        ranks = [
+            rank
             for part in site
             if part is not mine
             for rank in part.members
             if _direct(mine, part, outgoing.sizes[rank])
         ]
-        first = neighbours.index(layout.me) * len(blocks) // len(neighbours)
-        found.append(port.in_turn(blocks[first:] + blocks[:first], len(neighbours)))
+        first = neighbours.index(layout.me) * len(ranks) // len(neighbours)
+        blocks = [
+            (rank, one)
+            for rank in ranks[first:] + ranks[:first]
+            for one in pieces(outgoing[rank], mine, layout.part_of[rank], piece)
+        ]
+        found.append(port.in_turn(blocks, len(neighbours)))
     return found
 
 

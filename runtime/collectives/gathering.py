@@ -3,7 +3,8 @@
 Optimum: the bytes over a link are those of the blocks behind it. Inside the root's cluster the
 native call does it. From another cluster, small blocks come as one bundle from its leader to the
 root, one message for each cluster; large ones come from their owners directly, at the same time,
-since a leader in between could only slow them down.
+since a leader in between could only slow them down. Of blocks that leave the site no more is on its
+way at a time than most lines hold.
 
 Native MPI may drop what is too long for the root without a word, so sizes are gathered beside.
 """
@@ -15,7 +16,8 @@ from collections.abc import Callable, Sequence
 
 from runtime.collectives.blocks import SMALL, Blocks
 from runtime.collectives.layout import Layout
-from runtime.collectives.port import Pending, Port, Steps
+from runtime.collectives.port import InTurn, Pending, Port, Steps
+from runtime.collectives.turns import PIECE, pieces
 
 
 def gather(
@@ -26,6 +28,7 @@ def gather(
     root: int,
     *,
     size: int | None = None,
+    piece: int = PIECE,
 ) -> Steps[bool]:
     """Bring every member's block to the root; return whether all of this cluster fitted there.
 
@@ -34,12 +37,15 @@ def gather(
     """
     part = layout.mine
     if root in part.members:
-        return (yield from _gather_at_root(layout, port, mine, into, root))
+        return (yield from _gather_at_root(layout, port, mine, into, root, piece=piece))
     data = memoryview(b"") if mine is None else mine
     small = len(data) < SMALL and len(part.members) > 1
     pending: list[Pending] = []
+    turns: list[InTurn] = []
     if len(data) and not small:
-        pending.append(port.send(root, data))
+        neighbours = sum(len(one.members) for one in layout.my_site)
+        cut = [(root, one) for one in pieces(data, part, layout.part_of[root], piece)]
+        turns.append(port.in_turn(cut, neighbours))
     if len(part.members) > 1:
         bundle = data if small else data[:0]
         count = len(part.members)
@@ -52,18 +58,27 @@ def gather(
             blocks = Blocks.in_a_row(sizes)
             yield [*port.gather(bundle, blocks, 0), *told]
             if blocks.total:
+                if not all(one.has_begun_all for one in turns):
+                    yield turns  # the root expects the leader's own block first
                 # The root raises the error where the message is longer than its room.
                 excess = [] if sizes == heard() else [b"?"]
                 pending.append(port.send(root, blocks.memory, *excess))
         else:
             pending += [*port.gather(bundle, None, 0), *told]
+    pending += turns
     if pending:
         yield pending
     return True
 
 
 def _gather_at_root(
-    layout: Layout, port: Port, mine: memoryview | None, into: Blocks | None, root: int
+    layout: Layout,
+    port: Port,
+    mine: memoryview | None,
+    into: Blocks | None,
+    root: int,
+    *,
+    piece: int,
 ) -> Steps[bool]:
     """Collect natively from my cluster and, when I am the root, from the others' members."""
     part = layout.mine
@@ -75,7 +90,9 @@ def _gather_at_root(
         return True
     bundles: list[tuple[Blocks, memoryview]] = []
     for other in layout.remote():
-        pending += [port.receive(rank, into[rank]) for rank in _direct(other.members, into.sizes)]
+        for rank in _direct(other.members, into.sizes):
+            rooms = pieces(into[rank], other, part, piece)
+            pending += [port.receive(rank, one) for one in rooms]
         small = into.of(bundled(other.members, into.sizes))
         if small.total:
             room = small.joined()
@@ -83,19 +100,19 @@ def _gather_at_root(
                 room = memoryview(bytearray(small.total))
                 bundles.append((small, room))
             pending.append(port.receive(other.members[0], room))
-    rooms = into.of(part.members)
+    near = into.of(part.members)
     heard: Callable[[], list[int]] = list
     if len(part.members) > 1:
         told, heard = _telling(layout, port, 0 if mine is None else len(mine), position)
         pending += told
-        pending += port.gather(mine, rooms, layout.position)
+        pending += port.gather(mine, near, layout.position)
     elif mine is not None:
         into[root][:] = mine
     if pending:
         yield pending
     for blocks, data in bundles:
         blocks.fill(data)
-    return all(size <= room for size, room in zip(heard(), rooms.sizes, strict=False))
+    return all(size <= room for size, room in zip(heard(), near.sizes, strict=False))
 
 
 def _telling(
@@ -117,17 +134,19 @@ def scatter(
     root: int,
     *,
     size: int | None = None,
+    piece: int = PIECE,
 ) -> Steps[None]:
     """Bring to every member its block from the root; the counterpart of `gather`."""
     part = layout.mine
     if root in part.members:
-        yield from _scatter_from_root(layout, port, blocks, mine, root)
+        yield from _scatter_from_root(layout, port, blocks, mine, root, piece=piece)
         return
     room = memoryview(b"") if mine is None else mine
     small = len(room) < SMALL and len(part.members) > 1
     pending: list[Pending] = []
     if len(room) and not small:
-        pending.append(port.receive(root, room))
+        rooms = pieces(room, layout.part_of[root], part, piece)
+        pending += [port.receive(root, one) for one in rooms]
     if len(part.members) > 1 and (size is None or small):
         target = room if small else room[:0]
         sizes = yield from small_sizes(layout, port, len(target), size)
@@ -143,7 +162,13 @@ def scatter(
 
 
 def _scatter_from_root(
-    layout: Layout, port: Port, blocks: Blocks | None, mine: memoryview | None, root: int
+    layout: Layout,
+    port: Port,
+    blocks: Blocks | None,
+    mine: memoryview | None,
+    root: int,
+    *,
+    piece: int,
 ) -> Steps[None]:
     part = layout.mine
     pending: list[Pending] = []
@@ -151,9 +176,17 @@ def _scatter_from_root(
         yield port.scatter(None, mine, part.members.index(root))
         return
     for other in layout.remote()[::-1]:
-        pending += [port.send(rank, blocks[rank]) for rank in _direct(other.members, blocks.sizes)]
+        cut = [
+            (rank, one)
+            for rank in _direct(other.members, blocks.sizes)
+            for one in pieces(blocks[rank], part, other, piece)
+        ]
+        turns = port.in_turn(cut, len(layout.sites[other.site]))
+        pending.append(turns)
         small = blocks.of(bundled(other.members, blocks.sizes))
         if small.total:
+            if not turns.has_begun_all:
+                yield (turns,)  # the leader expects its own block first
             pending.append(port.send(other.members[0], small.packed()))
     if len(part.members) > 1:
         pending += port.scatter(blocks.of(part.members), mine, layout.position)

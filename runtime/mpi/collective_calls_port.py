@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -43,7 +44,7 @@ class NativePort:
     def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> TakingTurns:
         """Send to each rank its block, one after the other where a line would hold no more."""
         trips = partial(self._engine.round_trip, self._members)
-        return TakingTurns(Turns(blocks, members, self.send, trips))
+        return TakingTurns(Turns(blocks, members, self.send, trips, time.monotonic))
 
     def receive(self, rank: int, into: memoryview) -> Operation:
         """Receive a message of known size from any member."""

@@ -85,17 +85,18 @@ def test_large_data_is_right_at_all_roots_in_place_and_in_the_order_of_the_ranks
 
 
 @pytest.mark.parametrize("layout", ["2+2", "1+2|3"])
-def test_blocks_of_an_alltoall_arrive_whole_where_they_take_turns(grid: Grid, layout: str) -> None:
+def test_blocks_arrive_whole_where_they_take_turns(grid: Grid, layout: str) -> None:
     said = grid(
         layout,
         """
     import numpy as np
     from mpi4py import MPI
     from runtime.collectives import turns
-    turns.FAR, turns.UNDER_WAY = 0.0, 1  # as if every line were long, and held one block
+    turns.FAR, turns.UNDER_WAY = 0.0, 1  # as if every line were long, and held one piece
     world = MPI.COMM_WORLD
     me, size = world.rank, world.size
-    count = 40_000
+    count = 120_000
+    assert 2 * turns.PIECE < 8 * count
     sent = np.repeat(np.arange(size) + 10.0 * me, count)
     wanted = np.repeat(10.0 * np.arange(size) + me, count)
     into = np.zeros(count * size)
@@ -113,6 +114,20 @@ def test_blocks_of_an_alltoall_arrive_whole_where_they_take_turns(grid: Grid, la
         for start, length in zip(starts, counts):
             assert (into[start : start + length] == wanted[start : start + length]).all()
             assert not into[start + length : start + count].any()
+    # so do leaders of clusters whose own blocks are large
+    for root in range(size):
+        into[:] = 0
+        lengths = [10 if (root + rank) % 3 else count for rank in range(size)]
+        mine = np.full(lengths[me], 1.0 + me)
+        where = lengths, starts, MPI.DOUBLE
+        world.Gatherv(mine, [into, *where] if me == root else None, root)
+        for rank, (start, length) in enumerate(zip(starts, lengths)):
+            wanted = 1.0 + rank if me == root else 0
+            assert (into[start : start + length] == wanted).all()
+            assert not into[start + length : start + count].any()
+        back = np.zeros_like(mine)
+        world.Scatterv([into, *where] if me == root else None, back, root)
+        assert (back == mine).all()
     print("right")
 """,
     )

@@ -269,7 +269,7 @@ class SimulatedPort:
 
     def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> SimulatedTurns:
         trips = self.machine.round_trip_from(self.rank)
-        return SimulatedTurns(Turns(blocks, members, self.send, trips))
+        return SimulatedTurns(Turns(blocks, members, self.send, trips, lambda: self.machine.now))
 
     def receive(self, rank: int, into: memoryview) -> Op:
         return self.machine.receive(rank, self.rank, into)

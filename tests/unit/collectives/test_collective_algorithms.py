@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -27,6 +29,7 @@ from runtime.collectives.runs import allreduce_ordered, reduce_ordered, scan_ord
 LAYOUTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=9)
 ORDERED = LAYOUTS.map(sorted)
 SIZES = st.sampled_from([0, 1, 5, 16, 40, SMALL - 1, SMALL, SMALL + 3])
+PIECES = st.sampled_from([SMALL // 3, SMALL, 2 * SMALL])
 quick = settings(
     max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -111,26 +114,37 @@ def test_a_blob_of_unknown_size_reaches_all(machine: Any, places: Any, data: Any
 
 
 @quick
-@given(places=LAYOUTS, data=st.data(), in_place=st.booleans(), gap=st.integers(0, 1))
+@given(places=LAYOUTS, data=st.data(), far=st.booleans(), piece=PIECES)
 def test_gather_brings_blocks_of_any_size_to_their_places(
-    machine: Any, places: Any, data: Any, in_place: bool, gap: int
+    machine: Any, places: Any, data: Any, far: bool, piece: int
 ) -> None:
     n = len(places)
     root = data.draw(st.integers(0, n - 1))
     sizes = data.draw(st.lists(SIZES, min_size=n, max_size=n))
     order = data.draw(st.permutations(range(n)))
+    in_place, gap = data.draw(st.booleans()), data.draw(st.booleans())
 
     def run(layout: Any, port: Any) -> Any:
         mine: Any = memoryview(pattern(sizes[layout.me], layout.me))
-        into = scattered(sizes, order, gap)
+        into = scattered(sizes, order, int(gap))
         if layout.me == root and in_place:
             into[root][:] = mine
             mine = None
-        yield from gather(layout, port, mine, into if layout.me == root else None, root)
+        there = into if layout.me == root else None
+        yield from gather(layout, port, mine, there, root, piece=piece)
         return [bytes(into[rank]) for rank in range(n)] if layout.me == root else None
 
     expected = [bytes(pattern(size, rank)) for rank, size in enumerate(sizes)]
-    assert machine(places).run(run)[root] == expected
+    with holding_next_to_nothing(machine(places), far) as grid:
+        assert grid.run(run)[root] == expected
+
+
+@contextmanager
+def holding_next_to_nothing(grid: Any, far: bool) -> Iterator[Any]:
+    """Let blocks take turns on all lines, if they are far."""
+    grid.round_trip = float(far)
+    with patch.multiple(turns, UNDER_WAY=1, IN_TIME=0.0):
+        yield grid
 
 
 def scattered(sizes: list[int], order: list[int], gap: int) -> Blocks:
@@ -162,13 +176,13 @@ def test_gather_and_scatter_of_equal_blocks_are_inverse(
 
 
 @quick
-@given(places=LAYOUTS, data=st.data(), in_place=st.booleans())
+@given(places=LAYOUTS, data=st.data(), far=st.booleans(), piece=PIECES)
 def test_scatter_brings_blocks_of_any_size_to_their_owners(
-    machine: Any, places: Any, data: Any, in_place: bool
+    machine: Any, places: Any, data: Any, far: bool, piece: int
 ) -> None:
     n = len(places)
     root = data.draw(st.integers(0, n - 1))
-    sizes = data.draw(st.lists(SIZES, min_size=n, max_size=n))
+    sizes, in_place = data.draw(st.lists(SIZES, min_size=n, max_size=n)), data.draw(st.booleans())
 
     def run(layout: Any, port: Any) -> Any:
         blocks = scattered(sizes, list(range(n)), 1)
@@ -176,13 +190,15 @@ def test_scatter_brings_blocks_of_any_size_to_their_owners(
             blocks[rank][:] = pattern(sizes[rank], rank)
         mine: Any = memoryview(bytearray(sizes[layout.me]))
         if layout.me == root and in_place:
-            yield from scatter(layout, port, blocks, None, root)
+            yield from scatter(layout, port, blocks, None, root, piece=piece)
             return bytes(blocks[root])
-        yield from scatter(layout, port, blocks if layout.me == root else None, mine, root)
+        there = blocks if layout.me == root else None
+        yield from scatter(layout, port, there, mine, root, piece=piece)
         return bytes(mine)
 
     expected = [bytes(pattern(size, rank)) for rank, size in enumerate(sizes)]
-    assert machine(places).run(run) == expected
+    with holding_next_to_nothing(machine(places), far) as grid:
+        assert grid.run(run) == expected
 
 
 @quick
@@ -208,12 +224,12 @@ def test_allgather_brings_all_blocks_to_all(
 
 
 @quick
-@given(places=LAYOUTS, data=st.data(), same=st.booleans(), in_turn=st.booleans())
+@given(places=LAYOUTS, data=st.data(), far=st.booleans(), piece=PIECES)
 def test_alltoall_brings_every_block_to_its_receiver(
-    machine: Any, places: Any, data: Any, same: bool, in_turn: bool
+    machine: Any, places: Any, data: Any, far: bool, piece: int
 ) -> None:
     n = len(places)
-    one = data.draw(SIZES)
+    one, same = data.draw(SIZES), data.draw(st.booleans())
     drawn = data.draw(st.lists(st.lists(SIZES, min_size=n, max_size=n), min_size=n, max_size=n))
     sizes = [[one] * n] * n if same else drawn
 
@@ -223,15 +239,14 @@ def test_alltoall_brings_every_block_to_its_receiver(
         for rank in range(n):
             outgoing[rank][:] = pattern(sizes[me][rank], me, rank)
         incoming = scattered([sizes[rank][me] for rank in range(n)], list(range(n)), 1)
-        yield from alltoall(layout, port, outgoing, incoming, one if same else None)
+        equal = one if same else None
+        yield from alltoall(layout, port, outgoing, incoming, equal, piece=piece)
         return [bytes(incoming[rank]) for rank in range(n)]
 
     expected = [
         [bytes(pattern(sizes[source][me], source, me)) for source in range(n)] for me in range(n)
     ]
-    grid = machine(places)
-    grid.round_trip = float(in_turn)
-    with patch.multiple(turns, UNDER_WAY=1, FASTEST=0.0):  # a line that holds next to nothing
+    with holding_next_to_nothing(machine(places), far) as grid:
         assert grid.run(run) == expected
 
 

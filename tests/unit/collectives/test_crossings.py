@@ -170,29 +170,55 @@ def test_an_alltoall_moves_every_block_over_its_link_once(
 
 
 @LAYOUTS
-@pytest.mark.parametrize("times", [0, 1, 2, 100])
+@pytest.mark.parametrize("far", [False, True])
 def test_large_blocks_of_an_alltoall_take_turns_where_a_line_would_hold_no_more(
-    machine: Any, places: Any, times: int, monkeypatch: pytest.MonkeyPatch
+    machine: Any, places: Any, far: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    n, bandwidth = len(places), 10.0
-    holds = n * SMALL
+    n, bandwidth, piece = len(places), 10.0, SMALL // 2
+    holds = 2 * n * piece
     monkeypatch.setattr(turns, "UNDER_WAY", holds)
-    monkeypatch.setattr(turns, "FASTEST", holds / turns.FAR)
     grid = machine(places, bandwidth)
-    grid.round_trip = times * turns.FAR
+    grid.round_trip = far * turns.FAR
 
     def run(layout: Any, port: Any) -> Any:
         out, into = Blocks.in_a_row([SMALL] * n), Blocks.in_a_row([SMALL] * n)
-        yield from alltoall(layout, port, out, into, SMALL)
+        yield from alltoall(layout, port, out, into, SMALL, piece=piece)
 
     grid.run(run)
     most = max(grid.most_under_way[pair] for pair in pairs(places))
     all_of_it = max(ranks_in(places, a) * ranks_in(places, b) for a, b in pairs(places)) * SMALL
-    if times in (0, 100):  # near, or so far that the line holds all
-        assert most == all_of_it
-    else:
-        assert min((times - 1) * holds, all_of_it - 1) < most <= times * holds
+    assert holds // 2 < most <= holds if far else most == all_of_it
     assert grid.now < 1.2 * all_of_it / bandwidth + WAN  # the line is never idle for long
+
+
+@LAYOUTS
+@pytest.mark.parametrize("way", ["in", "out"])
+def test_large_blocks_to_and_from_a_root_take_turns_where_a_line_would_hold_no_more(
+    machine: Any, places: Any, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n, bandwidth, piece = len(places), 10.0, SMALL // 4
+    holds = 2 * n * piece
+    monkeypatch.setattr(turns, "UNDER_WAY", holds)
+    grid = machine(places, bandwidth)
+    grid.round_trip = turns.FAR
+    size = 4 * SMALL
+
+    def run(layout: Any, port: Any) -> Any:
+        blocks = Blocks.in_a_row([size] * n) if layout.me == 0 else None
+        if way == "in":
+            yield from gather(layout, port, room(size), blocks, 0, size=size, piece=piece)
+        else:
+            yield from scatter(layout, port, blocks, room(size), 0, size=size, piece=piece)
+
+    grid.run(run)
+    all_of_it = {
+        pair: size * ranks_in(places, pair[way == "out"])
+        for pair in pairs(places)
+        if pair[way == "in"] == places[0][0]
+    }
+    assert grid.wan_bytes == all_of_it
+    assert all(holds // 2 < grid.most_under_way[pair] <= holds for pair in all_of_it)
+    assert grid.now < 1.2 * max(all_of_it.values()) / bandwidth + WAN
 
 
 @LAYOUTS

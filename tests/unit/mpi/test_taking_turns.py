@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.collectives.turns import FAR, UNDER_WAY, Turns
+from runtime.collectives.turns import FAR, IN_TIME, UNDER_WAY, Turns
 from runtime.mpi.operations import RESTLESS, Operation
 from runtime.mpi.taking_turns import TakingTurns
 
@@ -29,13 +29,20 @@ class Sent(Operation):
 
 
 class Line:
-    """A line to some ranks, so long that only two blocks go at a time."""
+    """A line to some ranks, on which two blocks go at a time; `pace` passes between two looks."""
 
-    def __init__(self, ranks: int, *, fail: Callable[[int], BaseException | None]) -> None:
+    def __init__(
+        self, ranks: int, *, fail: Callable[[int], BaseException | None], pace: float = 1.0
+    ) -> None:
         self.sent: list[Sent] = []
+        self.now, self.pace = 0.0, pace
         self.fail = fail
         blocks = [(rank, BLOCK) for rank in range(ranks)]
-        self.turns = TakingTurns(Turns(blocks, 1, self.send, lambda _: FAR))
+        self.turns = TakingTurns(Turns(blocks, 1, self.send, lambda _: FAR, self.clock))
+
+    def clock(self) -> float:
+        self.now += self.pace
+        return self.now
 
     def send(self, rank: int, _block: memoryview) -> Sent:
         problem = self.fail(rank)
@@ -61,6 +68,15 @@ def test_the_next_blocks_go_when_those_before_are_done() -> None:
         one.finish()
     assert line.turns.test()
     assert line.turns.error is None
+
+
+@pytest.mark.parametrize(("trips", "at_a_time"), [(IN_TIME, 4), (1.01 * IN_TIME, 2)])
+def test_more_go_at_a_time_when_those_before_arrived_in_time(trips: float, at_a_time: int) -> None:
+    line = Line(12, fail=lambda _: None, pace=trips * FAR)
+    for one in list(line.sent):
+        one.finish()
+    line.turns.test()
+    assert len(line.sent) == 2 + at_a_time
 
 
 def test_a_send_that_fails_holds_up_no_other_and_is_told_at_the_end() -> None:
