@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from runtime.collectives.blocks import SMALL, Blocks
 from runtime.collectives.layout import Layout, Part
 from runtime.collectives.port import InTurn, Pending, Port, Steps
-from runtime.collectives.turns import PIECE, pieces
+from runtime.collectives.turns import PIECE, pieces, receive_whole
 
 
 def alltoall(
@@ -39,8 +39,7 @@ def alltoall(
     for other in far:
         for rank in other.members:
             if _direct(part, other, incoming.sizes[rank]):
-                into = pieces(incoming[rank], other, part, piece)
-                pending += [port.receive(rank, one) for one in into]
+                pending.append(receive_whole(port, rank, incoming[rank], part, other, size=piece))
     turns = _in_turn(layout, port, outgoing, piece)
     pending += turns
     if len(part.members) > 1:
@@ -48,9 +47,12 @@ def alltoall(
     else:
         incoming[layout.me][:] = outgoing[layout.me]
     if far and (size is None or size < SMALL):
-        if not all(one.has_begun_all for one in turns):
-            # a leader's block goes before the bundle that it sends the same way, and nobody would
-            # let the turns of others go on while they gather the bundles
+        leads = layout.me == part.members[0]
+        comes_first = leads and any(incoming.sizes[one.members[0]] >= SMALL for one in far)
+        if comes_first or not all(one.has_begun_all for one in turns):
+            # a leader's block goes before the bundle that it sends the same way, and may turn out
+            # longer than there is room for; and nobody would let the turns of others go on while
+            # they gather the bundles
             yield pending
             pending = []
         yield from _exchange_bundles(layout, port, outgoing, incoming, size)

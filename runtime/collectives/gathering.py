@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from runtime.collectives.blocks import SMALL, Blocks
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import InTurn, Pending, Port, Steps
-from runtime.collectives.turns import PIECE, pieces
+from runtime.collectives.turns import PIECE, pieces, receive_whole
 
 
 def gather(
@@ -41,7 +41,7 @@ def gather(
     data = memoryview(b"") if mine is None else mine
     small = len(data) < SMALL and len(part.members) > 1
     pending: list[Pending] = []
-    turns: list[InTurn] = []
+    turns: list[Pending] = []
     if len(data) and not small:
         neighbours = sum(len(one.members) for one in layout.my_site)
         cut = [(root, one) for one in pieces(data, part, layout.part_of[root], piece)]
@@ -52,14 +52,14 @@ def gather(
         sizes: Sequence[int] = [len(bundle)] * count
         told, heard = _telling(layout, port, len(bundle), 0)
         if size is None:
+            if layout.me == part.members[0]:
+                told, turns = [*told, *turns], []  # the root expects the leader's own block first
             yield told
             sizes, told = heard(), []
         if layout.me == part.members[0]:
             blocks = Blocks.in_a_row(sizes)
             yield [*port.gather(bundle, blocks, 0), *told]
             if blocks.total:
-                if not all(one.has_begun_all for one in turns):
-                    yield turns  # the root expects the leader's own block first
                 # The root raises the error where the message is longer than its room.
                 excess = [] if sizes == heard() else [b"?"]
                 pending.append(port.send(root, blocks.memory, *excess))
@@ -89,17 +89,20 @@ def _gather_at_root(
         yield [*port.gather(mine, None, position), *told]
         return True
     bundles: list[tuple[Blocks, memoryview]] = []
+    behind: list[tuple[int, memoryview]] = []  # what a leader sends behind its own block
     for other in layout.remote():
-        for rank in _direct(other.members, into.sizes):
-            rooms = pieces(into[rank], other, part, piece)
-            pending += [port.receive(rank, one) for one in rooms]
+        direct = _direct(other.members, into.sizes)
+        pending += [receive_whole(port, r, into[r], part, other, size=piece) for r in direct]
         small = into.of(bundled(other.members, into.sizes))
         if small.total:
             room = small.joined()
             if room is None:
                 room = memoryview(bytearray(small.total))
                 bundles.append((small, room))
-            pending.append(port.receive(other.members[0], room))
+            if other.members[0] in direct:
+                behind.append((other.members[0], room))
+            else:
+                pending.append(port.receive(other.members[0], room))
     near = into.of(part.members)
     heard: Callable[[], list[int]] = list
     if len(part.members) > 1:
@@ -110,6 +113,8 @@ def _gather_at_root(
         into[root][:] = mine
     if pending:
         yield pending
+    if behind:  # a block may have turned out longer than there was room for
+        yield [port.receive(leader, room) for leader, room in behind]
     for blocks, data in bundles:
         blocks.fill(data)
     return all(size <= room for size, room in zip(heard(), near.sizes, strict=False))
@@ -145,14 +150,17 @@ def scatter(
     small = len(room) < SMALL and len(part.members) > 1
     pending: list[Pending] = []
     if len(room) and not small:
-        rooms = pieces(room, layout.part_of[root], part, piece)
-        pending += [port.receive(root, one) for one in rooms]
+        there = layout.part_of[root]
+        pending.append(receive_whole(port, root, room, part, there, size=piece))
     if len(part.members) > 1 and (size is None or small):
         target = room if small else room[:0]
         sizes = yield from small_sizes(layout, port, len(target), size)
         if layout.me == part.members[0]:
             bundle = Blocks.in_a_row(sizes)
             if bundle.total:
+                if pending:
+                    yield pending  # my own block comes first
+                    pending = []
                 yield (port.receive(root, bundle.memory),)
             pending += port.scatter(bundle, target, 0)
         else:
@@ -175,25 +183,30 @@ def _scatter_from_root(
     if layout.me != root or blocks is None:
         yield port.scatter(None, mine, part.members.index(root))
         return
+    turns: list[InTurn] = []
+    bundles: list[tuple[int, memoryview]] = []
     for other in layout.remote()[::-1]:
         cut = [
             (rank, one)
             for rank in _direct(other.members, blocks.sizes)
             for one in pieces(blocks[rank], part, other, piece)
         ]
-        turns = port.in_turn(cut, len(layout.sites[other.site]))
-        pending.append(turns)
+        turns.append(port.in_turn(cut, len(layout.sites[other.site])))
         small = blocks.of(bundled(other.members, blocks.sizes))
         if small.total:
-            if not turns.has_begun_all:
-                yield (turns,)  # the leader expects its own block first
-            pending.append(port.send(other.members[0], small.packed()))
+            bundles.append((other.members[0], small.packed()))
+    pending += turns
+    if all(one.has_begun_all for one in turns):
+        pending += [port.send(leader, bundle) for leader, bundle in bundles]
+        bundles = []
     if len(part.members) > 1:
         pending += port.scatter(blocks.of(part.members), mine, layout.position)
     elif mine is not None:
         mine[:] = blocks[root]
     if pending:
         yield pending
+    if bundles:  # leaders expect their own blocks first
+        yield [port.send(leader, bundle) for leader, bundle in bundles]
 
 
 def small_sizes(layout: Layout, port: Port, mine: int, size: int | None) -> Steps[Sequence[int]]:

@@ -31,6 +31,10 @@ class PointPort:
         """Receive a message of known size from a member."""
         return self._whole.receive(self._ranks[rank], into)
 
+    def receive_pieces(self, rank: int, into: Sequence[memoryview], size: int) -> Pending:
+        """Receive messages of one size and a shorter one from a member."""
+        return self._whole.receive_pieces(self._ranks[rank], into, size)
+
     def expect(self, rank: int) -> Parcel:
         """Receive a message of unknown size from a member."""
         return self._whole.expect(self._ranks[rank])

@@ -69,6 +69,13 @@ class Port(Protocol):
     def receive(self, rank: int, into: memoryview) -> Pending:
         """Receive a message of known size from any member."""
 
+    def receive_pieces(self, rank: int, into: Sequence[memoryview], size: int) -> Pending:
+        """Receive messages of `size` bytes each and a shorter one, which is the last.
+
+        It fails where the sender has more or less to say than there is room for, and ends with the
+        sender's last message all the same.
+        """
+
     def expect(self, rank: int) -> Parcel:
         """Receive a message of unknown size from any member."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from runtime.collectives.layout import Part
-    from runtime.collectives.port import Pending
+    from runtime.collectives.port import Pending, Port
 
 PIECE = 384 << 10
 """Bytes of a block that go at a time: more than the wire copies, which is done with it at once."""
@@ -16,11 +16,14 @@ PIECE = 384 << 10
 UNDER_WAY = 3 << 20
 """Bytes that a site has on their way to another one, but each of its members one piece at least.
 
-As many more may be as arrive in time: then the line holds more.
+As many more may be as arrive in time, and as many less again as arrive late.
 """
 
-IN_TIME = 1.25
-"""How many round trips a piece takes at most that did not wait for others on the line."""
+IN_TIME, LATE = 1.5, 2.5
+"""How many round trips a piece takes that waited for few others on the line, and for too many."""
+
+MOST_PIECES = 64
+"""So many are under way at most: each is looked after again and again."""
 
 FAR = 1e-3
 """Seconds of a round trip from which on a line is worth to be waited for."""
@@ -31,12 +34,20 @@ _Sent = TypeVar("_Sent", bound="Pending")
 def pieces(block: memoryview, here: Part, there: Part, size: int = PIECE) -> list[memoryview]:
     """Cut what goes from a cluster to another one into what goes at a time, if it leaves the site.
 
-    The last piece is shorter than the others, if need be empty: whoever expects more or less than
-    what is sent meets a piece of another size.
+    The last piece is shorter than the others, if need be empty, so that it is known by its size.
     """
     if here.site == there.site:
         return [block]
     return [block[start : start + size] for start in range(0, len(block) + 1, size)]
+
+
+def receive_whole(
+    port: Port, rank: int, into: memoryview, here: Part, there: Part, *, size: int = PIECE
+) -> Pending:
+    """Receive what a member of the cluster `there` sends to one of `here` in such pieces."""
+    if here.site == there.site:
+        return port.receive(rank, into)
+    return port.receive_pieces(rank, pieces(into, there, here, size), size)
 
 
 class Turns(Generic[_Sent]):
@@ -60,9 +71,9 @@ class Turns(Generic[_Sent]):
         self._send = send
         self._round_trip = round_trip
         self._now = now
-        self._room = UNDER_WAY / members
-        # What was sent, its size, and until when it is done in time
-        self._under_way: list[tuple[_Sent, int, float]] = []
+        self._share = self._room = UNDER_WAY / members
+        # What was sent, its size unless it was done at once, when, and the seconds there and back
+        self._under_way: list[tuple[_Sent, int, float, float]] = []
 
     @property
     def under_way(self) -> list[_Sent]:
@@ -82,18 +93,30 @@ class Turns(Generic[_Sent]):
     def go_on(self) -> None:
         """Forget what is done, and send what there is room for now."""
         now = self._now()
-        for sent, size, until in self._under_way:
-            if sent.done and now <= until:
-                self._room += size
-        self._under_way = [one for one in self._under_way if not one[0].done]
-        taken = sum(size for _, size, _ in self._under_way)
-        while self._left:
+        self._forget_done(now)
+        taken = sum(size for _, size, *_ in self._under_way)
+        count = len(self._under_way)
+        while self._left and count < MOST_PIECES:
             rank, block = self._left[0]
             trip = self._round_trip(rank)
             if taken and trip >= FAR and taken + len(block) > self._room:
                 return
             del self._left[0]
             sent = self._send(rank, block)
-            was_copied = sent.done
-            self._under_way.append((sent, len(block), 0.0 if was_copied else now + IN_TIME * trip))
-            taken += 0 if was_copied else len(block)
+            size = 0 if sent.done else len(block)  # it was copied, or failed at once
+            self._under_way.append((sent, size, now, trip))
+            taken += size
+            count += not sent.done
+
+    def _forget_done(self, now: float) -> None:
+        """Forget what is done, and learn of it how much the line holds."""
+        left = []
+        for one in self._under_way:
+            sent, size, begun, trip = one
+            if not sent.done:
+                left.append(one)
+            elif now - begun <= IN_TIME * trip:
+                self._room += size
+            elif now - begun > LATE * trip:
+                self._room = max(self._share, self._room - size)
+        self._under_way = left

@@ -268,9 +268,9 @@ class FrontEnd:
             ranks.start()
 
     def _begin_again(self, fresh: RanksLife) -> None:
-        if fresh.open():
-            before, self._ended = self._ended, []
-            fresh.start(before)
+        if not self._over.is_set() and fresh.open():
+            fresh.start(self._ended)
+            self._ended = []
 
     def _outward(self, path: str) -> Channel | None:
         """Return the way for what a rank sends to another one, or to the launcher."""

@@ -91,7 +91,13 @@ class RanksJob:
             cwd=self._folder,
         )
         self._pipes = self._new_pipes()
-        process = self._process = launcher.start(mpi_command(described, flavour, root=root), self)
+        try:
+            process = launcher.start(mpi_command(described, flavour, root=root), self)
+        except LaunchError:
+            if self._pipes is not None:
+                self._pipes.finish(lambda: None)
+            raise
+        self._process = process
         process.close_input()
         process.when_done(self._ended)
 

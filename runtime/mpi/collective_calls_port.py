@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 from runtime.collectives.turns import Turns
 from runtime.mpi.collective_calls_direct import Direct
+from runtime.mpi.in_pieces import InPieces
 from runtime.mpi.landings import Exactly
 from runtime.mpi.taking_turns import TakingTurns
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
     from runtime.collectives.port import Data
     from runtime.mpi.collective_calls_rings import Neighbours
+    from runtime.mpi.landings import Landing
     from runtime.mpi.membership import Membership
     from runtime.mpi.operations import Operation
     from runtime.mpi.reductions import Reduction
@@ -48,11 +50,18 @@ class NativePort:
 
     def receive(self, rank: int, into: memoryview) -> Operation:
         """Receive a message of known size from any member."""
-        return self._engine.receive(self._members, rank, self._tag, Exactly(into), inner=True)
+        return self._receive(rank, Exactly(into))
+
+    def receive_pieces(self, rank: int, into: Sequence[memoryview], size: int) -> Operation:
+        """Receive messages of `size` bytes each and a shorter one, which is the last."""
+        return InPieces(into, size, partial(self._receive, rank))
+
+    def _receive(self, rank: int, landing: Landing | None) -> Operation:
+        return self._engine.receive(self._members, rank, self._tag, landing, inner=True)
 
     def expect(self, rank: int) -> Operation:
         """Receive a message of unknown size from any member."""
-        return self._engine.receive(self._members, rank, self._tag, None, inner=True)
+        return self._receive(rank, None)
 
     def barrier(self) -> Sequence[Operation]:
         """Wait until all members of my cluster are here."""

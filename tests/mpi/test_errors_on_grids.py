@@ -191,6 +191,54 @@ def test_blocks_that_are_too_long_are_truncated_with_an_error(
         assert lines == [*at_root, wrong if rank == sender % size else "None"]
 
 
+@pytest.mark.parametrize(("layout", "wrong"), [("1+1", 1), ("2+2", 2), ("2+2", 3)])
+def test_so_are_those_that_come_in_pieces_and_shorter_ones_and_the_next_call_is_right(
+    grid: Grid, layout: str, wrong: int
+) -> None:
+    said = grid(
+        layout,
+        TRIED
+        + f"""
+    from runtime.collectives.turns import PIECE
+    whole, wrong = PIECE // 8, {wrong}
+
+    def gather(sent, room):
+        mine = np.full(sent if me == wrong else 7, 1.0 + me)
+        into = np.zeros(room + 7 * size)
+        counts = [room if rank == wrong else 7 for rank in range(size)]
+        world.Gatherv(mine, [into, counts] if me == 0 else None)
+        wanted = np.repeat(1.0 + np.arange(size), counts)
+        assert me or (into[:len(wanted)] == wanted).all()
+
+    def scatter(sent, room):
+        counts = [sent if rank == wrong else 7 for rank in range(size)]
+        mine = np.zeros(room if me == wrong else 7)
+        whole = np.repeat(1.0 + np.arange(size), counts)
+        world.Scatterv([whole, counts] if me == 0 else None, mine)
+        assert (mine == 1.0 + me).all()
+
+    def exchange(sent, room):
+        out = [sent if me == 0 and rank == wrong else 7 for rank in range(size)]
+        into = [room if me == wrong and rank == 0 else 7 for rank in range(size)]
+        found = np.zeros(sum(into))
+        world.Alltoallv([np.full(sum(out), 1.0 + me), out], [found, into])
+        assert (found == np.repeat(1.0 + np.arange(size), into)).all()
+
+    for move in (gather, scatter, exchange):
+        for sent, room in ((2, 1), (1, 2), (3, 1), (1, 3), (25, 1), (2.5, 2), (2, 2.5)):
+            print(tried(lambda: move(int(sent * whole), int(room * whole))))
+            print(tried(lambda: move(3 * whole, 3 * whole)))
+    """,
+        timeout=120,
+    )
+    for rank, lines in said.items():
+        for number, line in enumerate(lines):
+            is_receiver = rank == (0 if number < 14 else wrong)  # of a block of another size
+            is_wrong = number % 2 == 0 and is_receiver
+            assert line == ("Message truncated" if is_wrong else "None")
+        assert len(lines) == 42
+
+
 def test_data_of_another_size_than_that_of_the_root_is_an_error(grid: Grid) -> None:
     said = grid(
         "1+1",

@@ -252,6 +252,7 @@ class Driver:
     def close(self) -> None:
         self._front_end.end()
         self._thread.join(WAIT)
+        assert not self._thread.is_alive()
         self._channel.close()
 
 

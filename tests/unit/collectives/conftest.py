@@ -241,6 +241,17 @@ def _blocks(value: memoryview | Blocks | None) -> Blocks:
     return value
 
 
+class SimulatedPieces:
+    """Pieces that are received."""
+
+    def __init__(self, pieces: Sequence[Op]) -> None:
+        self._pieces = pieces
+
+    @property
+    def done(self) -> bool:
+        return all(piece.done for piece in self._pieces)
+
+
 class SimulatedTurns:
     """Blocks that take turns, and go on whenever somebody looks."""
 
@@ -273,6 +284,10 @@ class SimulatedPort:
 
     def receive(self, rank: int, into: memoryview) -> Op:
         return self.machine.receive(rank, self.rank, into)
+
+    def receive_pieces(self, rank: int, into: Sequence[memoryview], size: int) -> SimulatedPieces:
+        assert [len(piece) < size for piece in into] == [*[False] * (len(into) - 1), True]
+        return SimulatedPieces([self.receive(rank, piece) for piece in into])
 
     def expect(self, rank: int) -> Op:
         return self.machine.receive(rank, self.rank, None)

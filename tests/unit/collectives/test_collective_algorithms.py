@@ -143,7 +143,7 @@ def test_gather_brings_blocks_of_any_size_to_their_places(
 def holding_next_to_nothing(grid: Any, far: bool) -> Iterator[Any]:
     """Let blocks take turns on all lines, if they are far."""
     grid.round_trip = float(far)
-    with patch.multiple(turns, UNDER_WAY=1, IN_TIME=0.0):
+    with patch.multiple(turns, UNDER_WAY=1, IN_TIME=-1.0):
         yield grid
 
 

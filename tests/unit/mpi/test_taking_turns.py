@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.collectives.turns import FAR, IN_TIME, UNDER_WAY, Turns
+from runtime.collectives.turns import FAR, IN_TIME, LATE, MOST_PIECES, UNDER_WAY, Turns
 from runtime.mpi.operations import RESTLESS, Operation
 from runtime.mpi.taking_turns import TakingTurns
 
@@ -70,13 +70,40 @@ def test_the_next_blocks_go_when_those_before_are_done() -> None:
     assert line.turns.error is None
 
 
-@pytest.mark.parametrize(("trips", "at_a_time"), [(IN_TIME, 4), (1.01 * IN_TIME, 2)])
-def test_more_go_at_a_time_when_those_before_arrived_in_time(trips: float, at_a_time: int) -> None:
-    line = Line(12, fail=lambda _: None, pace=trips * FAR)
-    for one in list(line.sent):
-        one.finish()
-    line.turns.test()
-    assert len(line.sent) == 2 + at_a_time
+@pytest.mark.parametrize(
+    ("trips", "at_a_time"),
+    [
+        ((0.99 * IN_TIME, 0.99 * IN_TIME), (4, 8)),
+        ((0.99 * IN_TIME, 0.99 * LATE), (4, 4)),
+        ((0.99 * IN_TIME, 1.01 * LATE), (4, 2)),
+        ((1.01 * IN_TIME, 1.01 * LATE), (2, 2)),
+    ],
+)
+def test_more_go_at_a_time_when_those_before_arrived_in_time_and_less_when_late(
+    trips: tuple[float, ...], at_a_time: tuple[int, ...]
+) -> None:
+    line = Line(20, fail=lambda _: None)
+    for each, count in zip(trips, at_a_time, strict=True):
+        line.pace = each * FAR
+        going_on = [one for one in line.sent if not one.done]
+        before = len(line.sent)
+        for one in going_on:
+            one.finish()
+        line.turns.test()
+        assert len(line.sent) - before == count
+
+
+def test_what_is_done_at_once_waits_for_nothing_and_what_is_not_comes_in_bounded_numbers() -> None:
+    def sent(rank: int) -> Sent:
+        made = Sent(rank)
+        if rank < 3 * MOST_PIECES:
+            made.finish()
+        return made
+
+    blocks = [(rank, memoryview(bytes(8))) for rank in range(5 * MOST_PIECES)]
+    turns = Turns(blocks, 1, lambda rank, _: sent(rank), lambda _: 0.0, lambda: 0.0)
+    turns.go_on()
+    assert len(turns.under_way) == 4 * MOST_PIECES
 
 
 def test_a_send_that_fails_holds_up_no_other_and_is_told_at_the_end() -> None:
