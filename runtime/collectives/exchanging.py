@@ -47,12 +47,11 @@ def alltoall(
     else:
         incoming[layout.me][:] = outgoing[layout.me]
     if far and (size is None or size < SMALL):
-        leads = layout.me == part.members[0]
-        comes_first = leads and any(incoming.sizes[one.members[0]] >= SMALL for one in far)
-        if comes_first or not all(one.has_begun_all for one in turns):
-            # a leader's block goes before the bundle that it sends the same way, and may turn out
-            # longer than there is room for; and nobody would let the turns of others go on while
-            # they gather the bundles
+        # A leader's block goes before the bundle that it sends the same way, and what others send
+        # to a leader may turn out longer than there is room for.
+        comes_first = any(incoming.sizes[one.members[0]] >= SMALL for one in far)
+        has_begun = all(one.has_begun_all for one in turns)
+        if layout.me == part.members[0] and (comes_first or not has_begun):
             yield pending
             pending = []
         yield from _exchange_bundles(layout, port, outgoing, incoming, size)

@@ -51,7 +51,8 @@ Steps: TypeAlias = Generator[Sequence[Pending], None, _T]
 class Port(Protocol):
     """One member's way to the others, for one collective operation.
 
-    Messages between two members arrive in the order in which they were sent. The calls inside the
+    Messages between two members arrive in the order in which they were sent. What takes several of
+    them goes on whatever the algorithm waits for. The calls inside the
     cluster are collective over the members of my cluster: all make the same ones in the same
     order. `root` is a position among them, in rank order. Data that was handed over must be left
     alone until the operation is done.

@@ -103,10 +103,11 @@ class RanksLife:
     def start(self, before: Sequence[RanksLife] = ()) -> None:
         """Start the ranks, unless they are killed; what is left of lives `before` goes first."""
         self.has_begun = True
-        self._starting = threading.Thread(
+        starting = threading.Thread(
             target=self._start_job, args=(before,), name="starting ranks", daemon=True
         )
-        self._starting.start()
+        starting.start()
+        self._starting = starting
 
     def go(self, answers: dict[str, Any]) -> None:
         """Let the program run."""

@@ -13,6 +13,7 @@ from runtime.mpi.operations import Operation, most_urgent
 if TYPE_CHECKING:
     from runtime.mpi.collective_calls_accord import Accord
     from runtime.mpi.collective_calls_direct import Direct
+    from runtime.mpi.collective_calls_port import NativePort
 
 
 NO_TURN = 0
@@ -91,7 +92,7 @@ class Guard(Attendance):
             self.accord.give_up(turn, kind, why)
 
     def carried_out(
-        self, steps: Generator[Any, None, Any], turn: int, direct: Direct
+        self, steps: Generator[Any, None, Any], turn: int, port: NativePort
     ) -> Generator[Operation, None, Any]:
         """Carry an algorithm out, and end it when a leader is lost.
 
@@ -102,7 +103,7 @@ class Guard(Attendance):
         try:
             waits = next(steps)
             while True:
-                waiting = Guarded(self, waits, turn, direct)
+                waiting = Guarded(self, waits, turn, port)
                 try:
                     yield waiting
                 except MPI.Exception as error:
@@ -117,8 +118,8 @@ class Guard(Attendance):
                 raise refused from None
             return end.value
         finally:
-            if direct.is_busy:
-                self._abandoned.append(direct)
+            if port.direct.is_busy:
+                self._abandoned.append(port.direct)
 
     def takes_long(self, turn: int) -> None:
         """Tell others which call this process is in: they may be in another one."""
@@ -164,17 +165,17 @@ class Guarded(Operation):
     Another call may go on at the same time, so it knows the number of its own.
     """
 
-    __slots__ = ("_direct", "_guard", "_left", "_parts", "_turn")
+    __slots__ = ("_guard", "_left", "_parts", "_port", "_turn")
 
     def __init__(
         self,
         guard: Attendance,
         parts: Sequence[Operation],
         turn: int,
-        direct: Direct | None = None,
+        port: NativePort | None = None,
     ) -> None:
         super().__init__()
-        self._guard, self._parts, self._turn, self._direct = guard, parts, turn, direct
+        self._guard, self._parts, self._turn, self._port = guard, parts, turn, port
         self._left = parts
 
     @property
@@ -186,8 +187,8 @@ class Guarded(Operation):
         """Look after all."""
         if self.done:
             return True
-        if self._direct is not None:
-            self._direct.look()
+        if self._port is not None:
+            self._port.look()
         left = [one for one in self._left if not one.test()]
         self._left = left
         if not left:

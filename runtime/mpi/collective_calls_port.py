@@ -28,7 +28,16 @@ if TYPE_CHECKING:
 class NativePort:
     """What one collective on a communicator uses; see `runtime.collectives.port`."""
 
-    __slots__ = ("_engine", "_inner", "_members", "_near", "_reduction", "_tag", "direct")
+    __slots__ = (
+        "_engine",
+        "_going_on",
+        "_inner",
+        "_members",
+        "_near",
+        "_reduction",
+        "_tag",
+        "direct",
+    )
 
     def __init__(
         self, members: Membership, tag: int, reduction: Reduction | None, near: Neighbours
@@ -37,6 +46,13 @@ class NativePort:
         self._tag, self._reduction, self._near = tag, reduction, near
         self.direct = Direct(members.inner, tag, near)
         """Large data inside the cluster."""
+        self._going_on: list[Operation] = []
+
+    def look(self) -> None:
+        """Let all go on that takes several messages, whatever the collective waits for now."""
+        self.direct.look()
+        if self._going_on:
+            self._going_on = [one for one in self._going_on if not one.test()]
 
     def send(self, rank: int, *pieces: Data) -> Operation:
         """Send the pieces as one message to any member."""
@@ -46,7 +62,9 @@ class NativePort:
     def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> TakingTurns:
         """Send to each rank its block, one after the other where a line would hold no more."""
         trips = partial(self._engine.round_trip, self._members)
-        return TakingTurns(Turns(blocks, members, self.send, trips, time.monotonic))
+        turns = TakingTurns(Turns(blocks, members, self.send, trips, time.monotonic))
+        self._going_on.append(turns)
+        return turns
 
     def receive(self, rank: int, into: memoryview) -> Operation:
         """Receive a message of known size from any member."""
@@ -54,7 +72,9 @@ class NativePort:
 
     def receive_pieces(self, rank: int, into: Sequence[memoryview], size: int) -> Operation:
         """Receive messages of `size` bytes each and a shorter one, which is the last."""
-        return InPieces(into, size, partial(self._receive, rank))
+        block = InPieces(into, size, partial(self._receive, rank))
+        self._going_on.append(block)
+        return block
 
     def _receive(self, rank: int, landing: Landing | None) -> Operation:
         return self._engine.receive(self._members, rank, self._tag, landing, inner=True)

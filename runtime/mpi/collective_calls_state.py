@@ -140,7 +140,7 @@ class Collecting:
             return brief.begin(BriefCall(brief, plan.name, turn, plan.brief), turn)
         tag = tag_of(plan.name, turn)
         port = NativePort(self.everybody, tag, plan.reduction, self.neighbours)
-        inner = self.guard.carried_out(plan.algorithm(port), turn, port.direct)
+        inner = self.guard.carried_out(plan.algorithm(port), turn, port)
         steps = self.guard.steps(inner, turn, plan.name)
         return self.engine.start(self.everybody, steps, plan.name)
 

@@ -41,11 +41,6 @@ class InPieces(Operation):
                 self._left.append(receive(_Piece(room, self)))
         self.test()
 
-    @property
-    def urgency(self) -> int:
-        """As urgent as the next piece."""
-        return self._left[0].urgency
-
     def comes(self, size: int) -> None:
         """Know that a piece of some size begins to come.
 
@@ -60,14 +55,16 @@ class InPieces(Operation):
         """Look which pieces have come."""
         left = self._left
         while not self.done and left[0].test():
-            piece = left.popleft()
+            piece = left[0]
             if not piece.cancelled:
                 self._failed = self._failed or piece.error
                 self._has_ended = self._has_ended or piece.nbytes < self._size
-            if self._has_ended and not left:
-                self.finish(self._failed)
-            elif not left:
+            if len(left) == 1:
+                if self._has_ended:
+                    self.finish(self._failed)
+                    break
                 left.append(self._receive(None))  # it is more than there is room for
+            left.popleft()
         return self.done
 
     def describe(self) -> str:

@@ -92,13 +92,17 @@ class Machine:
         results: dict[int, Any] = {}
         waiting: dict[int, tuple[Generator[Any, None, Any], Sequence[Op]]] = {}
         who = range(len(self.places)) if ranks is None else ranks
+        ports = []
         for rank in who:
-            layout = Layout(self.places, rank)
-            waiting[rank] = algorithm(layout, SimulatedPort(self, rank, combine)), ()
+            layout, port = Layout(self.places, rank), SimulatedPort(self, rank, combine)
+            waiting[rank] = algorithm(layout, port), ()
+            ports.append(port)
         while waiting:
+            for port in ports:
+                port.look()
             moved = False
             for rank, (task, operations) in list(waiting.items()):
-                if all([op.done for op in operations]):  # noqa: C419 - each look lets turns go on
+                if all(op.done for op in operations):
                     moved = True
                     try:
                         waiting[rank] = task, tuple(next(task))
@@ -265,8 +269,10 @@ class SimulatedTurns:
 
     @property
     def done(self) -> bool:
-        self._turns.go_on()
         return self._turns.is_over
+
+    def go_on(self) -> None:
+        self._turns.go_on()
 
 
 class SimulatedPort:
@@ -274,13 +280,20 @@ class SimulatedPort:
 
     def __init__(self, machine: Machine, rank: int, combine: Combine | None) -> None:
         self.machine, self.rank, self._combine = machine, rank, combine
+        self._turns: list[SimulatedTurns] = []
+
+    def look(self) -> None:
+        for turns in self._turns:
+            turns.go_on()
 
     def send(self, rank: int, *pieces: Data) -> Op:
         return self.machine.send(self.rank, rank, pieces)
 
     def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> SimulatedTurns:
         trips = self.machine.round_trip_from(self.rank)
-        return SimulatedTurns(Turns(blocks, members, self.send, trips, lambda: self.machine.now))
+        turns = Turns(blocks, members, self.send, trips, lambda: self.machine.now)
+        self._turns.append(SimulatedTurns(turns))
+        return self._turns[-1]
 
     def receive(self, rank: int, into: memoryview) -> Op:
         return self.machine.receive(rank, self.rank, into)
