@@ -12,7 +12,7 @@ them again takes longer than to wait. So those take turns.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from runtime.collectives.blocks import SMALL, Blocks
 from runtime.collectives.layout import Layout, Part
@@ -36,10 +36,12 @@ def alltoall(
     part = layout.mine
     pending: list[Pending] = []
     far = layout.remote()
+    coming: dict[int, Pending] = {}
     for other in far:
         for rank in other.members:
             if _direct(part, other, incoming.sizes[rank]):
-                pending.append(receive_whole(port, rank, incoming[rank], part, other, size=piece))
+                coming[rank] = receive_whole(port, rank, incoming[rank], part, other, size=piece)
+    pending += coming.values()
     turns = _in_turn(layout, port, outgoing, piece)
     pending += turns
     if len(part.members) > 1:
@@ -47,14 +49,10 @@ def alltoall(
     else:
         incoming[layout.me][:] = outgoing[layout.me]
     if far and (size is None or size < SMALL):
-        # A leader's block goes before the bundle that it sends the same way, and what others send
-        # to a leader may turn out longer than there is room for.
-        comes_first = any(incoming.sizes[one.members[0]] >= SMALL for one in far)
-        has_begun = all(one.has_begun_all for one in turns)
-        if layout.me == part.members[0] and (comes_first or not has_begun):
-            yield pending
+        if layout.me == part.members[0] and not all(one.has_begun_all for one in turns):
+            yield pending  # a leader's block goes before the bundle that it sends the same way
             pending = []
-        yield from _exchange_bundles(layout, port, outgoing, incoming, size)
+        yield from _exchange_bundles(layout, port, outgoing, incoming, size, before=coming)
     if pending:
         yield pending
 
@@ -104,9 +102,18 @@ def _bundled(layout: Layout, sizes: Sequence[int]) -> list[int]:
 
 
 def _exchange_bundles(
-    layout: Layout, port: Port, outgoing: Blocks, incoming: Blocks, size: int | None
+    layout: Layout,
+    port: Port,
+    outgoing: Blocks,
+    incoming: Blocks,
+    size: int | None,
+    *,
+    before: Mapping[int, Pending],
 ) -> Steps[None]:
-    """Collect the small blocks at the leader, exchange them, and hand them out."""
+    """Collect the small blocks at the leader, exchange them, and hand them out.
+
+    What some ranks send comes `before` their bundles.
+    """
     part = layout.mine
     sizes_out = _bundled(layout, outgoing.sizes)
     sizes_in = _bundled(layout, incoming.sizes)
@@ -118,7 +125,7 @@ def _exchange_bundles(
     mail = memoryview(b"".join(out[rank] for rank in _far_ranks(layout)))
     inbox = memoryview(bytearray(sum(sizes_in)))
     if layout.me == part.members[0]:
-        yield from _lead(layout, port, mail, inbox, table)
+        yield from _lead(layout, port, mail, inbox, table, before=before)
     else:
         yield port.gather(mail, None, 0)
         yield port.scatter(None, inbox, 0)
@@ -134,18 +141,26 @@ def _lead(
     mail: memoryview,
     inbox: memoryview,
     table: Sequence[Sequence[int]],
+    *,
+    before: Mapping[int, Pending],
 ) -> Steps[None]:
     """Send one bundle to the leader of every other cluster, and receive one from each."""
     members = layout.mine.members
     n = layout.size
     collected = Blocks.in_a_row([sum(row[:n]) for row in table])
     arriving = Blocks.in_a_row([sum(row[n:]) for row in table])
-    receives: dict[int, tuple[Pending, memoryview]] = {}
+    rooms: dict[int, memoryview] = {}
+    receives: list[Pending] = []
+    behind: list[int] = []
     for other in layout.remote():
+        leader = other.members[0]
         total = sum(row[n + rank] for row in table for rank in other.members)
         if total:
-            room = memoryview(bytearray(total))
-            receives[other.index] = port.receive(other.members[0], room), room
+            rooms[leader] = memoryview(bytearray(total))
+            if leader in before:
+                behind.append(leader)
+            else:
+                receives.append(port.receive(leader, rooms[leader]))
     yield port.gather(mail, collected, 0)
     cursors = list(collected.offsets)
     sends: list[Pending] = []
@@ -157,11 +172,14 @@ def _lead(
             cursors[which] += length
         if any(len(piece) for piece in bundle):
             sends.append(port.send(other.members[0], *bundle))
+    if behind:  # what comes before may turn out longer than there is room for
+        yield [before[leader] for leader in behind]
+        receives += [port.receive(leader, rooms[leader]) for leader in behind]
     if receives:
-        yield [operation for operation, _ in receives.values()]
+        yield receives
     cursors = list(arriving.offsets)
     for other in layout.remote():
-        room = receives[other.index][1] if other.index in receives else memoryview(b"")
+        room = rooms.get(other.members[0], memoryview(b""))
         _sort_in(other, room, cursors, arriving.memory, [row[n:] for row in table])
     yield [*port.scatter(arriving, inbox, 0), *sends]
 
