@@ -62,18 +62,23 @@ class InPieces(Operation):
             if len(left) == 1:
                 if self._has_ended:
                     self.finish(self._failed)
-                    break
-                left.append(self._receive(None))  # it is more than there is room for
-            left.popleft()
+                else:
+                    left.append(self._receive(None))  # it is more than there is room for
+            left.popleft()  # with the memory of the program, to which it leads
         return self.done
 
     def describe(self) -> str:
         """Say what is waited for."""
-        return self._left[0].describe()
+        return ", ".join(one.describe() for one in self._next)
 
     def awaited(self) -> Sequence[int]:
         """Return the sender."""
-        return self._left[0].awaited()
+        return [index for one in self._next for index in one.awaited()]
+
+    @property
+    def _next(self) -> Sequence[Operation]:
+        """The next piece; none when it has just ended, which other threads may see."""
+        return tuple(self._left)[:1]
 
 
 class _Piece(Exactly):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -104,6 +106,28 @@ def test_it_ends_with_the_senders_last_piece_and_fails_where_sizes_differ(
         assert into == bytes(range(1, sent + 1))
     else:
         assert isinstance(block.error, MPI.Exception)
+
+
+def test_memory_of_the_program_is_held_no_longer_than_it_takes() -> None:
+    class Memory(bytearray):
+        """Memory to which there can be a weak reference."""
+
+    sender, memory = Sender(8), Memory(8)
+    block = InPieces(rooms(memory), SIZE, sender.receive)
+    gone = weakref.ref(memory)
+    del memory
+    sender.asked, asked = [], sender.asked
+    for _ in range(3):
+        sender.asked = [asked.pop(0)]
+        sender.send()
+    sender.asked = []
+    assert gone() is not None
+    gc.disable()
+    try:
+        assert block.test()
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("came", range(3))
