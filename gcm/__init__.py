@@ -18,15 +18,12 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.components.clustering import ClusteringContent as ClusteringContent
     from gcm.components.clustering import clustering_type as clustering_type
     from gcm.components.composite import Composite as Composite
+    from gcm.components.controller import Controller as Controller
     from gcm.components.declarations import attribute as attribute
     from gcm.components.declarations import immediate as immediate
     from gcm.components.declarations import provides as provides
     from gcm.components.declarations import requires as requires
-    from gcm.components.factory import active as active
-    from gcm.components.factory import composite as composite
-    from gcm.components.factory import new_component as new_component
-    from gcm.components.factory import primitive as primitive
-    from gcm.components.factory import wrapper as wrapper
+    from gcm.components.membrane import MembraneDescription as MembraneDescription
     from gcm.components.model import Component as Component
     from gcm.components.primitive import Primitive as Primitive
     from gcm.components.running import Runnable as Runnable
@@ -34,6 +31,11 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.components.wrapper import Wrapped as Wrapped
     from gcm.components.wrapper import Wrapper as Wrapper
     from gcm.errors import GcmError as GcmError
+    from gcm.factory import active as active
+    from gcm.factory import composite as composite
+    from gcm.factory import new_component as new_component
+    from gcm.factory import primitive as primitive
+    from gcm.factory import wrapper as wrapper
     from gcm.interfaces.distribution import broadcast as broadcast
     from gcm.interfaces.distribution import distribute as distribute
     from gcm.interfaces.distribution import distribute_by as distribute_by
@@ -52,6 +54,7 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.interfaces.reduction import reduce_with as reduce_with
     from gcm.interfaces.reduction import select_unique as select_unique
     from gcm.interfaces.reduction import total as total
+    from gcm.interfaces.submission import submit as submit
     from gcm.interfaces.types import Cardinality as Cardinality
     from gcm.interfaces.types import ComponentType as ComponentType
     from gcm.interfaces.types import Contingency as Contingency
@@ -59,11 +62,9 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.interfaces.types import Role as Role
     from gcm.invocation import Caller as Caller
     from gcm.invocation import Invocation as Invocation
-    from gcm.invocation import submit as submit
     from gcm.membranes.attribute import AttributeController as AttributeController
     from gcm.membranes.binding import BindingController as BindingController
     from gcm.membranes.content import ContentController as ContentController
-    from gcm.membranes.controller import Controller as Controller
     from gcm.membranes.descriptions import ACTIVE as ACTIVE
     from gcm.membranes.descriptions import COMPOSITE as COMPOSITE
     from gcm.membranes.descriptions import PRIMITIVE as PRIMITIVE
@@ -71,7 +72,6 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.membranes.interceptor import Interceptor as Interceptor
     from gcm.membranes.interceptor import InterceptorController as InterceptorController
     from gcm.membranes.lifecycle import LifeCycleController as LifeCycleController
-    from gcm.membranes.membrane import MembraneDescription as MembraneDescription
     from gcm.membranes.membrane_controller import MembraneController as MembraneController
     from gcm.membranes.migration import MigrationController as MigrationController
     from gcm.membranes.monitor import MonitorController as MonitorController
@@ -82,7 +82,7 @@ _HOMES = {
     "gcm.components.clustering": ("ClusteringContent", "clustering_type"),
     "gcm.components.composite": ("Composite",),
     "gcm.components.declarations": ("attribute", "immediate", "provides", "requires"),
-    "gcm.components.factory": ("active", "composite", "new_component", "primitive", "wrapper"),
+    "gcm.factory": ("active", "composite", "new_component", "primitive", "wrapper"),
     "gcm.components.model": ("Component",),
     "gcm.components.primitive": ("Primitive",),
     "gcm.components.running": ("Runnable", "running"),
@@ -110,6 +110,7 @@ _HOMES = {
         "select_unique",
         "total",
     ),
+    "gcm.interfaces.submission": ("submit",),
     "gcm.interfaces.types": (
         "Cardinality",
         "ComponentType",
@@ -117,16 +118,16 @@ _HOMES = {
         "InterfaceType",
         "Role",
     ),
-    "gcm.invocation": ("Caller", "Invocation", "submit"),
+    "gcm.invocation": ("Caller", "Invocation"),
     "gcm.membranes.attribute": ("AttributeController",),
     "gcm.membranes.binding": ("BindingController",),
     "gcm.membranes.content": ("ContentController",),
-    "gcm.membranes.controller": ("Controller",),
+    "gcm.components.controller": ("Controller",),
     "gcm.membranes.descriptions": ("ACTIVE", "COMPOSITE", "PRIMITIVE"),
     "gcm.membranes.gathercast": ("GathercastController",),
     "gcm.membranes.interceptor": ("Interceptor", "InterceptorController"),
     "gcm.membranes.lifecycle": ("LifeCycleController",),
-    "gcm.membranes.membrane": ("MembraneDescription",),
+    "gcm.components.membrane": ("MembraneDescription",),
     "gcm.membranes.membrane_controller": ("MembraneController",),
     "gcm.membranes.migration": ("MigrationController",),
     "gcm.membranes.monitor": ("MonitorController",),

@@ -47,6 +47,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
         "multicast",
         "stacks",
         "stub",
+        "submission",
     },
     "gcm.adl": {
         "assemble",

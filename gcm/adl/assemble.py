@@ -14,16 +14,16 @@ from gcm.adl.plan import (
     NodeCardinality,
 )
 from gcm.components.composite import Composite
-from gcm.components.factory import new_component
+from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeNote
 from gcm.errors import AdlError, GcmError, InstantiationError
+from gcm.factory import new_component
 from gcm.interfaces.interface import ServerEnd
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import DESCRIPTIONS
 from gcm.membranes.interceptor import Interceptor, InterceptorController
-from gcm.membranes.membrane import MembraneDescription
 from gcm.membranes.membrane_controller import MembraneController
 
 Make = Callable[[ComponentPlan], Component]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gcm.adl.drafts import Draft
 from gcm.adl.plan import MembraneKind
-from gcm.components import control_types
+from gcm.factory import control_types
 from gcm.interfaces import InterfaceType
 
 CONTROL_SUFFIX = "-controller"

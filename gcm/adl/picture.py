@@ -9,11 +9,11 @@ from gcm.adl.plan import AssemblyPlan, ComponentPlan, End, MembraneKind
 from gcm.adl.wires import THIS, wires_of
 from gcm.components.clustering import ClusteringContent
 from gcm.components.composite import Composite
+from gcm.components.control_interface import CONTROL_SUFFIX
 from gcm.components.model import Component
 from gcm.components.wrapper import Wrapper
 from gcm.drawing import Box, Link, Port, Scene
 from gcm.interfaces.types import ComponentType, InterfaceType
-from gcm.membranes.control import CONTROL_SUFFIX
 
 Links = Iterable[tuple[End, End]]
 

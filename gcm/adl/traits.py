@@ -14,8 +14,8 @@ from gcm.adl.model import Body, ComponentNode
 from gcm.adl.plan import InterceptorPlan, MembraneKind, NodeCardinality, VirtualNodePlan
 from gcm.components import (
     GIVE_DEFAULTS,
+    MembraneDescription,
     declared_interfaces,
-    describes_membrane,
     needed_arguments,
 )
 from gcm.documents import Location, Severity, did_you_mean
@@ -137,7 +137,7 @@ class _Reading:
 
     def _description(self, dotted: str, location: Location) -> object:
         found = self._load(dotted, location)
-        if found is None or describes_membrane(found):
+        if found is None or isinstance(found, MembraneDescription):
             return found
         hint = "name a gcm.MembraneDescription at the top of a module"
         self._report("not-a-membrane", f"'{dotted}' does not describe a membrane", location, hint)

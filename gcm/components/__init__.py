@@ -1,19 +1,18 @@
-"""Components: primitives, composites, wrappers and clustering components, and their factory."""
+"""Components of every kind, what their classes declare, and what a membrane is."""
 
-from gcm.components.controls import control_types, describes_membrane
 from gcm.components.declarations import (
     declared_attributes,
     declared_interfaces,
     declared_type,
 )
 from gcm.components.making import GIVE_DEFAULTS, needed_arguments
+from gcm.components.membrane import MembraneDescription
 
 __all__ = [
     "GIVE_DEFAULTS",
-    "control_types",
+    "MembraneDescription",
     "declared_attributes",
     "declared_interfaces",
     "declared_type",
-    "describes_membrane",
     "needed_arguments",
 ]

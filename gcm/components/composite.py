@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.errors import IllegalBindingError, NoSuchInterfaceError
 from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
-from gcm.membranes.membrane import MembraneDescription
 from gcm.suggestion import did_you_mean
 
 

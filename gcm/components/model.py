@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gcm.components.control_interface import CONTROL_SUFFIX
+from gcm.components.membrane import C, Membrane, MembraneDescription
 from gcm.components.notes import NO_NOTES, Notes
 from gcm.errors import IllegalTypeError, NoSuchComponentError, NoSuchInterfaceError
 from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
-from gcm.membranes.control import CONTROL_SUFFIX
-from gcm.membranes.membrane import C, Membrane, MembraneDescription
 from gcm.suggestion import did_you_mean
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def is_component_name(text: str) -> bool:
 class Component(ABC):
     """A component: content within a membrane, reached only through its interfaces.
 
-    Components are made by `gcm.components.factory`; this class holds what primitives, composites
+    Components are made by `gcm.factory`; this class holds what primitives, composites
     and wrappers have in common.
     """
 
@@ -247,15 +247,11 @@ class Component(ABC):
 
     def bind(self, client: str, server: ServerEnd) -> None:
         """Bind the client interface of that name; see `BindingController.bind`."""
-        from gcm.membranes.binding import BindingController
-
-        self.membrane.get(BindingController).bind(client, server)
+        self.membrane.binding.bind(client, server)
 
     def unbind(self, client: str, server: ServerEnd | None = None) -> None:
         """Unbind the client interface of that name; see `BindingController.unbind`."""
-        from gcm.membranes.binding import BindingController
-
-        self.membrane.get(BindingController).unbind(client, server)
+        self.membrane.binding.unbind(client, server)
 
     def find(self, path: str) -> Component:
         """Return the component that a relative path such as `farm/worker1` leads to.

@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Any, cast
 
 from gcm.components.declarations import client_attributes, is_immediate
+from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.errors import InstantiationError
 from gcm.interfaces.compatibility import content_mismatches
 from gcm.interfaces.interface import ClientInterface, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
-from gcm.membranes.membrane import MembraneDescription
 
 
 class Primitive(Component):

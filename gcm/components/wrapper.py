@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.interfaces.interface import ClientInterface, ServerInterface
 from gcm.interfaces.types import ComponentType
 from gcm.invocation import Caller, RemotePort
-from gcm.membranes.membrane import MembraneDescription
 
 
 class Wrapped(Caller, Protocol):

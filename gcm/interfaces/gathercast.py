@@ -12,12 +12,12 @@ from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError, 
 from gcm.interfaces.distribution import is_redistributing
 from gcm.interfaces.future import Future
 from gcm.interfaces.gathering import Effect, Entry, Expire, Rounds
-from gcm.interfaces.going_on import wait_for_others
+from gcm.interfaces.going_on import outside, wait_for_others
 from gcm.interfaces.marks import is_one_by_one, put_mark
 from gcm.interfaces.sharing import ListSharing, MemberSharing, Sharing
 from gcm.interfaces.signature import Operation, signature_of
-from gcm.interfaces.stacks import inside, outside
-from gcm.invocation import submit_to
+from gcm.interfaces.stacks import inside
+from gcm.interfaces.submission import submit_to
 
 if TYPE_CHECKING:
     from gcm.components.model import Component

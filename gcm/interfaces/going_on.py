@@ -13,14 +13,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Lock, Thread, local
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from gcm.interfaces.future import Future, fulfil
+from gcm.interfaces.stacks import inside
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
 
 Item = TypeVar("Item")
+P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOP_FILE = "<multicast of "
@@ -129,8 +131,6 @@ def interrupt(handed: Iterable[Handed]) -> None:
 
 
 def _fulfil(handed: Handed, owner: Component, operation: str, how: GoOn) -> None:
-    from gcm.interfaces.stacks import inside  # which lets every wait hand on the rest
-
     _this_thread.handed = handed
     fulfil(handed, inside, (owner, operation, _begun, (handed, *how), {}), {})
 
@@ -176,3 +176,12 @@ def hand_on_the_rest() -> None:
             if elsewhere is not None:  # else this frame is only around the loop
                 elsewhere.hand_on(frame)
         frame = frame.f_back
+
+
+def outside(wait: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call `wait` for a call that has reached its stub but has not entered the component yet.
+
+    What this thread was still going to call goes on elsewhere: the wait may be for just that.
+    """
+    hand_on_the_rest()
+    return wait(*args, **kwargs)

@@ -15,7 +15,7 @@ from gcm.interfaces.future import Future, after
 from gcm.interfaces.going_on import Elsewhere, Handed, interrupt, make_each
 from gcm.interfaces.parallel import assembled
 from gcm.interfaces.stub import Stub
-from gcm.invocation import is_asynchronous, submit_to
+from gcm.interfaces.submission import is_asynchronous, submit_to
 
 if TYPE_CHECKING:
     from gcm.interfaces.interface import ClientInterface

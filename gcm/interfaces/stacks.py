@@ -7,15 +7,12 @@ kinds of frames mark what such a frame cannot tell.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-
-from gcm.interfaces.going_on import hand_on_the_rest
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
     from gcm.interfaces.stub import Stub
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -42,12 +39,3 @@ def inside(
 ) -> T:
     """Call `port` for `component` on a thread that did not come in through one of its stubs."""
     return port(*args, **kwargs)
-
-
-def outside(wait: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call `wait` for a call that has reached its stub but has not entered the component yet.
-
-    What this thread was still going to call goes on elsewhere: the wait may be for just that.
-    """
-    hand_on_the_rest()
-    return wait(*args, **kwargs)

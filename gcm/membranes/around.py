@@ -6,9 +6,9 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from typing import Any, NoReturn
 
+from gcm.components.controller import Port
 from gcm.interfaces.future import Future
-from gcm.invocation import is_asynchronous, submit_to
-from gcm.membranes.controller import Port
+from gcm.interfaces.submission import is_asynchronous, submit_to
 
 End = Callable[[BaseException | None], BaseException | None]
 """Called after the call with what it raised, or None; returns what the call raises in the end."""

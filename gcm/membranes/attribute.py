@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from gcm.components.controller import Controller
 from gcm.components.declarations import declared_attributes
 from gcm.errors import NoSuchAttributeError
 from gcm.interfaces.annotations import describe, fits
 from gcm.invocation import Caller, RemotePort
-from gcm.membranes.controller import Controller
 from gcm.suggestion import did_you_mean
 
 if TYPE_CHECKING:

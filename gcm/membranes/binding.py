@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.errors import IllegalBindingError, IllegalLifeCycleError
 from gcm.interfaces.compatibility import mismatches
 from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
 from gcm.interfaces.types import Cardinality, InterfaceType
-from gcm.membranes.controller import Controller
 
 
 class BindingController(Controller):

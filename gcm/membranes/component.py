@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gcm.components.controller import Controller
 from gcm.interfaces.types import ComponentType
-from gcm.membranes.controller import Controller
 
 
 class ComponentController(Controller):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gcm.components.composite import Composite
+from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.errors import IllegalContentError, IllegalLifeCycleError
 from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
 from gcm.membranes.binding import homes, is_local
-from gcm.membranes.controller import Controller
 
 
 class ContentController(Controller):

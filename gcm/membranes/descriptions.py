@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gcm.components.membrane import MembraneDescription
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.binding import BindingController
 from gcm.membranes.component import ComponentController
@@ -10,7 +11,6 @@ from gcm.membranes.content_hooks import ContentHooksController
 from gcm.membranes.gathercast import GathercastController
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.lifecycle import LifeCycleController
-from gcm.membranes.membrane import MembraneDescription
 from gcm.membranes.membrane_controller import MembraneController
 from gcm.membranes.migration import MigrationController
 from gcm.membranes.monitor import MonitorController

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gcm.components.controller import Controller
 from gcm.errors import IllegalBindingError
 from gcm.interfaces.gathercast import Gathering
-from gcm.membranes.controller import Controller
 
 
 class GathercastController(Controller):

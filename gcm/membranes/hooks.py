@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gcm.membranes.controller import Controller
+from gcm.components.controller import Controller
 
 if TYPE_CHECKING:
     from gcm.components.model import Component

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Protocol
 
+from gcm.components.controller import Controller, Port
 from gcm.components.model import Component
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.interface import Interface
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
 from gcm.membranes.around import End, around, raise_end
-from gcm.membranes.controller import Controller, Port
 
 
 class Interceptor(Protocol):

@@ -12,9 +12,9 @@ import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from gcm.components.controller import Controller, Port
 from gcm.errors import IllegalLifeCycleError
-from gcm.interfaces.stacks import outside
-from gcm.membranes.controller import Controller, Port
+from gcm.interfaces.going_on import outside
 from gcm.membranes.draining import queue_of, wait_until_quiet
 from gcm.membranes.gate import HeldPort
 from gcm.membranes.hooks import hooked, raise_failures, tell

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.errors import IllegalBindingError, IllegalContentError, NoSuchComponentError
 from gcm.interfaces.interface import ServerInterface
-from gcm.membranes.controller import Controller
 from gcm.suggestion import did_you_mean
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from gcm.components.controller import Controller, Port
 from gcm.components.model import Component
 from gcm.components.primitive import Primitive
 from gcm.errors import IllegalContentError
@@ -11,7 +12,6 @@ from gcm.interfaces.value import by_value
 from gcm.invocation import Caller, RemotePort
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.content_hooks import ContentHooksController
-from gcm.membranes.controller import Controller, Port
 
 
 class Destination(Protocol):

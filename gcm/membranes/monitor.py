@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from gcm.components.controller import Controller, Port
 from gcm.components.model import Component
 from gcm.interfaces.interface import Interface
 from gcm.membranes.around import End, around
-from gcm.membranes.controller import Controller, Port
 from gcm.membranes.request_queue import Request, RequestQueueController
 from gcm.records import dataclass
 

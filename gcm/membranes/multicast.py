@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+from gcm.components.controller import Controller
 from gcm.errors import IllegalBindingError
 from gcm.interfaces.interface import ClientInterface
-from gcm.membranes.controller import Controller
 
 
 class MulticastController(Controller):

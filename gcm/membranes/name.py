@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gcm.components.controller import Controller
 from gcm.components.model import NAME_RULE, is_component_name
 from gcm.errors import IllegalContentError
-from gcm.membranes.controller import Controller
 
 
 class NameController(Controller):

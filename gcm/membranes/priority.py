@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.errors import NoSuchInterfaceError
-from gcm.membranes.controller import Controller
 from gcm.membranes.request_queue import Priority
 from gcm.suggestion import did_you_mean
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gcm.interfaces.future import Future
-from gcm.interfaces.stacks import outside
+from gcm.interfaces.going_on import outside
 from gcm.interfaces.value import by_value, no_copy
 from gcm.membranes.request import Priority, Request
 

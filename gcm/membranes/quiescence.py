@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from gcm.interfaces.future import Future
 from gcm.interfaces.gathercast import Ticket
-from gcm.interfaces.going_on import is_under_way
+from gcm.interfaces.going_on import is_under_way, outside
 from gcm.interfaces.interface import ServerInterface
-from gcm.interfaces.stacks import inside, outside, through
+from gcm.interfaces.stacks import inside, through
 from gcm.interfaces.stub import STUB_FILE, Stub
 from gcm.membranes.request import Request, RequestFuture
 from gcm.records import dataclass

@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gcm.components.controller import Controller, Port
 from gcm.errors import GcmError, IllegalLifeCycleError
 from gcm.interfaces.future import as_ours
 from gcm.interfaces.stacks import inside
 from gcm.interfaces.value import by_value, no_copy
-from gcm.membranes.controller import Controller, Port
 from gcm.membranes.queue_port import ControlPort, QueuePort
 from gcm.membranes.request import Priority, Request, insert
 
@@ -53,7 +53,6 @@ class RequestQueueController(Controller):
     name = "request-queue"
     __not_operations__ = Controller.__not_operations__ | {
         "allow",
-        "control_port",
         "enqueue",
         "is_own_thread",
         "look_after",
@@ -118,10 +117,15 @@ class RequestQueueController(Controller):
         self._ports[interface, operation] = proceed
         return QueuePort(self, interface, operation)
 
-    def control_port(self, controller: str, operation: str, target: Port) -> ControlPort:
-        """Return the port that queues calls of a control operation by their priority."""
-        self._ports[controller, operation] = target
-        return ControlPort(self, controller, operation)
+    def wrap_control(self, controller: Controller, operation: str, proceed: Port) -> Port:
+        """Queue control calls by their priority, but for those about the queue itself.
+
+        These would come too late in the queue.
+        """
+        if controller.name == "priority":
+            return proceed
+        self._ports[controller.name, operation] = proceed
+        return ControlPort(self, controller.name, operation)
 
     def terminated(self) -> None:
         """Refuse what waits and let the thread end."""

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from gcm.components.controller import Controller
 from gcm.errors import GcmError, IllegalLifeCycleError
-from gcm.membranes.controller import Controller
 from gcm.membranes.hooks import tell
 from gcm.membranes.states import State
 from gcm.membranes.tree import inside_out, servers_first

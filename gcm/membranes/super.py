@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcm.membranes.controller import Controller
+from gcm.components.controller import Controller
 
 
 class SuperController(Controller):

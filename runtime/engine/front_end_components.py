@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from gcm.components.clustering import SRV, UP
-from gcm.components.factory import primitive, wrapper
 from gcm.components.model import Component
 from gcm.components.wrapper import Wrapper
 from gcm.errors import GcmError
+from gcm.factory import primitive, wrapper
 from gcm.interfaces.future import Future
-from gcm.invocation import Invocation, submit
+from gcm.interfaces.submission import submit
+from gcm.invocation import Invocation
 from runtime.engine.configuration import Configuration
 from runtime.engine.control import ControlHost
 from runtime.engine.doorstep import Found

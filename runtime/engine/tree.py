@@ -13,8 +13,8 @@ from gcm.adl.describe import describe
 from gcm.adl.export import write_definition
 from gcm.components.clustering import DOWN, SRV, UP
 from gcm.components.composite import Composite
-from gcm.components.factory import composite, wrapper
 from gcm.components.model import Component
+from gcm.factory import composite, wrapper
 from gcm.interfaces.future import Future
 from gcm.interfaces.types import ComponentType, Contingency, InterfaceType, Role
 from gcm.invocation import Invocation

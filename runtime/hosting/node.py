@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from gcm.components.declarations import declared_type
-from gcm.components.factory import primitive
+from gcm.components.membrane import MembraneDescription
 from gcm.components.primitive import Primitive
 from gcm.errors import InstantiationError
+from gcm.factory import primitive
 from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.descriptions import PRIMITIVE
-from gcm.membranes.membrane import MembraneDescription
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.hosting.host import Host

@@ -11,7 +11,8 @@ from gcm.errors import NoSuchInterfaceError
 from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ServerInterface
 from gcm.interfaces.stub import Stub
-from gcm.invocation import Invocation, is_asynchronous, submit_to
+from gcm.interfaces.submission import is_asynchronous, submit_to
+from gcm.invocation import Invocation
 from gcm.suggestion import did_you_mean
 from gcm.tracebacks import users_part
 from runtime.hosting.exports import Exports

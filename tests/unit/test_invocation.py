@@ -22,7 +22,8 @@ from gcm import (
     submit,
     wrapper,
 )
-from gcm.invocation import RemotePort, is_asynchronous, submit_to
+from gcm.interfaces.submission import is_asynchronous, submit_to
+from gcm.invocation import RemotePort
 from gcm.membranes.content import ContentController
 
 WAIT = 10

@@ -13,8 +13,8 @@ from gcm.adl.classes import ClassFault
 from gcm.adl.loading import plan_document
 from gcm.adl.plan import AssemblyPlan
 from gcm.components.declarations import attribute, provides, requires
+from gcm.components.membrane import MembraneDescription
 from gcm.documents import Diagnostic, Diagnostics
-from gcm.membranes.membrane import MembraneDescription
 
 
 class Greeter(Protocol):

@@ -137,7 +137,7 @@ def test_a_gathercast_server_knows_its_remote_clients_by_name() -> None:
     exports.admit("/g", "sum", "/two.out", "second")
     assert [str(client) for client in server.clients] == ["/one.out", "/two.out"]
 
-    from gcm.invocation import submit
+    from gcm.interfaces.submission import submit
 
     one = submit(exports.operation(Target("/g", "sum", "ping", "/one.out"), "first"), 1)
     assert not one.done()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -94,33 +92,3 @@ def test_a_pure_module_builds_on_pure_modules_of_its_package(tmp_path: Path) -> 
 
 def test_the_code_keeps_the_rules() -> None:
     assert [str(found) for found in breaches(ROOT)] == []
-
-
-@pytest.mark.parametrize(
-    ("file", "line", "rule"),
-    [
-        ("gcm/errors.py", "import runtime.errors", "knows nothing of the runtime"),
-        ("gcm/errors.py", "import Pyro5.api", "Only runtime.transport.pyro imports Pyro5"),
-        ("runtime/errors.py", "from mpi4py import MPI", "Only runtime.mpi and the probe"),
-    ],
-)
-def test_the_import_linter_knows_the_other_rules(
-    tmp_path: Path, file: str, line: str, rule: str
-) -> None:
-    (tmp_path / "setup.cfg").write_text((ROOT / "setup.cfg").read_text())
-    allowed = {
-        "runtime/transport/pyro/daemon.py": "import Pyro5",
-        "runtime/mpi.py": "import mpi4py",
-    }
-    plant(tmp_path, {"gcm/errors.py": "", "runtime/errors.py": "", **allowed})
-    assert "0 broken" in lint(tmp_path)
-    plant(tmp_path, {file: line})
-    output = lint(tmp_path)
-    assert "1 broken" in output
-    assert rule in output
-
-
-def lint(folder: Path) -> str:
-    call = "from importlinter.cli import lint_imports_command; lint_imports_command()"
-    command = [sys.executable, "-c", call, "--no-cache"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout

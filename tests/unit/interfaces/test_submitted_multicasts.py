@@ -23,10 +23,10 @@ from gcm import (
     requires,
     submit,
 )
+from gcm.components.controller import Port
 from gcm.errors import MulticastError
 from gcm.membranes.around import End, around
 from gcm.membranes.content import ContentController
-from gcm.membranes.controller import Port
 from gcm.membranes.descriptions import COMPOSITE
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.monitor import MonitorController

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gcm.components.controller import Controller
 from gcm.interfaces.interface import ClientInterface, ServerInterface
 from gcm.interfaces.stub import Stub
 from gcm.interfaces.types import InterfaceType
-from gcm.membranes.controller import Controller
-from gcm.membranes.request_queue import RequestQueueController
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
@@ -21,8 +20,8 @@ CONTROL_SUFFIX = "-controller"
 class ControlInterface(ServerInterface):
     """The server interface of one controller.
 
-    It is open in every state of the component. Calls to an active object go through its queue with
-    the priority that the `priority` controller gives them, also while the component is stopped.
+    It is open in every state of the component. What controllers put around control calls, such as
+    the queue of an active object, lies between.
     """
 
     __slots__ = ("controller",)
@@ -39,13 +38,4 @@ class ControlInterface(ServerInterface):
 
     def _port(self, operation: str) -> Port:
         target: Port = getattr(self.controller, operation)
-        membrane = self.owner.membrane
-        if not membrane.queues_calls or self.controller.name in _THREAD_SAFE:
-            return target
-        return membrane.get(RequestQueueController).control_port(
-            self.controller.name, operation, target
-        )
-
-
-_THREAD_SAFE = frozenset({"request-queue", "priority"})
-"""Controllers that act on the queue itself; in the queue they would come too late."""
+        return self.owner.membrane.compose_control(self.controller, operation, target)

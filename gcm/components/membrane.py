@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gcm.components.control_interface import ControlInterface
+from gcm.components.controller import BINDING, LIFE_CYCLE, Binding, Controller, LifeCycle
 from gcm.errors import IllegalTypeError, NoSuchControllerError
-from gcm.membranes.control import ControlInterface
-from gcm.membranes.controller import Controller
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 
@@ -33,17 +33,13 @@ class MembraneDescription:
 
     def __post_init__(self) -> None:
         """Refuse a controller that nobody could ask for, and one that cannot do its work."""
-        from gcm.membranes.lifecycle import LifeCycleController  # which imports this module's users
-
         for controller in self.controllers:
             if not controller.name:
                 raise IllegalTypeError(
                     f"the controller {controller.__qualname__} has no name",
                     cure='Give its class one: name = "counter"',
                 )
-            if controller.name == LifeCycleController.name and not issubclass(
-                controller, LifeCycleController
-            ):
+            if controller.name == LIFE_CYCLE and not issubclass(controller, LifeCycle):
                 raise IllegalTypeError(
                     f"the controller {controller.__qualname__} is named '{controller.name}' and is "
                     "no LifeCycleController, so the component could not be started",
@@ -82,7 +78,7 @@ class Membrane:
         self._controllers: dict[str, Controller | type[Controller]] = {
             kind.name: kind(component) if kind.hooks else kind for kind in description.controllers
         }
-        self.lifecycle: LifeCycleController = self._find("lifecycle")
+        self.lifecycle: LifeCycleController = self._find(LIFE_CYCLE)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of all controllers."""
@@ -121,6 +117,12 @@ class Membrane:
             )
         if isinstance(found, type):
             found = self._controllers[name] = found(self.component)
+        return found
+
+    @property
+    def binding(self) -> Binding:
+        """The controller that binds the client interfaces."""
+        found: Binding = self._find(BINDING)
         return found
 
     @property
@@ -170,6 +172,13 @@ class Membrane:
         """Return `target` inside what the controllers put around it."""
         for controller in reversed(self.having("wrap")):
             target = controller.wrap(interface, operation, target)
+        return target
+
+    def compose_control(self, controller: Controller, operation: str, target: Port) -> Port:
+        """Return `target`, an operation of `controller`, inside what the others put around it."""
+        for other in reversed(self.having("wrap_control")):
+            if other is not controller:
+                target = other.wrap_control(controller, operation, target)
         return target
 
     def holding_port(self, interface: ServerInterface, stub: Stub, operation: str) -> Port:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from gcm.interfaces.signature import signature_of
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
-    from gcm.interfaces.interface import Interface, ServerInterface
+    from gcm.interfaces.interface import Interface, ServerEnd, ServerInterface
+    from gcm.interfaces.stub import Stub
 
 Port = Callable[..., Any]
 
-_HOOKS = ("attached", "wrap", "faults_before_start", "started", "stopped", "terminated")
+_HOOKS = (
+    "attached",
+    "wrap",
+    "wrap_control",
+    "faults_before_start",
+    "started",
+    "stopped",
+    "terminated",
+)
 
 
 class Controller:
@@ -66,6 +76,11 @@ class Controller:
         del interface, operation
         return proceed
 
+    def wrap_control(self, controller: Controller, operation: str, proceed: Port) -> Port:
+        """Return what a call of an operation of another controller runs into."""
+        del controller, operation
+        return proceed
+
     def faults_before_start(self) -> Iterable[str]:
         """Return a sentence for each reason why the component cannot start."""
         return ()
@@ -78,3 +93,48 @@ class Controller:
 
     def terminated(self) -> None:
         """Let go of everything; the component never comes back."""
+
+
+LIFE_CYCLE, BINDING = "lifecycle", "binding"
+"""The names of the two controllers that every component has, because it relies on them."""
+
+
+@runtime_checkable
+class LifeCycle(Protocol):
+    """What a component relies on in its `lifecycle` controller."""
+
+    def state(self) -> StrEnum:
+        """Return the state of the component."""
+        ...
+
+    def start(self) -> None:
+        """Start the component with everything inside it."""
+        ...
+
+    def stop(self) -> None:
+        """Stop it; calls in flight finish first."""
+        ...
+
+    def terminate(self) -> None:
+        """End it for good."""
+        ...
+
+    def holding_port(self, interface: ServerInterface, stub: Stub, operation: str) -> Port:
+        """Return what a call runs into while the component takes none."""
+        ...
+
+    def wait_until_open(self, interface: str, operation: str) -> None:
+        """Hold a call until the component runs, or refuse it."""
+        ...
+
+
+class Binding(Protocol):
+    """What a component relies on in its `binding` controller."""
+
+    def bind(self, client: str, server: ServerEnd) -> None:
+        """Bind the client interface of that name."""
+        ...
+
+    def unbind(self, client: str, server: ServerEnd | None = None) -> None:
+        """Unbind it, from one server where it is bound to several."""
+        ...

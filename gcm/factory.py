@@ -6,16 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from gcm.components.composite import Composite
+from gcm.components.control_interface import CONTROL_SUFFIX
 from gcm.components.declarations import declared_type
 from gcm.components.making import GIVE_DEFAULTS, needed_arguments
+from gcm.components.membrane import MembraneDescription
 from gcm.components.model import NAME_RULE, Component, is_component_name
 from gcm.components.primitive import Primitive
 from gcm.components.wrapper import Wrapped, Wrapper
 from gcm.errors import GcmError, InstantiationError
-from gcm.interfaces.types import ComponentType
+from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.content import ContentController
-from gcm.membranes.descriptions import ACTIVE, COMPOSITE, PRIMITIVE
-from gcm.membranes.membrane import MembraneDescription
+from gcm.membranes.descriptions import ACTIVE, COMPOSITE, DESCRIPTIONS, PRIMITIVE
 
 
 def new_component(
@@ -132,3 +133,15 @@ def _declared(content: Callable[[], Any]) -> ComponentType:
 
 def _name_of(content: Callable[[], Any]) -> str:
     return getattr(content, "__name__", content.__class__.__name__)
+
+
+def control_types(membrane: object) -> list[InterfaceType]:
+    """Return the types of the control interfaces of a ready-made membrane or of a description.
+
+    >>> [one.name for one in control_types("composite")][:2]
+    ['lifecycle-controller', 'binding-controller']
+    """
+    described = (
+        membrane if isinstance(membrane, MembraneDescription) else DESCRIPTIONS[f"{membrane}"]
+    )
+    return [InterfaceType(known.name + CONTROL_SUFFIX, known) for known in described.controllers]
