@@ -19,6 +19,7 @@ WAYS = {
     "tcp": ("plain TCP", ""),
     "post": ("ours", ""),
     "forwarded": ("ours, two front-ends", ""),
+    "component": ("ours, component call", ""),
     "tls": ("ours, TLS", "cryptography"),
     "ssl": ("Python ssl", "cryptography"),
     "serpent": ("Pyro5 serpent", "Pyro5"),

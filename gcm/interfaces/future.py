@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import concurrent.futures
 import copy
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+_log = logging.getLogger("concurrent.futures")  # where the standard ones tell of callbacks
 
 _PENDING, _RUNNING, _FINISHED = "PENDING", "RUNNING", "FINISHED"
 _UNDONE = (_PENDING, _RUNNING)
@@ -58,7 +61,14 @@ class Future(concurrent.futures.Future[T], Generic[T]):
             if self._state in _UNDONE:
                 self._done_callbacks = [*self._done_callbacks, fn]
                 return
-        super().add_done_callback(fn)
+            quiet = self._made is None
+        if not quiet:
+            super().add_done_callback(fn)
+            return
+        try:  # as the inherited method does, which would make the condition variable
+            fn(self)
+        except Exception:
+            _log.exception("exception calling callback for %r", self)
 
     def set_running_or_notify_cancel(self) -> bool:
         """Note that the work begins; return False if nobody wants it any more."""
@@ -110,6 +120,8 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         """
         if self._state in _UNDONE:
             self._wait(timeout)
+        if self._state == _FINISHED:
+            return self._exception
         return super().exception()
 
     def comes_of(self, *sources: concurrent.futures.Future[Any]) -> None:

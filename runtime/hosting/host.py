@@ -56,7 +56,7 @@ class Host:
         self.routes: Routes[Channel | Here] = Routes()
         self.routes.add(home, HERE)
         self.codec = ReferenceCodec(self)
-        self._serving = Serving(self.exports, home)
+        self._serving = Serving(self.exports, home, reactor)
         self._remotes: weakref.WeakValueDictionary[str, RemoteInterface] = (
             weakref.WeakValueDictionary()
         )

@@ -89,11 +89,15 @@ class _Pickler(pickle.Pickler):
 class _Unpickler(pickle.Unpickler):
     def __init__(self, host: Host, stream: io.BytesIO, buffers: Sequence[Part]) -> None:
         super().__init__(stream, buffers=buffers)
-        self._restore: dict[tuple[str, str], Restore] = {
-            (__name__, stub_of_reference.__name__): host.stub,
-            (__name__, end_of_reference.__name__): host.end,
-        }
+        self._host = host
 
     def find_class(self, module: str, name: str) -> Any:
         """Return what a pickle names; references are restored by this process."""
-        return self._restore.get((module, name)) or super().find_class(module, name)
+        if module == __name__:
+            restore: dict[str, Restore] = {
+                stub_of_reference.__name__: self._host.stub,
+                end_of_reference.__name__: self._host.end,
+            }
+            if name in restore:
+                return restore[name]
+        return super().find_class(module, name)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from gcm.records import dataclass
 
 Way = TypeVar("Way")
 T = TypeVar("T")
+
+MOST_REMEMBERED = 10_000
 
 
 class Routes(Generic[Way]):
@@ -52,10 +55,13 @@ class Routes(Generic[Way]):
     def find(self, path: str) -> Way | None:
         """Return the way to a component, or None where nothing leads there."""
         table = self._table
-        key = _longest(table.ways, path)
-        if key is None or len(_longest(table.lost, path) or ()) > len(key):
-            return None
-        return table.ways[key]
+        try:
+            return table.found[path]
+        except KeyError:
+            way = table.find(path)
+        if len(table.found) < MOST_REMEMBERED:
+            table.found[path] = way
+        return way
 
     def why_lost(self, path: str) -> str:
         """Return why nothing leads to a component any more; empty if nothing ever did."""
@@ -66,10 +72,21 @@ class Routes(Generic[Way]):
 
 @dataclass(frozen=True, slots=True)
 class _Table(Generic[Way]):
-    """The ways there are, and why others are lost: replaced as a whole, so that they agree."""
+    """The ways there are, and why others are lost: replaced as a whole, so that they agree.
+
+    `found` remembers what was looked for.
+    """
 
     ways: Mapping[tuple[str, ...], Way]
     lost: Mapping[tuple[str, ...], str]
+    found: dict[str, Way | None] = field(default_factory=dict)
+
+    def find(self, path: str) -> Way | None:
+        """Return the way to a component, or None where nothing leads there."""
+        key = _longest(self.ways, path)
+        if key is None or len(_longest(self.lost, path) or ()) > len(key):
+            return None
+        return self.ways[key]
 
 
 def _without(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,13 @@ from runtime.hosting.remote import ADMIT, BINDING, DISMISS, TYPE_OF
 from runtime.hosting.workers import Lane, Work, Workers
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import Target
+from runtime.transport.reactor import Reactor
 
 Opened = Callable[[], Invocation]
 Run = Callable[[Work], bool]
+
+SLOW_SECONDS = 0.001
+"""What took longer the last time is carried out by a worker."""
 
 _OURS = (str(Path(__file__).parents[1]) + "/",)
 
@@ -35,14 +40,16 @@ class Serving:
     which they came.
     """
 
-    def __init__(self, exports: Exports, name: str) -> None:
+    def __init__(self, exports: Exports, name: str, reactor: Reactor) -> None:
         self._exports = exports
+        self._reactor = reactor
         self._name = name
         self._workers = Workers(name)
         # A thread that has stopped a component may not wait for it to be started again, so the
         # threads of functional calls never stop anything.
         self._controllers = Workers(f"{name} control")
         self._lanes: dict[object, dict[object, Lane]] = {}
+        self._slow: set[tuple[ServerInterface, str]] = set()
         self._lock = threading.Lock()
 
     def serve(self, target: Target, opened: Opened, whose: object) -> Future[Any]:
@@ -100,7 +107,26 @@ class Serving:
             return self._controllers.run
         if is_asynchronous(operation) or not end.owner.membrane.admits_calls:
             return self._lane(whose, end).run
-        return self._workers.run
+        called = end, target.operation
+        if called in self._slow or not self._reactor.is_own_thread():
+            return lambda work: self._workers.run(lambda: self._timed(called, work))
+        return lambda work: self._run_at_once(lambda: self._timed(called, work))
+
+    def _run_at_once(self, work: Work) -> bool:
+        """Let the thread that received a call carry it out: no other one has to be woken."""
+        if self._workers.are_closed:
+            return False
+        self._reactor.task(work, self._workers.run)
+        return True
+
+    def _timed(self, called: tuple[ServerInterface, str], work: Work) -> None:
+        """Remember what takes long: it would hold up other calls, and does not notice a wake-up."""
+        begun = time.perf_counter()
+        work()
+        if time.perf_counter() - begun > SLOW_SECONDS:
+            self._slow.add(called)
+        else:
+            self._slow.discard(called)
 
     def _lane(self, whose: object, key: object) -> Lane:
         with self._lock:

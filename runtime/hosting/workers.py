@@ -44,6 +44,11 @@ class Workers:
         thread.start()
         return True
 
+    @property
+    def are_closed(self) -> bool:
+        """Whether no more work is taken."""
+        return self._closed
+
     def close(self, grace: float = 2.0) -> None:
         """Let the threads end: the idle ones now, the busy ones after their work.
 

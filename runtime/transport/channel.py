@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -92,9 +94,14 @@ class Channel:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, tuple[object, Outcome]] = {}
         self._ended: ChannelClosed | None = None
+        self._has_begun = False
         self._closing = False
         self._linger: Timer | None = None
         self._when_closed: list[Callable[[ChannelClosed], None]] = []
+        self._reading = threading.Lock()
+        self._read_elsewhere = False  # by a thread that waits for its answer
+        self._deferred: deque[Frame] = deque()  # what that one has read for others
+        self._wanting = threading.RLock()
         self._sources: dict[Channel, bool] = {}  # those that wait, and whether with answers only
         self._held_by: set[Channel] = set()
         self._standstill = Standstill(reactor, self._outbox, most_held, self._release_sources)
@@ -111,7 +118,7 @@ class Channel:
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Send `invocation` off and return the future of its result."""
-        future: Future[Any] = Future(f"{invocation} at {self.peer}")
+        future = _Answer(self, f"{invocation} at {self.peer}")
         future.set_running_or_notify_cancel()
 
         def arrived(outcome: Frame | ChannelClosed) -> None:
@@ -125,7 +132,7 @@ class Channel:
             else:
                 future.set_result(result)
 
-        number = self._await(future.about, arrived)
+        number = future.number = self._await(future.about, arrived)
         if number:
             try:
                 self._send(self._frame(CALL, number, invocation))
@@ -240,23 +247,38 @@ class Channel:
         self._reactor.at_close(self, lambda: self._end("this process ends"))
         self._stream.attach(self._reactor, self._readable, self._writable)
         self._want()
-        if received:
-            self._take(partial(self._reader.feed, received))
+        with self._reading:
+            if received:
+                self._take(partial(self._reader.feed, received))
+        self._has_begun = True
 
     def _want(self) -> None:
-        if self._ended is None:
-            self._stream.want(read=self._may_read, write=bool(self._outbox.size))
+        with self._wanting:
+            if self._ended is None:
+                read = self._may_read and not self._read_elsewhere
+                self._stream.want(read=read, write=bool(self._outbox.size))
 
     @property
     def _may_read(self) -> bool:
         return not self._held_by and not self._backlog.is_full
 
     def _readable(self) -> None:
+        if self._reading.acquire(blocking=False):
+            try:
+                self._read()
+            finally:
+                self._reading.release()
+
+    def _read(self) -> None:
+        while self._deferred:
+            self._dispatch(self._deferred.popleft())
         for _ in range(_READS_AT_ONCE):
             if self._ended is not None or not self._may_read:
                 return
+            space = self._reader.space()
+            room = len(space)
             try:
-                count = self._stream.receive_into(self._reader.space())
+                count = self._stream.receive_into(space)
             except OSError as error:
                 self._end(f"the connection broke: {error}")
                 return
@@ -266,8 +288,11 @@ class Channel:
                 where = "" if self._reader.is_between_frames else " in the middle of a message"
                 self._end(f"the other end hung up{where}")
                 return
+            del space  # memory cannot grow while somebody looks at it
             self.received_bytes += count
             self._take(partial(self._reader.filled, count))
+            if count < room:  # there is no more, or the reactor tells of it
+                return
 
     def _take(self, read: Callable[[], list[Frame]]) -> None:
         try:
@@ -275,6 +300,62 @@ class Channel:
                 self._dispatch(frame)
         except FrameError as error:
             self._give_up(str(error))
+
+    # -- receiving, on the thread that waits for an answer ---------------------------------------
+
+    def read_for(self, answer: _Answer, seconds: float | None) -> None:
+        """Read until an answer has come, in place of the reactor, as long as nothing else comes.
+
+        So whoever waits is woken by the answer itself. What is for others is left to the reactor.
+        It may return early: when somebody else reads, or the stream cannot be waited for here.
+        """
+        if not self._has_begun or self._reactor.is_own_thread():
+            return
+        if not self._reading.acquire(blocking=False):
+            return
+        try:
+            with self._wanting:
+                self._read_elsewhere = True
+                self._want()
+            deadline = None if seconds is None else time.monotonic() + seconds
+            while self._reads_on_for(answer, deadline):
+                pass
+        finally:
+            self._reading.release()
+            with self._wanting:
+                self._read_elsewhere = False
+                if self._ended is not None:
+                    self._stream.close()
+                self._want()
+            if self._deferred:
+                self._reactor.soon(self._readable)
+
+    def _reads_on_for(self, answer: _Answer, deadline: float | None) -> bool:
+        """Wait and read once; tell whether the answer may still be read here."""
+        if answer.done() or self._ended is not None or self._deferred or not self._may_read:
+            return False
+        left = None if deadline is None else deadline - time.monotonic()
+        if (left is not None and left <= 0) or not self._stream.await_readable(left):
+            return False
+        try:
+            count = self._stream.receive_into(self._reader.space())
+            if not count:
+                return count is None
+            self.received_bytes += count
+            frames = self._reader.filled(count)
+        except OSError as error:
+            self._reactor.soon(partial(self._end, f"the connection broke: {error}"))
+            return False
+        except FrameError as error:
+            self._reactor.soon(partial(self._give_up, str(error)))
+            return False
+        for frame in frames:
+            is_mine = frame.kind in (RESULT, FAILURE) and frame.number == answer.number
+            if is_mine and not self._deferred:
+                self._dispatch(frame)
+            else:
+                self._deferred.append(frame)
+        return True
 
     def _give_up(self, why: str) -> None:
         _log.warning("the connection to %s is given up: %s", self.peer, why)
@@ -312,11 +393,11 @@ class Channel:
         if future is None:
             self._answer(request, None, None)
         else:
-            future.add_done_callback(
-                lambda done: self._answer(
-                    request, done.exception(), None if done.exception() else done.result()
-                )
-            )
+            future.add_done_callback(partial(self._answer_done, request))
+
+    def _answer_done(self, request: Request, done: Future[Any]) -> None:
+        error = done.exception()
+        self._answer(request, error, None if error else done.result())
 
     def _answer(self, request: Request, error: BaseException | None, result: Any) -> None:
         if request.is_note:
@@ -405,10 +486,28 @@ class Channel:
             self._linger.cancel()
         self._outbox.end()
         self._backlog.end()
-        self._stream.close()
+        with self._wanting:
+            if self._read_elsewhere:
+                self._stream.hang_up()  # whoever reads closes it
+            else:
+                self._stream.close()
         self._reactor.at_close(self, None)
         self._release_sources()
         for about, arrived in waiting.values():
             arrived(self._closed_error(about))
         for call in self._when_closed:
             call(self._ended)
+
+
+class _Answer(Future[Any]):
+    """The future of a call: whoever waits for it reads the channel, if nobody else does."""
+
+    def __init__(self, channel: Channel, about: object) -> None:
+        super().__init__(about)
+        self._channel = channel
+        self.number = 0
+
+    def _passed(self, gate: threading.Lock, timeout: float | None) -> bool:
+        begun = time.monotonic()
+        self._channel.read_for(self, timeout)
+        return super()._passed(gate, timeout and timeout - (time.monotonic() - begun))

@@ -58,8 +58,9 @@ class Frame:
                 f"a frame has at most {MOST_PARTS} parts, this one {len(self.parts)}",
                 cure="Send fewer arrays in one call, or join them into one",
             )
-        lengths = b"".join(len(part).to_bytes(LENGTH, "big") for part in self.parts)
-        return HEAD.pack(MARK, self.kind, len(self.parts), self.number) + lengths
+        lengths = [len(part) for part in self.parts]
+        head = HEAD.pack(MARK, self.kind, len(lengths), self.number)
+        return head + _lengths_of(len(lengths)).pack(*lengths)
 
 
 class FrameReader:
@@ -150,8 +151,11 @@ class FrameReader:
             self._stage[: self._staged] = bytes(self._stage[begin:end])
 
     def _take_head(self, begin: int, end: int) -> int:
-        """Read the head at `begin`; return its size, or 0 if it is not complete yet."""
-        if not MARK.startswith(self._stage[begin : min(end, begin + len(MARK))].tobytes()):
+        """Read the head at `begin`, and the frame if all of it is here; return how much that was.
+
+        That is 0 if the head is not complete yet.
+        """
+        if not MARK.startswith(self._stage[begin : min(end, begin + len(MARK))]):
             raise FrameError(
                 "what came is no frame",
                 cure="Something else than this package writes to the connection",
@@ -165,16 +169,27 @@ class FrameReader:
         size = HEAD.size + count * LENGTH
         if end - begin < size:
             return 0
-        at = range(begin + HEAD.size, begin + size, LENGTH)
-        lengths = [int.from_bytes(self._stage[place : place + LENGTH], "big") for place in at]
-        if sum(lengths) > self._most:
+        lengths = _lengths_of(count).unpack_from(self._stage, begin + HEAD.size)
+        total = sum(lengths)
+        if total > self._most:
             raise FrameError(
-                f"a frame says it has {sum(lengths)} bytes; at most {self._most} are allowed",
+                f"a frame says it has {total} bytes; at most {self._most} are allowed",
                 cure="Send less in one call, or raise the limit of both ends",
             )
-        self._kind, self._number, self._missing = kind, number, lengths[::-1]
+        if begin + size + total <= end:  # all of it is here
+            self._done.append(Frame(kind, number, self._cut(begin + size, lengths)))
+            return size + total
+        self._kind, self._number, self._missing = kind, number, list(lengths[::-1])
         self._next_part()
         return size
+
+    def _cut(self, begin: int, lengths: Sequence[int]) -> list[bytearray]:
+        """Return the parts that are staged from `begin` on."""
+        parts = []
+        for length in lengths:
+            parts.append(bytearray(self._stage[begin : begin + length]))
+            begin += length
+        return parts
 
     def _advance(self, count: int) -> None:
         assert self._part is not None
@@ -215,3 +230,11 @@ class FrameReader:
                 return
         self._done.append(Frame(self._kind, self._number, self._parts))
         self._missing, self._part, self._parts = None, None, []
+
+
+_LENGTHS = tuple(Struct(f"!{count}Q") for count in range(8))
+
+
+def _lengths_of(count: int) -> Struct:
+    """Return how the lengths of so many parts are written."""
+    return _LENGTHS[count] if count < len(_LENGTHS) else Struct(f"!{count}Q")

@@ -125,6 +125,13 @@ class MemoryStream:
         inbox.put(data)
         return len(data)
 
+    def await_readable(self, seconds: float | None) -> bool:  # noqa: ARG002 - of the contract
+        """Leave that to the reactor: there is nothing to poll."""
+        return False
+
+    def hang_up(self) -> None:
+        """Do nothing: nobody waits."""
+
     def close(self) -> None:
         """End both directions."""
         self._inbox.want(False)
@@ -215,6 +222,13 @@ class ProcessStream:
             self._outgoing = _first_bytes(pieces, ROOM)
             self._changed.notify_all()
             return len(self._outgoing)
+
+    def await_readable(self, seconds: float | None) -> bool:  # noqa: ARG002 - of the contract
+        """Leave that to the reactor: there is nothing to poll."""
+        return False
+
+    def hang_up(self) -> None:
+        """Do nothing: nobody waits."""
 
     def close(self) -> None:
         """Close the process's stdin behind all that was sent."""

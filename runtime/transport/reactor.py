@@ -1,4 +1,4 @@
-"""The reactor: one thread that waits for all connections, timers and wake-ups of a process."""
+"""The reactor: the thread that waits for all connections, timers and wake-ups of a process."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ import contextlib
 import heapq
 import itertools
 import logging
-import selectors
-import socket
+import os
+import select
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from runtime.transport.encryption import LEFT
 from runtime.transport.errors import TransportError
 
-T = TypeVar("T")
 Callback = Callable[[], object]
+Elsewhere = Callable[[Callback], object]
 
-READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+READ, WRITE = select.EPOLLIN, select.EPOLLOUT
+
+TAKE_OVER_SECONDS = 0.002
+"""After how long a task is left to its thread, and another thread waits for events."""
+
+_ATTENTIVE_SECONDS = 0.1  # how long after the last task the second thread looks out for that
+_CLOSE_GRACE_SECONDS = 2.0  # how long a task may take to end when the reactor is closed
 
 _log = logging.getLogger(__name__)
 
@@ -48,28 +54,39 @@ class Timer:
 
 
 class Reactor:
-    """One thread that sleeps until something happens. Callbacks run on it and must not wait.
+    """A thread that sleeps until something happens. Callbacks run on it and must not wait.
 
-    A callback that raises is logged and does no harm to the others.
+    A callback that raises is logged and does no harm to the others. A *task* may wait: it runs on
+    the thread that was woken for it, which saves a second wake-up, and if it takes long a second
+    thread waits for events from then on.
 
     >>> with Reactor() as reactor:           # doctest: +SKIP
     ...     reactor.later(1.0, ring)
     """
 
     def __init__(self, name: str = "reactor") -> None:
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._selector = selectors.DefaultSelector()
-        self._awake, self._waker = socket.socketpair()
-        self._awake.setblocking(False)
-        self._waker.setblocking(False)
-        self._selector.register(self._awake, READ, self._woken)
+        self._threads = [threading.Thread(target=self._run, name=name, daemon=True)]
+        self._poll = select.epoll()
+        self._watched: dict[int, tuple[int, Callable[[int], None]]] = {}
+        self._watching = threading.Lock()
+        self._awake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.watch(self._awake, READ, self._woken)
         self._soon: deque[Callback] = deque()
+        self._tasks: list[tuple[Callback, Elsewhere]] = []
         self._timers: list[tuple[float, int, Timer]] = []
         self._serial = itertools.count()
         self._lock = threading.Lock()
         self._sleeps = False
         self._closing = False
+        self._finished = threading.Event()
         self._at_close: dict[object, Callback] = {}
+        self._leader = 0
+        """The thread that waits for events; 0 where it has gone to run a task."""
+        self._at_task = 0
+        self._task_began = 0.0
+        self._leading = threading.Lock()
+        self._parked = threading.Lock()  # locked but for the moment of waking
+        self._parked.acquire()
 
     def __enter__(self) -> Self:
         """Start the thread."""
@@ -87,49 +104,66 @@ class Reactor:
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread.start()
+        self._threads[0].start()
 
     def close(self) -> None:
-        """End what still uses the reactor, then its thread; twice is once."""
+        """End what still uses the reactor, then its threads; twice is once.
+
+        A task that does not end within two seconds is left behind; it ends with the process.
+        """
         if self.is_own_thread():
             raise TransportError("a callback of the reactor cannot close it")
-        if self._thread.is_alive():
+        if self._poll.closed:
+            return
+        if self._threads[0].is_alive():
             self.soon(self._finish)
-            self._thread.join()
-        for resource in (self._selector, self._awake, self._waker):
-            resource.close()
+            self._finished.wait()
+            self._unpark()
+            for thread in self._threads:
+                if thread is not threading.current_thread():
+                    thread.join(_CLOSE_GRACE_SECONDS if thread.ident == self._at_task else None)
+        self._poll.close()
+        os.close(self._awake)
 
     def is_own_thread(self) -> bool:
-        """Tell whether the caller runs on the reactor's thread, where nobody may wait."""
-        return threading.current_thread() is self._thread
+        """Tell whether the caller runs in a callback, where nobody may wait."""
+        return threading.get_ident() == self._leader
 
     def soon(self, callback: Callback) -> None:
         """Let the reactor call `callback`; safe from every thread."""
         self._soon.append(callback)
-        if self._sleeps and not self.is_own_thread():
-            self._wake()
+        self._rouse()
 
     def later(self, seconds: float, callback: Callback) -> Timer:
         """Let the reactor call `callback` after a while; safe from every thread."""
         timer = Timer(time.monotonic() + seconds, callback)
         with self._lock:
             heapq.heappush(self._timers, (timer.when, next(self._serial), timer))
-        if self._sleeps and not self.is_own_thread():
-            self._wake()
+        self._rouse()
         return timer
+
+    def task(self, task: Callback, elsewhere: Elsewhere) -> None:
+        """Run `task` on this thread once it has nothing else to do, or let `elsewhere` run it.
+
+        That is what happens where there are several. On the reactor's thread. A task may wait, and
+        is the last thing that happens to what it is called for: callbacks run beside it.
+        """
+        self._tasks.append((task, elsewhere))
 
     def watch(self, descriptor: int, events: int, callback: Callable[[int], None]) -> None:
         """Call `callback` with what a file descriptor is ready for; no events: forget it.
 
-        Only on the reactor's thread.
+        Safe from every thread; what is forgotten by another one may be called once more.
         """
-        known = descriptor in self._selector.get_map()
-        if events and known:
-            self._selector.modify(descriptor, events, callback)
-        elif events:
-            self._selector.register(descriptor, events, callback)
-        elif known:
-            self._selector.unregister(descriptor)
+        with self._watching:
+            known = descriptor in self._watched
+            if events:
+                (self._poll.modify if known else self._poll.register)(descriptor, events)
+                self._watched[descriptor] = events, callback
+            elif known:
+                del self._watched[descriptor]
+                with contextlib.suppress(OSError):  # it may have been closed
+                    self._poll.unregister(descriptor)
 
     def at_close(self, key: object, callback: Callback | None) -> None:
         """Call `callback` before the thread ends; None takes it back. On the reactor's thread."""
@@ -138,42 +172,114 @@ class Reactor:
         else:
             self._at_close[key] = callback
 
-    def _wake(self) -> None:
-        # A full buffer wakes it too; a closed one has nobody left to wake.
-        with contextlib.suppress(OSError):
-            self._waker.send(b"\0")
+    # -- waiting for events, on one of the two threads --------------------------------------------
 
-    def _woken(self, events: int) -> None:  # noqa: ARG002 - every watcher is told
+    def _rouse(self) -> None:
+        """Let whoever waits for events see that there is something to do; or let somebody wait."""
+        me = threading.get_ident()
+        if self._sleeps:
+            if me != self._leader:
+                with contextlib.suppress(OSError):  # a closed one has nobody left to wake
+                    os.eventfd_write(self._awake, 1)
+        elif not self._leader and me != self._at_task:
+            self._unpark()
+
+    def _unpark(self) -> None:
+        with contextlib.suppress(RuntimeError):  # somebody else has done that
+            self._parked.release()
+
+    def _woken(self, _: int) -> None:
         with contextlib.suppress(BlockingIOError):
-            self._awake.recv(4096)
+            os.eventfd_read(self._awake)
 
     def _finish(self) -> None:
         for callback in list(self._at_close.values()):
             self._guarded(callback)
         self._closing = True
+        self._finished.set()
 
     def _run(self) -> None:
-        while not self._closing:
-            self._sleeps = True
-            # Whoever adds something from here on sees that a wake-up is needed.
-            left = self._left() if LEFT else []
-            ready = self._selector.select(0 if self._soon or left else self._rest())
-            self._sleeps = False
-            for key, events in ready:
-                left = [one for one in left if one is not key]
-                self._guarded(partial(key.data, events))
-            for key in left:
-                if key is self._selector.get_map().get(key.fd):  # nobody let go of it meanwhile
-                    self._guarded(partial(key.data, READ))
-            self._run_timers()
-            for _ in range(len(self._soon)):
-                self._guarded(self._soon.popleft())
+        while self._lead():
+            while not self._closing:
+                self._wait_and_call()
+                if self._tasks and not self._run_tasks():
+                    break
 
-    def _left(self) -> list[selectors.SelectorKey]:
+    def _lead(self) -> bool:
+        """Return once this thread is the one that waits for events; False if none is needed."""
+        while not self._closing:
+            with self._leading:
+                since = time.monotonic() - self._task_began
+                if not self._leader and (since >= TAKE_OVER_SECONDS or self._soon):
+                    self._leader = threading.get_ident()
+                    return True
+            attentive = since < _ATTENTIVE_SECONDS
+            self._parked.acquire(timeout=TAKE_OVER_SECONDS if attentive else -1)
+        return False
+
+    def _run_tasks(self) -> bool:
+        """Run the last task here and the others elsewhere; tell whether this thread still leads.
+
+        While a task of the other thread goes on, all run elsewhere: somebody has to wait here.
+        """
+        tasks, self._tasks = self._tasks, []
+        mine = None if self._at_task else tasks.pop()[0]
+        for task, elsewhere in tasks:
+            elsewhere(task)
+        if mine is None:
+            return True
+        me = threading.get_ident()
+        before, self._task_began = self._task_began, time.monotonic()
+        self._at_task = me
+        self._leader = 0
+        self._look_out(dozes=self._task_began - before > _ATTENTIVE_SECONDS / 2)
+        self._guarded(mine)
+        with self._leading:
+            self._at_task = 0
+            if self._leader:
+                return False
+            self._leader = me
+            return True
+
+    def _look_out(self, *, dozes: bool) -> None:
+        """Let the second thread see whether a task takes long."""
+        if len(self._threads) == 1:
+            name = f"{self._threads[0].name} (second)"
+            second = threading.Thread(target=self._run, name=name, daemon=True)
+            self._threads.append(second)
+            second.start()
+        elif dozes:
+            self._unpark()
+
+    def _wait_and_call(self) -> None:
+        self._sleeps = True
+        # Whoever adds something from here on sees that a wake-up is needed.
+        left = self._left() if LEFT else []
+        ready = self._poll.poll(0 if self._soon or left else self._rest())
+        self._sleeps = False
+        for descriptor, events in ready:
+            self._tell(descriptor, events | READ if descriptor in left else events)
+        for descriptor in set(left).difference(one for one, _ in ready) if left else ():
+            self._tell(descriptor, READ)
+        self._run_timers()
+        for _ in range(len(self._soon)):
+            self._guarded(self._soon.popleft())
+
+    def _tell(self, descriptor: int, events: int) -> None:
+        """Tell the watcher of a descriptor, unless it was let go of meanwhile."""
+        found = self._watched.get(descriptor)
+        if found is None:
+            return
+        wanted, callback = found
+        # The end of a connection, or an error of it, is met by reading and by writing.
+        met = events if not events & ~(READ | WRITE) else READ | WRITE
+        if met & wanted:
+            self._guarded(partial(callback, met & wanted))
+
+    def _left(self) -> list[int]:
         """Return what can be read although the system does not know."""
-        known = self._selector.get_map()
-        found = [known[one] for one in LEFT.intersection(known)]
-        return [key for key in found if key.events & READ]
+        watched = self._watched
+        return [one for one in list(LEFT) if one in watched and watched[one][0] & READ]
 
     def _rest(self) -> float | None:
         with self._lock:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import _socket
+import contextlib
 import os
+import select
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from runtime.transport.encryption import LEFT
 from runtime.transport.reactor import READ, WRITE, Reactor
 
 if TYPE_CHECKING:
@@ -37,6 +41,17 @@ class Stream(Protocol):
 
     def send(self, pieces: Sequence[memoryview]) -> int:
         """Take bytes off `pieces`, as many as fit now, and return how many; raises OSError."""
+        ...
+
+    def await_readable(self, seconds: float | None) -> bool:
+        """Wait in the caller's thread until something can be received; False if nothing came.
+
+        Only while no callback for reading is wanted. A stream that cannot do that says False.
+        """
+        ...
+
+    def hang_up(self) -> None:
+        """Let who waits in `await_readable` see the end of the stream."""
         ...
 
     def close(self) -> None:
@@ -89,6 +104,7 @@ class SocketStream(_Watched):
         connected.setblocking(False)
         super().__init__(connected.fileno(), connected.fileno())
         self._socket = connected
+        self._poll: select.poll | None = None
 
     def receive_into(self, space: memoryview) -> int | None:
         """Put what came into `space`; 0 at the end of the stream, None if nothing is there yet."""
@@ -103,6 +119,20 @@ class SocketStream(_Watched):
             return self._socket.sendmsg(pieces)
         except BlockingIOError:
             return 0
+
+    def await_readable(self, seconds: float | None) -> bool:
+        """Wait in the caller's thread until something can be received; False if nothing came."""
+        if self._reads in LEFT:
+            return True
+        if self._poll is None:
+            self._poll = select.poll()
+            self._poll.register(self._reads, select.POLLIN)
+        return bool(self._poll.poll(None if seconds is None else 1000 * seconds))
+
+    def hang_up(self) -> None:
+        """Let who waits in `await_readable` see the end of the stream."""
+        with contextlib.suppress(OSError):  # it may have ended
+            self._socket.shutdown(_socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Hang up."""
@@ -132,6 +162,13 @@ class PipeStream(_Watched):
             return os.writev(self._writes, pieces)
         except BlockingIOError:
             return 0
+
+    def await_readable(self, seconds: float | None) -> bool:  # noqa: ARG002 - of the contract
+        """Leave that to the reactor: nobody could wake who waits."""
+        return False
+
+    def hang_up(self) -> None:
+        """Do nothing: nobody waits."""
 
     def close(self) -> None:
         """Close both pipes."""

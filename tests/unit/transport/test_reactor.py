@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import socket
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -107,11 +108,10 @@ def test_closing_ends_what_uses_it_and_twice_is_once() -> None:
 
 def test_a_reactor_that_never_ran_can_be_closed() -> None:
     reactor = Reactor()
-    ends = (reactor._awake, reactor._waker)
-    assert all(end.fileno() >= 0 for end in ends)
     reactor.close()
-    assert [end.fileno() for end in ends] == [-1, -1]
-    assert not reactor._thread.is_alive()
+    reactor.close()
+    with pytest.raises(ValueError, match="closed"):
+        reactor.watch(0, READ, print)
 
 
 def test_a_callback_cannot_close_the_reactor_it_runs_on() -> None:
@@ -126,3 +126,104 @@ def test_a_callback_cannot_close_the_reactor_it_runs_on() -> None:
 
         reactor.soon(close)
         assert "cannot close it" in str(caught.get(timeout=LONG))
+
+
+def run_task(reactor: Reactor, task: Callable[[], object]) -> None:
+    """Let a reactor run a task, from any thread."""
+    reactor.soon(lambda: reactor.task(task, lambda _: pytest.fail("it was run elsewhere")))
+
+
+def test_a_task_runs_on_the_thread_that_was_woken_and_may_wait() -> None:
+    told: queue.Queue[tuple[int, bool]] = queue.Queue()
+    with Reactor() as reactor:
+        reactor.soon(lambda: told.put((threading.get_ident(), reactor.is_own_thread())))
+        run_task(reactor, lambda: told.put((threading.get_ident(), reactor.is_own_thread())))
+        (woken, in_callback), (ran, in_task) = told.get(timeout=LONG), told.get(timeout=LONG)
+    assert (woken, in_callback, in_task) == (ran, True, False)
+
+
+def test_events_are_waited_for_while_a_task_waits() -> None:
+    met = threading.Event()
+    with Reactor() as reactor:
+        run_task(reactor, lambda: met.wait(LONG))
+        run_later = threading.Event()
+        reactor.later(0.01, run_later.set)
+        assert run_later.wait(LONG)
+        reactor.soon(met.set)
+        assert met.wait(LONG)
+
+
+def test_a_task_that_waits_for_a_callback_gets_it() -> None:
+    done = threading.Event()
+    with Reactor() as reactor:
+
+        def ask() -> None:
+            called = threading.Event()
+            reactor.soon(called.set)
+            if called.wait(LONG):
+                done.set()
+
+        for _ in range(3):
+            done.clear()
+            run_task(reactor, ask)
+            assert done.wait(LONG)
+
+
+def test_of_several_tasks_all_but_one_run_elsewhere() -> None:
+    here: list[int] = []
+    elsewhere: list[int] = []
+    done = threading.Event()
+    with Reactor() as reactor:
+
+        def three() -> None:
+            for number in range(3):
+                reactor.task(
+                    lambda number=number: (here.append(number), done.set()),  # type: ignore[misc]  # bound here
+                    lambda _, number=number: elsewhere.append(number),  # type: ignore[misc]  # bound here
+                )
+
+        reactor.soon(three)
+        assert done.wait(LONG)
+    assert (here, elsewhere) == ([2], [0, 1])
+
+
+def test_while_a_task_waits_the_next_one_runs_elsewhere() -> None:
+    begun, end, told = threading.Event(), threading.Event(), threading.Event()
+    with Reactor() as reactor:
+        run_task(reactor, lambda: (begun.set(), end.wait(LONG)))
+        assert begun.wait(LONG)
+        reactor.soon(lambda: reactor.task(end.set, lambda _: told.set()))
+        assert told.wait(LONG)
+        end.set()
+
+
+def test_tasks_run_here_again_once_a_long_one_is_over() -> None:
+    with Reactor() as reactor:
+        for _ in range(20):
+            begun, end, over = threading.Event(), threading.Event(), threading.Event()
+            run_task(reactor, lambda: (begun.set(), end.wait(LONG), over.set()))  # noqa: B023
+            assert begun.wait(LONG)
+            end.set()
+            assert over.wait(LONG)
+            while reactor._at_task:
+                threading.Event().wait(0.001)
+
+
+def test_a_reactor_closes_although_a_task_does_not_end() -> None:
+    begun, end = threading.Event(), threading.Event()
+    with Reactor() as reactor:
+        run_task(reactor, lambda: (begun.set(), end.wait(LONG)))
+        assert begun.wait(LONG)
+    end.set()
+
+
+def test_a_task_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
+        raise LookupError("what went wrong")
+
+    done = threading.Event()
+    with Reactor() as reactor:
+        run_task(reactor, fail)
+        reactor.later(0.01, done.set)
+        assert done.wait(LONG)
+    assert "LookupError: what went wrong" in caplog.text
