@@ -169,7 +169,7 @@ class FrameReader:
         size = HEAD.size + count * LENGTH
         if end - begin < size:
             return 0
-        lengths = _lengths_of(count).unpack_from(self._stage, begin + HEAD.size)
+        lengths: tuple[int, ...] = _lengths_of(count).unpack_from(self._stage, begin + HEAD.size)
         total = sum(lengths)
         if total > self._most:
             raise FrameError(

@@ -6,6 +6,7 @@ import queue
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -128,6 +129,18 @@ def test_a_callback_cannot_close_the_reactor_it_runs_on() -> None:
         assert "cannot close it" in str(caught.get(timeout=LONG))
 
 
+class Waiting:
+    """A task that waits until it is told to end."""
+
+    def __init__(self) -> None:
+        self.begun, self.end, self.over = threading.Event(), threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.begun.set()
+        self.end.wait(LONG)
+        self.over.set()
+
+
 def run_task(reactor: Reactor, task: Callable[[], object]) -> None:
     """Let a reactor run a task, from any thread."""
     reactor.soon(lambda: reactor.task(task, lambda _: pytest.fail("it was run elsewhere")))
@@ -175,12 +188,14 @@ def test_of_several_tasks_all_but_one_run_elsewhere() -> None:
     done = threading.Event()
     with Reactor() as reactor:
 
+        def run_here(number: int) -> None:
+            here.append(number)
+            done.set()
+
         def three() -> None:
             for number in range(3):
-                reactor.task(
-                    lambda number=number: (here.append(number), done.set()),  # type: ignore[misc]  # bound here
-                    lambda _, number=number: elsewhere.append(number),  # type: ignore[misc]  # bound here
-                )
+                add = partial(elsewhere.append, number)
+                reactor.task(partial(run_here, number), lambda _, add=add: add())  # type: ignore[misc]  # bound here
 
         reactor.soon(three)
         assert done.wait(LONG)
@@ -188,33 +203,33 @@ def test_of_several_tasks_all_but_one_run_elsewhere() -> None:
 
 
 def test_while_a_task_waits_the_next_one_runs_elsewhere() -> None:
-    begun, end, told = threading.Event(), threading.Event(), threading.Event()
+    waiting, told = Waiting(), threading.Event()
     with Reactor() as reactor:
-        run_task(reactor, lambda: (begun.set(), end.wait(LONG)))
-        assert begun.wait(LONG)
-        reactor.soon(lambda: reactor.task(end.set, lambda _: told.set()))
+        run_task(reactor, waiting)
+        assert waiting.begun.wait(LONG)
+        reactor.soon(lambda: reactor.task(waiting.end.set, lambda _: told.set()))
         assert told.wait(LONG)
-        end.set()
+        waiting.end.set()
 
 
 def test_tasks_run_here_again_once_a_long_one_is_over() -> None:
     with Reactor() as reactor:
         for _ in range(20):
-            begun, end, over = threading.Event(), threading.Event(), threading.Event()
-            run_task(reactor, lambda: (begun.set(), end.wait(LONG), over.set()))  # noqa: B023
-            assert begun.wait(LONG)
-            end.set()
-            assert over.wait(LONG)
+            waiting = Waiting()
+            run_task(reactor, waiting)
+            assert waiting.begun.wait(LONG)
+            waiting.end.set()
+            assert waiting.over.wait(LONG)
             while reactor._at_task:
                 threading.Event().wait(0.001)
 
 
 def test_a_reactor_closes_although_a_task_does_not_end() -> None:
-    begun, end = threading.Event(), threading.Event()
+    waiting = Waiting()
     with Reactor() as reactor:
-        run_task(reactor, lambda: (begun.set(), end.wait(LONG)))
-        assert begun.wait(LONG)
-    end.set()
+        run_task(reactor, waiting)
+        assert waiting.begun.wait(LONG)
+    waiting.end.set()
 
 
 def test_a_task_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
