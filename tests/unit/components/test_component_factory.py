@@ -151,10 +151,13 @@ def test_every_reason_why_a_content_does_not_implement_its_interfaces_is_told() 
         def say(self, text: str) -> int: ...
         def more(self) -> None: ...
 
+    class Everybody(Protocol):
+        def say(self, text: str) -> list[str]: ...
+
     declared = ComponentType(
         (
             InterfaceType("more", More),
-            InterfaceType("many", Echo, cardinality=Cardinality.MULTICAST),
+            InterfaceType("many", Everybody, cardinality=Cardinality.MULTICAST),
         )
     )
     with pytest.raises(InstantiationError) as caught:
