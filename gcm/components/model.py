@@ -34,13 +34,23 @@ class Component(ABC):
     and wrappers have in common.
     """
 
-    __slots__ = ("__weakref__", "_interfaces", "membrane", "name", "notes", "parents", "type")
+    __slots__ = (
+        "__weakref__",
+        "_interfaces",
+        "host",
+        "membrane",
+        "name",
+        "notes",
+        "parents",
+        "type",
+    )
 
     def __init__(self, name: str, type: ComponentType, description: MembraneDescription) -> None:
         self.name = name
         self.type = type
         self.notes: Notes = NO_NOTES
         self.parents: tuple[Composite, ...] = ()
+        self.host: Component | None = None  # the component whose membrane holds this one
         self._interfaces: dict[str, ClientInterface | ServerInterface] = {}
         self.membrane = Membrane(self, description)
         for declared in type.interfaces:

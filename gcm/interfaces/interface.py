@@ -195,6 +195,44 @@ def _gathering_of(server: ServerInterface) -> Gathering | None:
     return Gathering(server) if gathers else None
 
 
+class Referenced:
+    """A server interface that a reference led to: it may be bound from any composite.
+
+    A binding by reference does not lie within one composite, like one to another process.
+    """
+
+    __slots__ = ("_server",)
+
+    def __init__(self, server: ServerInterface) -> None:
+        self._server = server
+
+    @property
+    def type(self) -> InterfaceType:
+        """The type of the interface."""
+        return self._server.type
+
+    @property
+    def path(self) -> str:
+        """The path of the interface."""
+        return self._server.path
+
+    def connect(self, client: ClientInterface) -> Stub:
+        """Admit `client` and return the stub through which it calls."""
+        return self._server.connect(client)
+
+    def disconnect(self, client: ClientInterface) -> None:
+        """Forget `client`."""
+        self._server.disconnect(client)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether both lead to the same interface."""
+        return isinstance(other, Referenced) and other._server is self._server
+
+    def __hash__(self) -> int:
+        """Return the same for references to the same interface."""
+        return hash(self._server)
+
+
 class ClientInterface(Interface):
     """An interface through which a component calls what it is bound to."""
 

@@ -8,8 +8,8 @@ from gcm.components.composite import Composite
 from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.errors import IllegalContentError, IllegalLifeCycleError
-from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
-from gcm.membranes.binding import homes, is_local
+from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd
+from gcm.membranes.binding import homes, may_become_local
 
 
 class ContentController(Controller):
@@ -49,7 +49,7 @@ class ContentController(Controller):
         crossing = [
             f"{client.path} -> {server.path}"
             for client, server in _bindings(child)
-            if isinstance(server, ServerInterface) and not is_local(client, server)
+            if not may_become_local(client, server)
         ]
         if crossing:
             composite.drop_child(child)
