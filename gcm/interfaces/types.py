@@ -10,6 +10,7 @@ from typing import Any
 
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.annotations import describe, fits
+from gcm.interfaces.compatibility import mismatches
 from gcm.interfaces.distribution import redistributes
 from gcm.interfaces.kinds import Cardinality, Contingency, Role
 from gcm.interfaces.signature import is_abstract, signature_of
@@ -130,6 +131,30 @@ class InterfaceType:
         """Return the same type under another name, such as that of a collection's member."""
         return replace(self, name=name)
 
+    def is_subtype_of(self, other: InterfaceType) -> bool:
+        """Tell whether an interface of this type can take the place of one of the other.
+
+        A server offers at least as much: a subtype of the signature, mandatory where the other is.
+        A client asks for at most as much: a supertype, optional where the other is. Name and role
+        are the same, and so is the cardinality, but for a collection in the place of a singleton.
+
+        >>> InterfaceType("a", Louder).is_subtype_of(InterfaceType("a", Echo))  # doctest: +SKIP
+        True
+        """
+        if (self.name, self.role) != (other.name, other.role):
+            return False
+        if self.cardinality is not other.cardinality and not (
+            self.is_collection and other.cardinality is Cardinality.SINGLETON
+        ):
+            return False
+        if self.is_server:
+            return not mismatches(other.signature, self.signature) and (
+                self.is_mandatory or not other.is_mandatory
+            )
+        return not mismatches(self.signature, other.signature) and (
+            other.is_mandatory or not self.is_mandatory
+        )
+
     def inner(self) -> InterfaceType:
         """Return the type of the inner face of this external interface of a composite.
 
@@ -203,6 +228,22 @@ class ComponentType:
             if name != prefix and name.startswith(prefix)
         ]
         _refuse("the component type is illegal", faults)
+
+    def is_subtype_of(self, other: ComponentType) -> bool:
+        """Tell whether a component of this type can take the place of one of the other.
+
+        It offers all that the other offers and asks for nothing that the other does not ask for:
+        each of the other's servers has a subtype here, each client here a supertype there.
+        """
+        return all(
+            any(own.is_subtype_of(server) for own in self.interfaces)
+            for server in other.interfaces
+            if server.is_server
+        ) and all(
+            any(client.is_subtype_of(theirs) for theirs in other.interfaces)
+            for client in self.interfaces
+            if client.is_client
+        )
 
     def find(self, name: str) -> InterfaceType | None:
         """Return the type that declares the interface of that name, or None.

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gcm.components.controller import Controller
+
+if TYPE_CHECKING:
+    from gcm.components.model import Component
 
 
 class SuperController(Controller):
@@ -14,3 +19,7 @@ class SuperController(Controller):
     def parents(self) -> list[str]:
         """Return the paths of the composites that hold the component."""
         return [parent.path for parent in self.component.parents]
+
+    def super_components(self) -> tuple[Component, ...]:
+        """Return the composites that hold the component, in the order it was added to them."""
+        return self.component.parents

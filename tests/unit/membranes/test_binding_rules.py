@@ -516,7 +516,7 @@ def test_a_server_collection_makes_members_for_its_clients() -> None:
     client.bind("next", server.server("ports-a"))
     client.start()
     assert client.content.next.say("x") == "x"
-    assert list(server.interfaces) == ["ports-a"]
+    assert [one.name for one in server.servers] == ["ports-a"]
     assert server.server("ports-a") is server.server("ports-a")
 
 
