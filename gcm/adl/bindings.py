@@ -11,7 +11,7 @@ from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
 from gcm.adl.model import BindingNode
 from gcm.adl.plan import BindingPlan, End
-from gcm.components.control_interface import controller_name
+from gcm.components import controller_name
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import Cardinality, InterfaceType, mismatches, redistributes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gcm.adl.drafts import Draft
 from gcm.adl.plan import MembraneKind
-from gcm.components.control_interface import control_name, controller_name
+from gcm.components import control_name, controller_name
 from gcm.factory import control_types
 from gcm.interfaces import InterfaceType
 

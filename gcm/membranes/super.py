@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gcm.components.controller import Controller
-
-if TYPE_CHECKING:
-    from gcm.components.model import Component
+from gcm.components.model import Component
 
 
 class SuperController(Controller):
