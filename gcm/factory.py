@@ -187,15 +187,15 @@ def wrapper(
     type: ComponentType,
     wrapped: Wrapped,
     *,
-    controllers: MembraneDescription = PRIMITIVE,
+    controllers: MembraneDescription | str = PRIMITIVE,
 ) -> Wrapper:
     """Make a wrapper around something that runs elsewhere.
 
     Raises:
-        InstantiationError: the name is no name.
+        InstantiationError: the name is no name, or there is no such membrane.
     """
     _check_name(name)
-    made = Wrapper(name, type, controllers, wrapped)
+    made = Wrapper(name, type, described(controllers, name), wrapped)
     made.attach()
     return made
 

@@ -99,21 +99,13 @@ class BindingController(Controller):
 
     def _not_local(self) -> Iterable[str]:
         """Name the bindings that parts were brought into while one end was in no composite."""
-        ends = [
-            (client, server) for client in self.component.bindables for server in client.servers
-        ]
-        ends += [  # whoever does not run yet is asked when it starts
-            (caller, own)
-            for own in self.component.servers
-            for caller in own.clients
-            if caller.owner.state == "started"
-        ]
-        for client, server in ends:
-            if not is_local(client, server):
-                yield (
-                    f"{client.path} is bound to {server.path}, and the two are not in the same "
-                    f"composite ({_places(client, server)})"
-                )
+        for client in self.component.bindables:
+            for server in client.servers:
+                if not is_local(client, server):
+                    yield (
+                        f"{client.path} is bound to {server.path}, and the two are not in the same "
+                        f"composite ({_places(client, server)})"
+                    )
 
     def _is_wanted(self, client: ClientInterface) -> bool:
         if not client.type.is_collection:

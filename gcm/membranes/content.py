@@ -9,7 +9,7 @@ from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.errors import IllegalContentError, IllegalLifeCycleError, NoSuchInterfaceError
 from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd
-from gcm.membranes.binding import homes, may_become_local
+from gcm.membranes.binding import homes, is_local, may_become_local
 
 
 class ContentController(Controller):
@@ -51,7 +51,8 @@ class ContentController(Controller):
 
         Raises:
             IllegalContentError: it is the composite itself, a child already, contains the
-                composite, has a sibling's name, or is bound to parts of other composites only.
+                composite, has a sibling's name, or is bound to parts of other composites only. Or a
+                binding of it that is in use would leave the composite.
             IllegalLifeCycleError: the composite is not stopped, or the child has ended.
         """
         composite = self._composite("add")
@@ -74,6 +75,7 @@ class ContentController(Controller):
             f"{client.path} -> {server.path}"
             for client, server in _bindings(child)
             if not may_become_local(client, server)
+            or (client.owner.state == "started" and not is_local(client, server))
         ]
         if crossing:
             composite.drop_child(child)

@@ -75,6 +75,13 @@ def content_that_does_not_fit() -> None:
             new_component("a", SERVER, descriptor, content)
 
 
+@TOPIC.rule("5.1", "a content class that is not found is refused")
+def a_content_that_is_none() -> None:
+    content: Any = "no.such.Class"
+    with pytest.raises(InstantiationError, match="could not be made"):
+        new_component("a", SERVER, "primitive", content)
+
+
 @TOPIC.rule("5.1", "an abstract content class is refused")
 def an_abstract_content() -> None:
     class Abstract(ABC):
