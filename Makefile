@@ -22,7 +22,7 @@ EXAMPLES := $(patsubst %/,%,$(dir $(wildcard examples/*/*.py)))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help run test lint format conformance bench mutate clean
+.PHONY: help run test lint format conformance fractal bench mutate clean
 MAKEFLAGS += --no-print-directory
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make lint     check style, format, types and import rules"
 	@echo "make format   rewrite the code in the checked format"
 	@echo "make conformance  run mpi4py's own tests on grids (CONFORMANCE='--grid 1+1 p2p_buf')"
+	@echo "make fractal  check the framework against the Fractal specification, clause by clause"
 	@echo "make bench    measure against other libraries and print the ratios"
 	@echo "make mutate   plant faults in gcm/ and report those no unit test notices (BUDGET=seconds)"
 	@echo "make clean    remove everything these commands made"
@@ -58,6 +59,9 @@ format: $(VENV)/.dev
 
 conformance: $(VENV)/.dev
 	@$(BIN)/python -m tests.conformance $(CONFORMANCE)
+
+fractal: $(VENV)/.dev
+	@$(BIN)/python -m tests.fractal
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks

@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.factory import active as active
     from gcm.factory import composite as composite
     from gcm.factory import new_component as new_component
+    from gcm.factory import new_template as new_template
     from gcm.factory import primitive as primitive
     from gcm.factory import wrapper as wrapper
     from gcm.interfaces.distribution import broadcast as broadcast
@@ -64,10 +65,13 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.invocation import Invocation as Invocation
     from gcm.membranes.attribute import AttributeController as AttributeController
     from gcm.membranes.binding import BindingController as BindingController
+    from gcm.membranes.component import ComponentController as ComponentController
     from gcm.membranes.content import ContentController as ContentController
     from gcm.membranes.descriptions import ACTIVE as ACTIVE
     from gcm.membranes.descriptions import COMPOSITE as COMPOSITE
+    from gcm.membranes.descriptions import PARAMETRIC_COMPOSITE as PARAMETRIC_COMPOSITE
     from gcm.membranes.descriptions import PRIMITIVE as PRIMITIVE
+    from gcm.membranes.factory import FactoryController as FactoryController
     from gcm.membranes.gathercast import GathercastController as GathercastController
     from gcm.membranes.interceptor import Interceptor as Interceptor
     from gcm.membranes.interceptor import InterceptorController as InterceptorController
@@ -76,13 +80,16 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.membranes.migration import MigrationController as MigrationController
     from gcm.membranes.monitor import MonitorController as MonitorController
     from gcm.membranes.multicast import MulticastController as MulticastController
+    from gcm.membranes.name import NameController as NameController
+    from gcm.membranes.priority import PriorityController as PriorityController
     from gcm.membranes.request_queue import RequestQueueController as RequestQueueController
+    from gcm.membranes.super import SuperController as SuperController
 
 _HOMES = {
     "gcm.components.clustering": ("ClusteringContent", "clustering_type"),
     "gcm.components.composite": ("Composite",),
     "gcm.components.declarations": ("attribute", "immediate", "provides", "requires"),
-    "gcm.factory": ("active", "composite", "new_component", "primitive", "wrapper"),
+    "gcm.factory": ("active", "composite", "new_component", "new_template", "primitive", "wrapper"),
     "gcm.components.model": ("Component",),
     "gcm.components.primitive": ("Primitive",),
     "gcm.components.running": ("Runnable", "running"),
@@ -123,7 +130,9 @@ _HOMES = {
     "gcm.membranes.binding": ("BindingController",),
     "gcm.membranes.content": ("ContentController",),
     "gcm.components.controller": ("Controller",),
-    "gcm.membranes.descriptions": ("ACTIVE", "COMPOSITE", "PRIMITIVE"),
+    "gcm.membranes.component": ("ComponentController",),
+    "gcm.membranes.descriptions": ("ACTIVE", "COMPOSITE", "PARAMETRIC_COMPOSITE", "PRIMITIVE"),
+    "gcm.membranes.factory": ("FactoryController",),
     "gcm.membranes.gathercast": ("GathercastController",),
     "gcm.membranes.interceptor": ("Interceptor", "InterceptorController"),
     "gcm.membranes.lifecycle": ("LifeCycleController",),
@@ -132,7 +141,10 @@ _HOMES = {
     "gcm.membranes.migration": ("MigrationController",),
     "gcm.membranes.monitor": ("MonitorController",),
     "gcm.membranes.multicast": ("MulticastController",),
+    "gcm.membranes.name": ("NameController",),
+    "gcm.membranes.priority": ("PriorityController",),
     "gcm.membranes.request_queue": ("RequestQueueController",),
+    "gcm.membranes.super": ("SuperController",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

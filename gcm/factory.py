@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gcm.components.composite import Composite
-from gcm.components.control_interface import CONTROL_SUFFIX
+from gcm.components.control_interface import control_name
 from gcm.components.declarations import declared_type
 from gcm.components.making import GIVE_DEFAULTS, needed_arguments
 from gcm.components.membrane import MembraneDescription
@@ -15,37 +15,118 @@ from gcm.components.primitive import Primitive
 from gcm.components.wrapper import Wrapped, Wrapper
 from gcm.errors import GcmError, InstantiationError
 from gcm.interfaces.types import ComponentType, InterfaceType
+from gcm.membranes.attribute import AttributeController
 from gcm.membranes.content import ContentController
-from gcm.membranes.descriptions import ACTIVE, COMPOSITE, DESCRIPTIONS, PRIMITIVE
+from gcm.membranes.descriptions import (
+    ACTIVE,
+    COMPOSITE,
+    DESCRIPTIONS,
+    FRACTAL_NAMES,
+    PARAMETRIC_COMPOSITE,
+    PRIMITIVE,
+    TEMPLATE_SUFFIX,
+    find_description,
+    template_of,
+)
+from gcm.membranes.factory import FactoryController
+from gcm.suggestion import did_you_mean
 
 
 def new_component(
     name: str,
     type: ComponentType,
-    controllers: MembraneDescription,
+    controllers: MembraneDescription | str,
     content: Callable[[], Any] | None = None,
 ) -> Component:
-    """Make a component: a primitive around what `content` makes, or a composite without it.
+    """Make a component: a primitive around what `content` makes, or a composite.
+
+    `controllers` describes the membrane or names a ready-made one, such as "primitive" or
+    "composite"; with "Template" behind its name, a template is made. The content of a parametric
+    composite holds its attributes.
 
     Raises:
-        InstantiationError: the name is no name, the content cannot be made (its own exception is
-            the cause), does not implement the interfaces, or a composite is given content.
+        InstantiationError: the name is no name, there is no such membrane, the content cannot be
+            made (its own exception is the cause), does not implement the interfaces, or membrane
+            and content do not fit.
     """
     _check_name(name)
-    is_composite = ContentController in controllers.controllers
-    if is_composite is (content is not None):
-        raise InstantiationError(
-            f"the membrane '{controllers.name}' and the content do not fit",
-            component=name,
-            cure="A composite has no content of its own, a primitive needs some",
-        )
-    made = (
-        Composite(name, type, controllers)
-        if content is None
-        else Primitive(name, type, controllers, _made(name, content))
-    )
+    base = controllers.removesuffix(TEMPLATE_SUFFIX) if isinstance(controllers, str) else ""
+    if base != controllers and find_description(base):
+        return new_template(name, type, base, content)
+    made = _new_part(name, type, described(controllers, name), content)
     made.attach()
     return made
+
+
+def new_template(
+    name: str,
+    type: ComponentType,
+    controllers: MembraneDescription | str,
+    content: Callable[[], Any] | None = None,
+) -> Component:
+    """Make a template of components that `new_component` makes of the same arguments.
+
+    It is named, bound, filled with templates and given attributes like a component; the factory
+    in its membrane makes instances of all that. A content object of its own holds the attributes.
+
+    >>> worker = new_template("worker", type, PRIMITIVE, Worker)      # doctest: +SKIP
+    >>> worker.controller(FactoryController).new_instance().start()   # doctest: +SKIP
+
+    Raises:
+        InstantiationError: as `new_component` does.
+    """
+    _check_name(name)
+    instances = described(controllers, name)
+    made = _new_part(name, type, template_of(instances), content)
+    made.controller(FactoryController).is_to_make(new_component, instances, content)
+    made.attach()
+    return made
+
+
+def described(controllers: object, component: str = "") -> MembraneDescription:
+    """Return the description of a membrane, or the ready-made one of that name.
+
+    Raises:
+        InstantiationError: there is none of that name, or it is no description.
+    """
+    if isinstance(controllers, MembraneDescription):
+        return controllers
+    found = find_description(controllers) if isinstance(controllers, str) else None
+    if found is None:
+        known = (*DESCRIPTIONS, *FRACTAL_NAMES)
+        raise InstantiationError(
+            f"there is no membrane '{controllers}'"
+            if isinstance(controllers, str)
+            else f"{controllers!r} does not describe a membrane",
+            component=component,
+            cure=did_you_mean(f"{controllers}", known)
+            or f"Pass a MembraneDescription or one of: {', '.join(DESCRIPTIONS)}",
+        )
+    return found
+
+
+def _new_part(
+    name: str,
+    type: ComponentType,
+    description: MembraneDescription,
+    content: Callable[[], Any] | None,
+) -> Component:
+    is_composite = ContentController in description.controllers
+    may_have_content = not is_composite or AttributeController in description.controllers
+    if (content is None and not is_composite) or (content is not None and not may_have_content):
+        raise InstantiationError(
+            f"the membrane '{description.name}' and the content do not fit",
+            component=name,
+            cure="A primitive needs some"
+            if content is None
+            else "Only a parametric composite has content, for its attributes: "
+            "PARAMETRIC_COMPOSITE",
+        )
+    if is_composite:
+        parameters = None if content is None else _made(name, content)
+        return Composite(name, type, description, parameters)
+    assert content is not None
+    return Primitive(name, type, description, _made(name, content))
 
 
 def primitive(
@@ -53,7 +134,7 @@ def primitive(
     name: str = "",
     *,
     type: ComponentType | None = None,
-    controllers: MembraneDescription = PRIMITIVE,
+    controllers: MembraneDescription | str = PRIMITIVE,
 ) -> Primitive:
     """Make a primitive of a class (or another callable that makes the object).
 
@@ -61,10 +142,14 @@ def primitive(
 
     >>> server = primitive(Server)    # doctest: +SKIP
     """
-    made = new_component(
-        name or _name_of(content).lower(), type or _declared(content), controllers, content
-    )
-    assert isinstance(made, Primitive)
+    called = name or _name_of(content).lower()
+    made = new_component(called, type or _declared(content), controllers, content)
+    if not isinstance(made, Primitive):
+        raise InstantiationError(
+            f"the membrane '{made.membrane.description.name}' is that of a composite",
+            component=called,
+            cure="Make it with composite(...)",
+        )
     return made
 
 
@@ -76,11 +161,24 @@ def active(
 
 
 def composite(
-    name: str, type: ComponentType | None = None, *, controllers: MembraneDescription = COMPOSITE
+    name: str,
+    type: ComponentType | None = None,
+    *,
+    content: Callable[[], Any] | None = None,
+    controllers: MembraneDescription | str | None = None,
 ) -> Composite:
-    """Make a composite; without `type` it has no interfaces of its own."""
-    made = new_component(name, type or ComponentType(), controllers)
-    assert isinstance(made, Composite)
+    """Make a composite; without `type` it has no interfaces of its own.
+
+    With `content` it is a parametric composite: the object made of it holds the attributes.
+    """
+    usual = COMPOSITE if content is None else PARAMETRIC_COMPOSITE
+    made = new_component(name, type or ComponentType(), controllers or usual, content)
+    if not isinstance(made, Composite):
+        raise InstantiationError(
+            f"the membrane '{made.membrane.description.name}' is that of a primitive",
+            component=name,
+            cure="Make it with primitive(...)",
+        )
     return made
 
 
@@ -89,15 +187,15 @@ def wrapper(
     type: ComponentType,
     wrapped: Wrapped,
     *,
-    controllers: MembraneDescription = PRIMITIVE,
+    controllers: MembraneDescription | str = PRIMITIVE,
 ) -> Wrapper:
     """Make a wrapper around something that runs elsewhere.
 
     Raises:
-        InstantiationError: the name is no name.
+        InstantiationError: the name is no name, or there is no such membrane.
     """
     _check_name(name)
-    made = Wrapper(name, type, controllers, wrapped)
+    made = Wrapper(name, type, described(controllers, name), wrapped)
     made.attach()
     return made
 
@@ -141,7 +239,6 @@ def control_types(membrane: object) -> list[InterfaceType]:
     >>> [one.name for one in control_types("composite")][:2]
     ['lifecycle-controller', 'binding-controller']
     """
-    described = (
-        membrane if isinstance(membrane, MembraneDescription) else DESCRIPTIONS[f"{membrane}"]
-    )
-    return [InterfaceType(known.name + CONTROL_SUFFIX, known) for known in described.controllers]
+    return [
+        InterfaceType(control_name(known.name), known) for known in described(membrane).controllers
+    ]

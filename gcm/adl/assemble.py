@@ -19,7 +19,7 @@ from gcm.components.model import Component
 from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeNote
 from gcm.errors import AdlError, GcmError, InstantiationError
 from gcm.factory import new_component
-from gcm.interfaces.interface import ServerEnd
+from gcm.interfaces.interface import Referenced, ServerEnd, ServerInterface
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import DESCRIPTIONS
@@ -138,7 +138,8 @@ class _Assembler:
                 "one process",
                 cure="Deploy the assembly with gcm-deploy, or bind a local component",
             )
-        return self._find_remote(reference)
+        found = self._find_remote(reference)
+        return Referenced(found) if isinstance(found, ServerInterface) else found
 
     def _fill_membrane(self, component: Component, plan: ComponentPlan) -> None:
         membrane = plan.membrane

@@ -6,11 +6,12 @@ import re
 from dataclasses import field
 from typing import Any
 
-from gcm.adl.control_ends import CONTROL_SUFFIX, control_names, control_type, has_known_membrane
+from gcm.adl.control_ends import control_names, control_type, has_known_membrane
 from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
 from gcm.adl.model import BindingNode
 from gcm.adl.plan import BindingPlan, End
+from gcm.components import controller_name
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import Cardinality, InterfaceType, mismatches, redistributes
@@ -129,7 +130,7 @@ class BindingCheck:
         unresolved = owner.is_reference and owner.target is None
         if traits.incomplete or unresolved or name in traits.broken:
             return  # what is missing there was reported already
-        if role == "server" and name.endswith(CONTROL_SUFFIX) and not has_known_membrane(owner):
+        if role == "server" and controller_name(name) and not has_known_membrane(owner):
             return  # that membrane was reported already
         known = [one.name for one in traits.component_type.interfaces]
         if role == "client":

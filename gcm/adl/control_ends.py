@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from gcm.adl.drafts import Draft
 from gcm.adl.plan import MembraneKind
+from gcm.components import control_name, controller_name
 from gcm.factory import control_types
 from gcm.interfaces import InterfaceType
-
-CONTROL_SUFFIX = "-controller"
 
 
 def control_type(owner: Draft, name: str) -> InterfaceType | None:
     """Return the type of a control interface, or of what the membrane exports by that name."""
-    for known in _control_types(owner) if name.endswith(CONTROL_SUFFIX) else ():
-        if known.name == name:
+    for known in _control_types(owner) if controller_name(name) else ():
+        if known.name == control_name(controller_name(name)):
             return known
     inside = _made(owner).membrane
     return inside.traits.find(name) if inside else None

@@ -87,9 +87,9 @@ class _Description:
             components=tuple(self._components(component)),
             bindings=tuple(self._bindings(component)) if is_composite else (),
             content=None
-            if is_composite
+            if is_composite and component.content is None
             else ContentNode(self._words.class_name(component, type(component.content))),
-            attributes=None if is_composite else self._words.attributes(component),
+            attributes=self._words.attributes(component),
             controller=self._controller(component),
             logger=LoggerNode(component.notes.logger) if component.notes.logger else None,
             virtual_node=_virtual_node(component.notes),

@@ -9,7 +9,7 @@ from gcm.adl.plan import AssemblyPlan, ComponentPlan, End, MembraneKind
 from gcm.adl.wires import THIS, wires_of
 from gcm.components.clustering import ClusteringContent
 from gcm.components.composite import Composite
-from gcm.components.control_interface import CONTROL_SUFFIX
+from gcm.components.control_interface import controller_name
 from gcm.components.model import Component
 from gcm.components.wrapper import Wrapper
 from gcm.drawing import Box, Link, Port, Scene
@@ -116,7 +116,11 @@ def _live_box(
 def _ports(component_type: ComponentType, controls: Iterable[str]) -> tuple[Port, ...]:
     return (
         *map(_port, component_type.interfaces),
-        *(Port(name, "server", control=True) for name in sorted(controls)),
+        *(
+            Port(name, "server", control=True)
+            for name in sorted(controls)
+            if component_type.find(name) is None
+        ),
     )
 
 
@@ -127,7 +131,7 @@ def _port(declared: InterfaceType) -> Port:
 def _controls(component: str, links: Links) -> frozenset[str]:
     """Return the control interfaces of a component that a binding leads to."""
     return frozenset(
-        name for _, (owner, name) in links if owner == component and name.endswith(CONTROL_SUFFIX)
+        name for _, (owner, name) in links if owner == component and controller_name(name)
     )
 
 

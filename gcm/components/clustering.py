@@ -28,7 +28,7 @@ def clustering_type(
 
     `srv` is a gathercast server interface; `up` and `down` are multicast clients, both optional,
     because the top of a hierarchy has nobody above and an empty cluster nobody below. They have
-    the signature of `srv` unless said otherwise.
+    the signature of `srv` unless said otherwise; as multicast calls they return lists or nothing.
 
     >>> clustering_type(Relay).find("down").cardinality    # doctest: +SKIP
     <Cardinality.MULTICAST: 'multicast'>

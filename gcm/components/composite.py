@@ -18,11 +18,19 @@ class Composite(Component):
 
     Every external interface has an inner face: a server interface is a client inside, to be bound
     to a sub-component; a client interface is a server inside, to which sub-components are bound.
+    A parametric composite has an object besides, which holds its attributes.
     """
 
-    __slots__ = ("_children", "_inner")
+    __slots__ = ("_children", "_inner", "_parameters")
 
-    def __init__(self, name: str, type: ComponentType, description: MembraneDescription) -> None:
+    def __init__(
+        self,
+        name: str,
+        type: ComponentType,
+        description: MembraneDescription,
+        parameters: Any = None,
+    ) -> None:
+        self._parameters = parameters
         self._children: dict[str, Component] = {}
         self._inner: dict[str, ClientInterface | ServerInterface] = {}
         super().__init__(name, type, description)
@@ -31,6 +39,11 @@ class Composite(Component):
     def children(self) -> tuple[Component, ...]:
         """The sub-components, in the order they were added."""
         return tuple(self._children.values())
+
+    @property
+    def content(self) -> Any:
+        """The object that holds the attributes of a parametric composite; else None."""
+        return self._parameters
 
     @property
     def inner_interfaces(self) -> Mapping[str, Interface]:

@@ -15,6 +15,28 @@ if TYPE_CHECKING:
 
 Port = Callable[..., Any]
 CONTROL_SUFFIX = "-controller"
+_NAMED_ALIKE = ("component", "factory")
+"""The controllers whose interface has their own name, as in the Fractal specification."""
+
+
+def control_name(controller: str) -> str:
+    """Return the name of the control interface of a controller.
+
+    >>> control_name("binding"), control_name("component")
+    ('binding-controller', 'component')
+    """
+    return controller if controller in _NAMED_ALIKE else controller + CONTROL_SUFFIX
+
+
+def controller_name(interface: str) -> str:
+    """Return the name of the controller that an interface would be of, or nothing.
+
+    >>> controller_name("binding-controller"), controller_name("component"), controller_name("run")
+    ('binding', 'component', '')
+    """
+    if interface in _NAMED_ALIKE:
+        return interface
+    return interface.removesuffix(CONTROL_SUFFIX) if interface.endswith(CONTROL_SUFFIX) else ""
 
 
 class ControlInterface(ServerInterface):
@@ -29,7 +51,7 @@ class ControlInterface(ServerInterface):
 
     def __init__(self, owner: Component, controller: Controller) -> None:
         self.controller = controller
-        super().__init__(owner, InterfaceType(controller.name + CONTROL_SUFFIX, type(controller)))
+        super().__init__(owner, InterfaceType(control_name(controller.name), type(controller)))
 
     def wire_one(self, client: ClientInterface | None, stub: Stub) -> None:  # noqa: ARG002 - all clients are served alike
         """Fill the ports of `stub`; nothing ever holds a control call back."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gcm.components.control_interface import ControlInterface
@@ -140,10 +140,15 @@ class Membrane:
             self._control[name] = ControlInterface(self.component, self[name])
         return self._control[name]
 
+    @property
+    def exports(self) -> Mapping[str, ServerInterface]:
+        """The interfaces of non-functional components that the component offers, by name."""
+        holder = self._controllers.get("membrane")
+        return holder.exports if isinstance(holder, Controller) else {}
+
     def exported(self, name: str) -> ServerInterface | None:
         """Return the interface of a non-functional component that is offered as `name`."""
-        holder = self._controllers.get("membrane")
-        return holder.exports.get(name) if isinstance(holder, Controller) else None
+        return self.exports.get(name)
 
     def add(self, controller: Controller) -> None:
         """Put `controller` innermost into the membrane, in place of one with the same name."""

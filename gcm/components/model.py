@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
-from gcm.components.control_interface import CONTROL_SUFFIX
+from gcm.components.control_interface import control_name, controller_name
 from gcm.components.membrane import C, Membrane, MembraneDescription
 from gcm.components.notes import NO_NOTES, Notes
-from gcm.errors import IllegalTypeError, NoSuchComponentError, NoSuchInterfaceError
+from gcm.errors import GcmError, IllegalTypeError, NoSuchComponentError, NoSuchInterfaceError
 from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.suggestion import did_you_mean
@@ -34,13 +34,23 @@ class Component(ABC):
     and wrappers have in common.
     """
 
-    __slots__ = ("__weakref__", "_interfaces", "membrane", "name", "notes", "parents", "type")
+    __slots__ = (
+        "__weakref__",
+        "_interfaces",
+        "host",
+        "membrane",
+        "name",
+        "notes",
+        "parents",
+        "type",
+    )
 
     def __init__(self, name: str, type: ComponentType, description: MembraneDescription) -> None:
         self.name = name
         self.type = type
         self.notes: Notes = NO_NOTES
         self.parents: tuple[Composite, ...] = ()
+        self.host: Component | None = None  # the component whose membrane holds this one
         self._interfaces: dict[str, ClientInterface | ServerInterface] = {}
         self.membrane = Membrane(self, description)
         for declared in type.interfaces:
@@ -68,6 +78,22 @@ class Component(ABC):
         """Return the kind and the path."""
         return f"<{type(self).__name__.lower()} {self.path}>"
 
+    def __copy__(self) -> Component:
+        """Return this very component: a reference has no copies."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Component:
+        """Return this very component: a reference has no copies."""
+        return self
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Refuse to be pickled: only its interfaces can be referred to from another process."""
+        raise GcmError(
+            "a component cannot leave its process",
+            component=self.path,
+            cure="Pass one of its interfaces; the transport carries the reference",
+        )
+
     @property
     def children(self) -> tuple[Component, ...]:
         """The sub-components; only a composite has any."""
@@ -75,7 +101,7 @@ class Component(ABC):
 
     @property
     def content(self) -> Any:
-        """What is inside: the object of a primitive; None where there is no one object."""
+        """The object of a primitive or of a parametric composite; None where there is none."""
         return None
 
     def serves_at_once(self, operation: str) -> bool:  # noqa: ARG002 - for subclasses
@@ -86,8 +112,16 @@ class Component(ABC):
 
     @property
     def interfaces(self) -> Mapping[str, Interface]:
-        """The functional interfaces that exist now, by name; control interfaces come by name."""
-        return dict(self._interfaces)
+        """The external interfaces that exist now, by name: the functional ones come first.
+
+        After them come those that components in the membrane serve, and the control interfaces.
+        """
+        found: dict[str, Interface] = dict(self._interfaces)
+        for name, exported in self.membrane.exports.items():
+            found.setdefault(name, exported)
+        for controller in self.membrane:
+            found.setdefault(control_name(controller), self.membrane.control_interface(controller))
+        return found
 
     @property
     def servers(self) -> list[ServerInterface]:
@@ -106,7 +140,8 @@ class Component(ABC):
     def interface(self, name: str) -> Interface:
         """Return the interface of that name; the member of a collection is made on first use.
 
-        `<controller>-controller` names the control interface of a controller.
+        `<controller>-controller` names the control interface of a controller, and `component` that
+        of introspection.
 
         Raises:
             NoSuchInterfaceError: there is none; the message tells which there are.
@@ -117,8 +152,8 @@ class Component(ABC):
         declared = self.type.find(name)
         if declared is not None:
             return self._add_interface(declared.with_name(name))
-        if name.endswith(CONTROL_SUFFIX) and name.removesuffix(CONTROL_SUFFIX) in self.membrane:
-            return self.membrane.control_interface(name.removesuffix(CONTROL_SUFFIX))
+        if controller_name(name) in self.membrane:
+            return self.membrane.control_interface(controller_name(name))
         exported = self.membrane.exported(name)
         if exported is not None:
             return exported
@@ -180,7 +215,7 @@ class Component(ABC):
         known = [
             known.name for known in self.type.interfaces if not role or known.role.value == role
         ]
-        control = () if role == "client" else [f"{one}{CONTROL_SUFFIX}" for one in self.membrane]
+        control = () if role == "client" else map(control_name, self.membrane)
         return NoSuchInterfaceError(
             f"there is no {role + ' ' if role else ''}interface '{name}'",
             component=self.path,

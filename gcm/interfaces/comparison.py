@@ -7,8 +7,8 @@ from types import GenericAlias
 from typing import Any
 
 from gcm.interfaces.annotations import describe, element_of, fits
+from gcm.interfaces.kinds import Cardinality
 from gcm.interfaces.signature import Operation, Parameter
-from gcm.interfaces.types import Cardinality
 from gcm.records import dataclass
 
 _KIND = inspect._ParameterKind

@@ -50,6 +50,8 @@ class Interface:
     """One interface of one component; `internal` is the face towards a composite's content."""
 
     __slots__ = ("internal", "owner", "type")
+    is_functional: ClassVar[bool] = True
+    """Whether the interface is one of the component's type, and not of a controller."""
 
     def __init__(self, owner: Component, type: InterfaceType, *, internal: bool = False) -> None:
         self.owner = owner
@@ -71,6 +73,14 @@ class Interface:
         """The operations of the signature, by name."""
         return dict(signature_of(self.type.signature).operations)
 
+    def __copy__(self) -> Interface:
+        """Return this very interface: a reference has no copies."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Interface:
+        """Return this very interface: a reference has no copies."""
+        return self
+
     def __repr__(self) -> str:
         """Return the path, the role and the cardinality."""
         return f"<{self.type.role} {self.type.cardinality} interface {self.path}>"
@@ -84,7 +94,6 @@ class ServerInterface(Interface):
     """An interface that takes calls and hands each to the membrane of its component."""
 
     __slots__ = ("_gathering", "_is_wired", "_stub", "_stubs")
-    is_functional: ClassVar[bool] = True
 
     def __init__(self, owner: Component, type: InterfaceType, *, internal: bool = False) -> None:
         super().__init__(owner, type, internal=internal)
@@ -193,6 +202,44 @@ def _gathering_of(server: ServerInterface) -> Gathering | None:
         server.internal and redistributes(server.type.signature)
     )
     return Gathering(server) if gathers else None
+
+
+class Referenced:
+    """A server interface that a reference led to: it may be bound from any composite.
+
+    A binding by reference does not lie within one composite, like one to another process.
+    """
+
+    __slots__ = ("_server",)
+
+    def __init__(self, server: ServerInterface) -> None:
+        self._server = server
+
+    @property
+    def type(self) -> InterfaceType:
+        """The type of the interface."""
+        return self._server.type
+
+    @property
+    def path(self) -> str:
+        """The path of the interface."""
+        return self._server.path
+
+    def connect(self, client: ClientInterface) -> Stub:
+        """Admit `client` and return the stub through which it calls."""
+        return self._server.connect(client)
+
+    def disconnect(self, client: ClientInterface) -> None:
+        """Forget `client`."""
+        self._server.disconnect(client)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether both lead to the same interface."""
+        return isinstance(other, Referenced) and other._server is self._server
+
+    def __hash__(self) -> int:
+        """Return the same for references to the same interface."""
+        return hash(self._server)
 
 
 class ClientInterface(Interface):

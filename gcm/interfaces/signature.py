@@ -103,6 +103,19 @@ def signature_of(interface: type[Any]) -> Signature:
     return _signature(cast(Hashable, interface))
 
 
+def is_abstract(interface: type[Any]) -> bool:
+    """Tell whether a class only says what can be called: a Protocol, or an abstract class.
+
+    The class of a controller says which of its methods are operations, and counts as well.
+    """
+    return bool(
+        getattr(interface, "_is_protocol", False)
+        or getattr(interface, "__abstractmethods__", ())
+        or ABC in interface.__bases__
+        or hasattr(interface, "__not_operations__")
+    )
+
+
 @lru_cache(maxsize=_CACHED_SIGNATURES)
 def _signature(interface: Any) -> Signature:
     operations: dict[str, Operation] = {}

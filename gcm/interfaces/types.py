@@ -6,52 +6,24 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from enum import StrEnum
 from typing import Any
 
 from gcm.errors import IllegalTypeError
+from gcm.interfaces.annotations import describe, fits
+from gcm.interfaces.compatibility import mismatches
 from gcm.interfaces.distribution import redistributes
+from gcm.interfaces.kinds import Cardinality, Contingency, Role
+from gcm.interfaces.signature import is_abstract, signature_of
 from gcm.records import dataclass
 
-
-class Role(StrEnum):
-    """Who calls whom through the interface, and on which face of the component it lies."""
-
-    CLIENT = "client"
-    SERVER = "server"
-    INTERNAL_CLIENT = "internal-client"
-    INTERNAL_SERVER = "internal-server"
-
-    @property
-    def is_client(self) -> bool:
-        """Whether calls leave through the interface."""
-        return self in (Role.CLIENT, Role.INTERNAL_CLIENT)
-
-    @property
-    def is_server(self) -> bool:
-        """Whether calls arrive at the interface."""
-        return self in (Role.SERVER, Role.INTERNAL_SERVER)
-
-    @property
-    def is_internal(self) -> bool:
-        """Whether the interface lies on the inner face of a composite."""
-        return self in (Role.INTERNAL_CLIENT, Role.INTERNAL_SERVER)
-
-
-class Contingency(StrEnum):
-    """Whether a component can work without the interface."""
-
-    MANDATORY = "mandatory"
-    OPTIONAL = "optional"
-
-
-class Cardinality(StrEnum):
-    """How many interfaces of the type there are, and how many partners one call meets."""
-
-    SINGLETON = "singleton"
-    COLLECTION = "collection"
-    MULTICAST = "multicast"
-    GATHERCAST = "gathercast"
+__all__ = [
+    "Cardinality",
+    "ComponentType",
+    "Contingency",
+    "InterfaceType",
+    "Role",
+    "is_interface_name",
+]
 
 
 # A composite's server interface may be multicast and its client interface gathercast, because
@@ -107,6 +79,13 @@ class InterfaceType:
             )
         if not isinstance(signature, type):
             faults.append(f"its signature {signature!r} is not a class")
+        elif not is_abstract(signature):
+            faults.append(
+                f"its signature {signature.__qualname__} is a plain class, which says how its "
+                "objects work: use a Protocol or an abstract class, which says what can be called"
+            )
+        elif self.cardinality is Cardinality.MULTICAST:
+            faults += _unlisted(signature)
         faults += _misspelled(self.role, self.contingency, self.cardinality)
         forbidden = _FORBIDDEN.get((self.role, self.cardinality))
         if forbidden:
@@ -152,6 +131,30 @@ class InterfaceType:
         """Return the same type under another name, such as that of a collection's member."""
         return replace(self, name=name)
 
+    def is_subtype_of(self, other: InterfaceType) -> bool:
+        """Tell whether an interface of this type can take the place of one of the other.
+
+        A server offers at least as much: a subtype of the signature, mandatory where the other is.
+        A client asks for at most as much: a supertype, optional where the other is. Name and role
+        are the same, and so is the cardinality, but for a collection in the place of a singleton.
+
+        >>> InterfaceType("a", Louder).is_subtype_of(InterfaceType("a", Echo))  # doctest: +SKIP
+        True
+        """
+        if (self.name, self.role) != (other.name, other.role):
+            return False
+        if self.cardinality is not other.cardinality and not (
+            self.is_collection and other.cardinality is Cardinality.SINGLETON
+        ):
+            return False
+        if self.is_server:
+            return not mismatches(other.signature, self.signature) and (
+                self.is_mandatory or not other.is_mandatory
+            )
+        return not mismatches(self.signature, other.signature) and (
+            other.is_mandatory or not self.is_mandatory
+        )
+
     def inner(self) -> InterfaceType:
         """Return the type of the inner face of this external interface of a composite.
 
@@ -172,6 +175,21 @@ class InterfaceType:
         elif not (self.is_collection or (self.role, cardinality) in _COLLECTIVE_INSIDE):
             cardinality = Cardinality.SINGLETON
         return replace(self, role=_INNER_ROLES[self.role], cardinality=cardinality)
+
+
+def _unlisted(signature: type[Any]) -> list[str]:
+    """Return a sentence for each operation that cannot give its caller the results of many."""
+    if redistributes(signature):  # every member gives its own block, and has its own result
+        return []
+    return [
+        f"a multicast call of '{operation.name}' gives a list of results, and it returns "
+        f"{describe(operation.result)}: return list[{describe(operation.result)}] or None, or "
+        "declare a reduction"
+        for operation in signature_of(signature).operations.values()
+        if operation.reduction is None
+        and not operation.returns_nothing
+        and not fits(list[Any], operation.result)
+    ]
 
 
 def _misspelled(role: object, contingency: object, cardinality: object) -> list[str]:
@@ -210,6 +228,22 @@ class ComponentType:
             if name != prefix and name.startswith(prefix)
         ]
         _refuse("the component type is illegal", faults)
+
+    def is_subtype_of(self, other: ComponentType) -> bool:
+        """Tell whether a component of this type can take the place of one of the other.
+
+        It offers all that the other offers and asks for nothing that the other does not ask for:
+        each of the other's servers has a subtype here, each client here a supertype there.
+        """
+        return all(
+            any(own.is_subtype_of(server) for own in self.interfaces)
+            for server in other.interfaces
+            if server.is_server
+        ) and all(
+            any(client.is_subtype_of(theirs) for theirs in other.interfaces)
+            for client in self.interfaces
+            if client.is_client
+        )
 
     def find(self, name: str) -> InterfaceType | None:
         """Return the type that declares the interface of that name, or None.

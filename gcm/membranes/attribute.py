@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Protocol,
+    TypeVar,
+    cast,
+    get_type_hints,
+)
 
 from gcm.components.controller import Controller
 from gcm.components.declarations import declared_attributes
@@ -15,6 +23,8 @@ from gcm.suggestion import did_you_mean
 if TYPE_CHECKING:
     from gcm.components.model import Component
 
+
+T = TypeVar("T")
 
 _PLAIN = (str, bytes, bool, int, float, complex, list, tuple, dict, set, frozenset)
 _NUMBERS = (bool, int, float, complex)
@@ -31,6 +41,54 @@ def _contradicts(value: object, annotation: Any) -> bool:
     return not fits(Literal[value] if isinstance(value, str | bytes | int) else kind, annotation)
 
 
+def _wanted(signature: Callable[..., Any]) -> Mapping[str, Any]:
+    """Return the annotations of the attributes and properties that a Protocol has."""
+    bases = [base for base in getattr(signature, "__mro__", ()) if base is not Protocol]
+    properties = {
+        name: get_type_hints(member.fget).get("return", Any)
+        for base in reversed(bases)
+        for name, member in vars(base).items()
+        if isinstance(member, property) and member.fget is not None
+    }
+    return {**properties, **get_type_hints(signature)}
+
+
+class _Typed:
+    """The attributes of one component as those of an object."""
+
+    __slots__ = ("_attributes", "_signature", "_wanted")
+
+    def __init__(
+        self,
+        attributes: AttributeController,
+        signature: Callable[..., Any],
+        wanted: Mapping[str, Any],
+    ) -> None:
+        object.__setattr__(self, "_attributes", attributes)
+        object.__setattr__(self, "_signature", signature)
+        object.__setattr__(self, "_wanted", wanted)
+
+    def __getattr__(self, name: str) -> Any:
+        self._require(name)
+        return self._attributes.get(name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._require(name)
+        if isinstance(getattr(self._signature, name, None), property):
+            raise AttributeError(f"'{name}' of {describe(self._signature)} is only read")
+        self._attributes.set(name, value)
+
+    def __dir__(self) -> list[str]:
+        return [*self._wanted]
+
+    def __repr__(self) -> str:
+        return f"<{describe(self._signature)} of {self._attributes.component.path}>"
+
+    def _require(self, name: str) -> None:
+        if name not in self._wanted:
+            raise AttributeError(f"{describe(self._signature)} has no attribute '{name}'")
+
+
 class AttributeController(Controller):
     """Reads and sets the attributes that the content declares with `attribute()`.
 
@@ -39,7 +97,7 @@ class AttributeController(Controller):
 
     __slots__ = ("_elsewhere",)
     name = "attribute"
-    __not_operations__ = Controller.__not_operations__ | {"follow"}
+    __not_operations__ = Controller.__not_operations__ | {"follow", "typed"}
 
     def __init__(self, component: Component) -> None:
         super().__init__(component)
@@ -84,6 +142,37 @@ class AttributeController(Controller):
             self._remote("set")(name, value)
         else:
             setattr(self.component.content, name, value)
+
+    def typed(self, signature: Callable[..., T]) -> T:
+        """Return the attributes as one object, typed by a Protocol that annotates them.
+
+        Reading and setting its attributes are `get` and `set`; a property is only read.
+
+        >>> class Settings(Protocol):
+        ...     size: int
+        >>> settings = attributes.typed(Settings)    # doctest: +SKIP
+        >>> settings.size = 5                        # doctest: +SKIP
+
+        Raises:
+            NoSuchAttributeError: the component lacks some, or has them of other types, with every
+                one listed.
+        """
+        declared = self._declared()
+        wanted = _wanted(signature)
+        faults = [
+            f"there is no attribute '{name}'"
+            if name not in declared
+            else f"'{name}' is {describe(declared[name])}, not {describe(annotation)}"
+            for name, annotation in wanted.items()
+            if name not in declared or not fits(declared[name], annotation)
+        ]
+        if faults:
+            raise NoSuchAttributeError(
+                f"the attributes are not those of {describe(signature)}: " + "; ".join(faults),
+                component=self.component.path,
+                cure=f"There is: {', '.join(declared) or 'none'}",
+            )
+        return cast(T, _Typed(self, signature, wanted))
 
     def _require_fit(self, name: str, value: object) -> None:
         annotation = self._declared()[name]

@@ -81,19 +81,31 @@ class BindingController(Controller):
     def faults_before_start(self) -> Iterable[str]:
         """Name every mandatory interface that is not bound; inside a composite too.
 
-        Of a collection one member has to be bound; the others may come and go.
+        Of a collection one member has to be bound; the others may come and go. Bindings that leave
+        a composite are named too.
         """
         bindables = self.component.bindables
         for client in bindables:
             if client.type.is_mandatory and not client.is_bound and self._is_wanted(client):
                 yield f"mandatory interface '{client.name}' is not bound"
         bound = {self.component.type.find(client.name) for client in bindables if client.is_bound}
+        yield from self._not_local()
         holds_parts = "content" in self.component.membrane
         for declared in self.component.type.interfaces:
             wanted = declared.is_collection and declared.is_mandatory and declared not in bound
             if wanted and (declared.is_client or holds_parts):
                 inside = "" if declared.is_client else " inside"
                 yield f"mandatory collection '{declared.name}' has no bound member{inside}"
+
+    def _not_local(self) -> Iterable[str]:
+        """Name the bindings that parts were brought into while one end was in no composite."""
+        for client in self.component.bindables:
+            for server in client.servers:
+                if not is_local(client, server):
+                    yield (
+                        f"{client.path} is bound to {server.path}, and the two are not in the same "
+                        f"composite ({_places(client, server)})"
+                    )
 
     def _is_wanted(self, client: ClientInterface) -> bool:
         if not client.type.is_collection:
@@ -135,10 +147,10 @@ def binding_faults(client: ClientInterface, server: ServerEnd) -> Iterable[str]:
         yield f"a {client.type.cardinality} interface has one server, and {bound} is bound to it"
     if client.type.is_mandatory and not server.type.is_mandatory:
         yield "a mandatory client needs a mandatory server, and this one is optional"
-    if isinstance(server, ServerInterface) and not is_local(client, server):
+    if not is_local(client, server):
         yield (
-            "the two are not in the same composite; a binding that leaves a composite goes "
-            "through an interface of that composite"
+            f"the two are not in the same composite ({_places(client, server)}); a binding that "
+            "leaves a composite goes through an interface of that composite"
         )
     for mismatch in mismatches(
         client.type.signature, server.type.signature, collective_cardinality(client)
@@ -148,6 +160,8 @@ def binding_faults(client: ClientInterface, server: ServerEnd) -> Iterable[str]:
 
 def _cure(client: ClientInterface, server: ServerEnd, faults: int) -> str:
     """Tell what to do about a binding that breaks some rules."""
+    if faults == 1 and not is_local(client, server) and may_become_local(client, server):
+        return "Add the other one to the composite first, or bind through the composite's interface"
     if faults == 1 and client.is_bound_to(server):
         return "Leave this out: the binding is there"
     if faults == 1 and client.is_bound and not client.type.is_multicast:
@@ -169,18 +183,43 @@ def collective_cardinality(client: ClientInterface) -> Cardinality:
     return Cardinality.SINGLETON
 
 
-def is_local(client: ClientInterface, server: Interface) -> bool:
+def is_local(client: ClientInterface, server: ServerEnd) -> bool:
     """Tell whether the two ends see each other: siblings, or a composite and its content.
 
-    Parts that are in no composite yet may be bound in any order; `content` looks at their bindings
-    when it takes them in.
+    Components that are in no composite see each other, and one in a membrane sees the component
+    that it is part of. What a reference leads to is not in this assembly, and control interfaces
+    are not functional: both are always in reach.
     """
+    if not isinstance(server, ServerInterface) or not server.is_functional:
+        return True
+    client_home, server_home = homes(client), homes(server)
+    if not (client_home or server_home) or client.owner.host is server.owner:
+        return True
+    return bool(client_home & server_home)
+
+
+def may_become_local(client: ClientInterface, server: ServerEnd) -> bool:
+    """Tell whether the two ends see each other once those in no composite are added to one."""
+    if is_local(client, server) or not isinstance(server, ServerInterface):
+        return True
     client_home, server_home = homes(client), homes(server)
     if client_home and server_home:
-        return bool(client_home & server_home)
+        return False
     return client.owner not in server_home and server.owner not in client_home
 
 
 def homes(end: Interface) -> set[Component]:
     """Return the composites in whose content bindings of `end` lie; several where it is shared."""
-    return {end.owner} if end.internal else set(end.owner.parents)
+    if end.internal:
+        return {end.owner}
+    owner = end.owner
+    return {*owner.parents, owner.host} if owner.host else set(owner.parents)
+
+
+def _places(client: ClientInterface, server: ServerEnd) -> str:
+    ends = [end for end in (client, server) if isinstance(end, Interface)]
+    return "; ".join(
+        f"{end.path} is in "
+        + (", ".join(sorted(home.path for home in homes(end))) or "no composite")
+        for end in ends
+    )

@@ -21,7 +21,7 @@ class ComponentController(Controller):
         return self.component.type
 
     def interfaces(self) -> list[str]:
-        """Return the names of the functional interfaces that exist now."""
+        """Return the names of the external interfaces that exist now, the functional ones first."""
         return list(self.component.interfaces)
 
     def controllers(self) -> list[str]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from gcm.components.composite import Composite
 from gcm.components.controller import Controller
 from gcm.components.model import Component
-from gcm.errors import IllegalContentError, IllegalLifeCycleError
-from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
-from gcm.membranes.binding import homes, is_local
+from gcm.errors import IllegalContentError, IllegalLifeCycleError, NoSuchInterfaceError
+from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd
+from gcm.membranes.binding import homes, is_local, may_become_local
 
 
 class ContentController(Controller):
@@ -22,12 +22,37 @@ class ContentController(Controller):
         """Return the names of the sub-components, in the order they were added."""
         return [child.name for child in self.component.children]
 
+    def sub_components(self) -> tuple[Component, ...]:
+        """Return the sub-components, in the order they were added."""
+        return self.component.children
+
+    def internal_interfaces(self) -> dict[str, Interface]:
+        """Return the inner faces of the interfaces that exist now, by name."""
+        component = self.component
+        return dict(component.inner_interfaces) if isinstance(component, Composite) else {}
+
+    def internal_interface(self, name: str) -> Interface:
+        """Return the inner face of that name; the member of a collection is made on first use.
+
+        Raises:
+            NoSuchInterfaceError: there is none.
+        """
+        component = self.component
+        if isinstance(component, Composite):
+            return component.inner(name)
+        raise NoSuchInterfaceError(
+            f"there is no inner face '{name}'",
+            component=component.path,
+            cure="Only a composite has inner faces",
+        )
+
     def add(self, child: Component) -> None:
         """Add `child`. It may be part of other composites already: then they share it.
 
         Raises:
             IllegalContentError: it is the composite itself, a child already, contains the
-                composite, has a sibling's name, or is bound to parts of other composites only.
+                composite, has a sibling's name, or is bound to parts of other composites only. Or a
+                binding of it that is in use would leave the composite.
             IllegalLifeCycleError: the composite is not stopped, or the child has ended.
         """
         composite = self._composite("add")
@@ -49,7 +74,8 @@ class ContentController(Controller):
         crossing = [
             f"{client.path} -> {server.path}"
             for client, server in _bindings(child)
-            if isinstance(server, ServerInterface) and not is_local(client, server)
+            if not may_become_local(client, server)
+            or (client.owner.state == "started" and not is_local(client, server))
         ]
         if crossing:
             composite.drop_child(child)
@@ -107,11 +133,21 @@ class ContentController(Controller):
             return "a composite cannot contain itself"
         if composite.child(child.name) is child:
             return f"'{child.name}' is a sub-component already"
+        if _is_template(child) is not _is_template(composite):
+            return (
+                f"'{child.name}' is a template, and only a template can hold it"
+                if _is_template(child)
+                else f"'{child.name}' is no template, and a template holds nothing else"
+            )
         if any(part is composite for part in _inside(child)):
             return f"'{child.name}' contains this composite, so adding it would make a cycle"
         if composite.child(child.name) is not None:
             return f"there is another sub-component named '{child.name}'"
         return ""
+
+
+def _is_template(component: Component) -> bool:
+    return "factory" in component.membrane
 
 
 def _inside(component: Component) -> Iterator[Component]:

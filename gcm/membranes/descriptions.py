@@ -8,6 +8,7 @@ from gcm.membranes.binding import BindingController
 from gcm.membranes.component import ComponentController
 from gcm.membranes.content import ContentController
 from gcm.membranes.content_hooks import ContentHooksController
+from gcm.membranes.factory import FactoryController
 from gcm.membranes.gathercast import GathercastController
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.lifecycle import LifeCycleController
@@ -49,5 +50,53 @@ ACTIVE = MembraneDescription(
 PARAMETRIC = MembraneDescription("parametric", PRIMITIVE.controllers)
 """A primitive with attributes, as older documents say; every primitive can have some."""
 
-DESCRIPTIONS = {known.name: known for known in (PRIMITIVE, COMPOSITE, ACTIVE, PARAMETRIC)}
-"""What the `desc` of `<controller>` names."""
+PARAMETRIC_COMPOSITE = COMPOSITE.including(
+    AttributeController, ContentHooksController, name="parametricComposite"
+)
+"""A composite with attributes, which an object of a content class holds."""
+
+DESCRIPTIONS = {
+    known.name: known for known in (PRIMITIVE, COMPOSITE, ACTIVE, PARAMETRIC, PARAMETRIC_COMPOSITE)
+}
+"""The ready-made membranes by name."""
+
+FRACTAL_NAMES = {
+    "flatPrimitive": PRIMITIVE,
+    "parametricPrimitive": PARAMETRIC,
+    "flatParametricPrimitive": PARAMETRIC,
+}
+"""The names that Java implementations of Fractal have for some of them."""
+
+_STRUCTURE = (
+    LifeCycleController,
+    BindingController,
+    ComponentController,
+    NameController,
+    SuperController,
+    MulticastController,
+    GathercastController,
+    AttributeController,
+    ContentController,
+)
+
+
+def template_of(description: MembraneDescription) -> MembraneDescription:
+    """Return the membrane of templates whose instances have the given one.
+
+    A template has the controllers that say how an assembly is built, and none that say how it
+    works.
+    """
+    kept = [known for known in description.controllers if issubclass(known, _STRUCTURE)]
+    return MembraneDescription(description.name + TEMPLATE_SUFFIX, (*kept, FactoryController))
+
+
+TEMPLATE_SUFFIX = "Template"
+
+
+def find_description(name: str) -> MembraneDescription | None:
+    """Return the ready-made membrane of that name, or None.
+
+    >>> find_description("parametricPrimitive").name
+    'parametric'
+    """
+    return DESCRIPTIONS.get(name) or FRACTAL_NAMES.get(name)

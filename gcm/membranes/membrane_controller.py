@@ -40,6 +40,7 @@ class MembraneController(Controller):
                 cure="Give the non-functional component a name of its own",
             )
         self._parts[part.name] = part
+        part.host = self.component
 
     def remove(self, name: str) -> None:
         """Take a component out of the membrane.
@@ -58,6 +59,7 @@ class MembraneController(Controller):
                 cure="Unbind and stop it first",
             )
         del self._parts[name]
+        part.host = None
 
     def part(self, name: str) -> Component:
         """Return the non-functional component of that name.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcm.components.controller import Controller
+from gcm.components.model import Component
 
 
 class SuperController(Controller):
@@ -14,3 +15,7 @@ class SuperController(Controller):
     def parents(self) -> list[str]:
         """Return the paths of the composites that hold the component."""
         return [parent.path for parent in self.component.parents]
+
+    def super_components(self) -> tuple[Component, ...]:
+        """Return the composites that hold the component, in the order it was added to them."""
+        return self.component.parents

@@ -28,6 +28,7 @@ DOCUMENTS = [
     "docs/architecture.md",
     "docs/tutorial.md",
     "docs/how-to.md",
+    "docs/fractal.md",
     "docs/mpi.md",
 ]
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]

@@ -24,7 +24,7 @@ def test_a_native_program_is_a_component(steer: Steer) -> None:
     native = machine.code("native")
     assert native.path == "/grid/codes/native"
     assert native is machine.assembly.find("codes/native")
-    assert sorted(native.interfaces) == ["control", "messages"]
+    assert sorted(one.name for one in native.servers) == ["control", "messages"]
     assert native.control.wait(20) == {0: 3, 1: 4}
     assert native.control.exit_codes() == {0: 3, 1: 4}
     said = {(one.rank, one.stream, one.text) for one in native.control.output()}

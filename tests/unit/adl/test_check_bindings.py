@@ -201,7 +201,7 @@ def test_a_singleton_is_bound_once(check: Check) -> None:
 
 def test_a_multicast_is_bound_many_times_but_once_to_each(check: Check) -> None:
     several = [
-        client_with('cardinality="multicast"'),
+        client_with('cardinality="multicast"', "lib.AllGreeters"),
         server_with(""),
         SERVER,
         '<binding client="c.out" server="s.in"/>',

@@ -58,7 +58,7 @@ def test_the_document_completes_what_the_class_declares(check: Check) -> None:
             "did you mean 'optional'?",
         ),
         (
-            'role="server" signature="lib.Greeter" cardinality="multicast"',
+            'role="server" signature="lib.AllGreeters" cardinality="multicast"',
             "composite-only",
             "make it multicast at the client",
         ),

@@ -182,7 +182,7 @@ def test_an_internal_interface_has_an_inner_face_only() -> None:
     assert box.interface("help") is box.inner("help")
     member = box.interface("aid1")
     assert box.inner("aid1") is member
-    assert box.interfaces == {}
+    assert not {"help", "aid1"} & set(box.interfaces)
 
 
 def test_members_of_a_collection_appear_in_the_content_and_disappear() -> None:

@@ -99,13 +99,22 @@ def test_a_bad_name_is_refused(name: str) -> None:
         assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(("controllers", "content"), [(COMPOSITE, Speaker), (PRIMITIVE, None)])
-def test_membrane_and_content_have_to_fit(controllers: Any, content: Any) -> None:
+@pytest.mark.parametrize(
+    ("controllers", "content", "cure"),
+    [
+        (
+            COMPOSITE,
+            Speaker,
+            "Only a parametric composite has content, for its attributes: PARAMETRIC_COMPOSITE",
+        ),
+        (PRIMITIVE, None, "A primitive needs some"),
+    ],
+)
+def test_membrane_and_content_have_to_fit(controllers: Any, content: Any, cure: str) -> None:
     with pytest.raises(InstantiationError) as caught:
         new_component("a", ECHO, controllers, content)
     assert str(caught.value) == (
-        f"the membrane '{controllers.name}' and the content do not fit [component a]. "
-        "A composite has no content of its own, a primitive needs some"
+        f"the membrane '{controllers.name}' and the content do not fit [component a]. {cure}"
     )
 
 
@@ -151,10 +160,13 @@ def test_every_reason_why_a_content_does_not_implement_its_interfaces_is_told() 
         def say(self, text: str) -> int: ...
         def more(self) -> None: ...
 
+    class Everybody(Protocol):
+        def say(self, text: str) -> list[str]: ...
+
     declared = ComponentType(
         (
             InterfaceType("more", More),
-            InterfaceType("many", Echo, cardinality=Cardinality.MULTICAST),
+            InterfaceType("many", Everybody, cardinality=Cardinality.MULTICAST),
         )
     )
     with pytest.raises(InstantiationError) as caught:

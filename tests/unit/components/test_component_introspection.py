@@ -55,7 +55,8 @@ def test_an_interface_knows_its_owner_name_type_and_face() -> None:
 
 def test_the_interfaces_of_a_component_are_listed_by_name_and_role() -> None:
     component = primitive(Speaker)
-    assert list(component.interfaces) == ["echo", "next"]
+    functional = [one.name for one in component.interfaces.values() if one.is_functional]
+    assert functional == list(component.interfaces)[:2] == ["echo", "next"]
     assert component.servers == [component.server("echo")]
     assert component.clients == [component.client("next")]
     assert isinstance(component.server("echo"), ServerInterface)
@@ -126,7 +127,7 @@ FACES = ComponentType(
 
 def test_every_outer_interface_of_a_composite_has_an_inner_face_of_the_other_role() -> None:
     box = box_of("box", type=FACES)
-    assert list(box.interfaces) == list(box.inner_interfaces) == ["in", "out"]
+    assert list(box.interfaces)[:2] == list(box.inner_interfaces) == ["in", "out"]
     inside, outside = box.inner("in"), box.inner("out")
     assert isinstance(inside, ClientInterface)
     assert isinstance(outside, ServerInterface)
@@ -180,7 +181,7 @@ def test_an_internal_interface_keeps_its_face_and_its_binding() -> None:
     box.bind("own", part.server("echo"))
     assert box.inner("own") is box.bindable("own") is face
     assert face.servers == (part.server("echo"),)
-    assert dict(box.interfaces) == {}
+    assert "own" not in box.interfaces
 
 
 def test_calls_go_through_nested_composites_both_ways() -> None:

@@ -116,9 +116,9 @@ class Node(ClusteringContent):
 
 
 def test_a_clustering_type_has_one_gathering_server_and_two_multicast_clients() -> None:
-    for made, below in (
-        (clustering_type(Relay), Relay),
-        (clustering_type(Relay, Spread, Spread), Spread),
+    for made, signature in (
+        (clustering_type(Spread), Spread),
+        (clustering_type(Relay, Spread, Spread), Relay),
     ):
         srv, up, down = made.interfaces
         assert (srv.name, srv.role, srv.cardinality) == (
@@ -126,14 +126,14 @@ def test_a_clustering_type_has_one_gathering_server_and_two_multicast_clients() 
             Role.SERVER,
             Cardinality.GATHERCAST,
         )
-        assert srv.signature is Relay
+        assert srv.signature is signature
         for one, name in ((up, "up"), (down, "down")):
             assert (one.name, one.role, one.cardinality) == (
                 name,
                 Role.CLIENT,
                 Cardinality.MULTICAST,
             )
-            assert one.signature is below
+            assert one.signature is Spread
             assert not one.is_mandatory
         assert srv.is_mandatory
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Annotated, Any, Protocol
 
 import pytest
 
+from gcm import LifeCycleController, redistribute, total
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.types import (
     Cardinality,
@@ -16,7 +19,7 @@ from gcm.interfaces.types import (
 
 
 class Greeter(Protocol):
-    def greet(self, name: str) -> str: ...
+    def greet(self, name: str) -> list[str]: ...
 
 
 def named(name: str, cardinality: Cardinality = Cardinality.SINGLETON) -> InterfaceType:
@@ -212,3 +215,74 @@ def test_interfaces_are_found_by_name_and_members_by_their_collection() -> None:
 def test_a_component_may_have_no_interface() -> None:
     assert ComponentType().interfaces == ()
     assert ComponentType().find("a") is None
+
+
+class Plain:
+    def greet(self, name: str) -> str:
+        return name
+
+
+class Implementation(Greeter):
+    def greet(self, name: str) -> list[str]:
+        return [name]
+
+
+@pytest.mark.parametrize("signature", [Plain, Implementation, int])
+def test_a_class_that_works_itself_is_no_signature(signature: type[Any]) -> None:
+    with pytest.raises(IllegalTypeError) as caught:
+        InterfaceType("greeter", signature)
+    assert str(caught.value) == (
+        f"the type of interface 'greeter' is illegal: its signature {signature.__name__} is a "
+        "plain class, which says how its objects work: use a Protocol or an abstract class, which "
+        "says what can be called"
+    )
+
+
+class Marker(ABC):  # noqa: B024 - the point of the test
+    """An abstract class without operations, as marker interfaces are."""
+
+
+class Abstract(ABC):
+    @abstractmethod
+    def greet(self, name: str) -> str: ...
+
+
+class Specific(Abstract):
+    @abstractmethod
+    def shout(self, name: str) -> str: ...
+
+
+@pytest.mark.parametrize("signature", [Greeter, Marker, Abstract, Specific, LifeCycleController])
+def test_protocols_abstract_classes_and_controllers_are_signatures(signature: type[Any]) -> None:
+    assert InterfaceType("greeter", signature).signature is signature
+
+
+class Many(Protocol):
+    def one(self) -> str: ...
+    def unsaid(self): ...  # type: ignore[no-untyped-def]  # the point of the test
+    def nothing(self) -> None: ...
+    def all(self) -> list[str]: ...
+    def series(self) -> Sequence[str]: ...
+    def sum(self) -> Annotated[int, total]: ...
+    def pair(self) -> tuple[str, str]: ...
+
+
+@pytest.mark.parametrize("role", [Role.CLIENT, Role.SERVER, Role.INTERNAL_CLIENT])
+def test_a_multicast_signature_returns_lists_nothing_or_a_reduction(role: Role) -> None:
+    with pytest.raises(IllegalTypeError) as caught:
+        InterfaceType("many", Many, role, cardinality=Cardinality.MULTICAST)
+    assert str(caught.value) == (
+        "the type of interface 'many' is illegal: a multicast call of 'one' gives a list of "
+        "results, and it returns str: return list[str] or None, or declare a reduction; a "
+        "multicast call of 'pair' gives a list of results, and it returns tuple[str, str]: return "
+        "list[tuple[str, str]] or None, or declare a reduction"
+    )
+
+
+class Exchange(Protocol):
+    def put(self, block: Annotated[Any, redistribute]) -> float: ...
+
+
+def test_members_that_exchange_blocks_have_a_result_each() -> None:
+    multicast = InterfaceType("out", Exchange, Role.CLIENT, cardinality=Cardinality.MULTICAST)
+    assert multicast.signature is Exchange

@@ -26,8 +26,10 @@ from gcm.errors import (
     IllegalLifeCycleError,
     NoSuchInterfaceError,
 )
+from gcm.interfaces.interface import Referenced
 from gcm.membranes.binding import BindingController
 from gcm.membranes.content import ContentController
+from gcm.membranes.lifecycle import LifeCycleController
 
 
 class Echo(Protocol):
@@ -94,10 +96,11 @@ class Hearing:
     def hear(self) -> None: ...
 
 
-LEAVES = (
-    "the two are not in the same composite; a binding that leaves a composite goes through an "
-    "interface of that composite"
-)
+def leaves(client: str, server: str) -> str:
+    return (
+        f"the two are not in the same composite ({client}; {server}); a binding that leaves a "
+        "composite goes through an interface of that composite"
+    )
 
 
 def box_of(*parts: Component, name: str = "box") -> Composite:
@@ -144,8 +147,11 @@ def test_every_reason_of_a_refusal_is_told_and_nothing_is_bound() -> None:
     assert str(caught.value) == (
         "cannot be bound to /root/right/hearing.strange: "
         "a mandatory client needs a mandatory server, and this one is optional; "
-        f"{LEAVES}; "
-        "Strange has no operation 'say' "
+        + leaves(
+            "/root/left/asking.next is in /root/left",
+            "/root/right/hearing.strange is in /root/right",
+        )
+        + "; Strange has no operation 'say' "
         "[component /root/left/asking, interface 'next', state stopped]. "
         "Mend this, or choose another server"
     )
@@ -235,7 +241,9 @@ def test_parts_of_different_composites_are_not_bound_directly() -> None:
     box_of(server, name="right")
     with pytest.raises(IllegalBindingError) as caught:
         client.bind("next", server.server("echo"))
-    assert caught.value.what == f"cannot be bound to /right/speaker.echo: {LEAVES}"
+    assert caught.value.what == "cannot be bound to /right/speaker.echo: " + leaves(
+        "/left/asking.next is in /left", "/right/speaker.echo is in /right"
+    )
 
 
 def test_siblings_and_the_two_ways_through_a_composite_are_local() -> None:
@@ -265,7 +273,9 @@ def test_a_part_is_not_bound_to_the_outer_face_of_its_own_composite() -> None:
     box = box_of(client)
     with pytest.raises(IllegalBindingError) as caught:
         client.bind("next", box.server("in"))
-    assert caught.value.what == f"cannot be bound to /box.in: {LEAVES}"
+    assert caught.value.what == "cannot be bound to /box.in: " + leaves(
+        "/box/asking.next is in /box", "/box.in is in no composite"
+    )
 
 
 def test_the_outer_face_of_a_composite_is_not_bound_to_its_own_part() -> None:
@@ -273,7 +283,9 @@ def test_the_outer_face_of_a_composite_is_not_bound_to_its_own_part() -> None:
     box = box_of(server)
     with pytest.raises(IllegalBindingError) as caught:
         box.bind("out", server.server("echo"))
-    assert caught.value.what == f"cannot be bound to /box/speaker.echo: {LEAVES}"
+    assert caught.value.what == "cannot be bound to /box/speaker.echo: " + leaves(
+        "/box.out is in no composite", "/box/speaker.echo is in /box"
+    )
 
 
 def test_the_inner_face_of_a_composite_is_not_bound_to_its_own_outer_face() -> None:
@@ -312,6 +324,79 @@ def test_parts_that_were_bound_early_may_come_into_one_composite() -> None:
     client.bind("next", server.server("echo"))
     box = box_of(client, server)
     assert [part.name for part in box.children] == ["asking", "speaker"]
+
+
+@pytest.mark.parametrize("inside", ["client", "server", "export", "import"])
+def test_a_part_is_not_bound_to_what_is_in_no_composite(inside: str) -> None:
+    client, server = primitive(Asking), primitive(Speaker)
+    box = box_of(*{"client": [client], "server": [server]}.get(inside, []))
+    bind: dict[str, Callable[[], None]] = {
+        "client": lambda: client.bind("next", server.server("echo")),
+        "server": lambda: client.bind("next", server.server("echo")),
+        "export": lambda: box.bind("in", server.server("echo")),
+        "import": lambda: client.bind("next", box.inner_server("out")),
+    }
+    with pytest.raises(IllegalBindingError, match="is in no composite") as caught:
+        bind[inside]()
+    assert caught.value.cure == (
+        "Add the other one to the composite first, or bind through the composite's interface"
+    )
+
+
+def test_a_start_looks_for_bindings_that_leave_the_composite() -> None:
+    client, server = primitive(Asking), primitive(Speaker, "outside")
+    client.bind("next", server.server("echo"))
+    box = composite("box")
+    box.controller(ContentController).add(client)
+    with pytest.raises(IllegalLifeCycleError) as caught:
+        box.start()
+    assert caught.value.what == (
+        "cannot start, 1 reason(s): /box/asking: /box/asking.next is bound to /outside.echo, and "
+        "the two are not in the same composite (/box/asking.next is in /box; /outside.echo is in "
+        "no composite)"
+    )
+    assert box.state == client.state == "stopped"
+    box.controller(ContentController).add(server)
+    box.start()
+    assert client.content.next.say("a") == "a"
+
+
+def test_a_part_is_not_added_while_a_binding_that_would_leave_the_composite_is_in_use() -> None:
+    client, server = primitive(Asking), primitive(Speaker)
+    client.bind("next", server.server("echo"))
+    server.start()
+    client.start()
+    box = composite("box")
+    for part in (client, server):
+        with pytest.raises(IllegalContentError, match="not in the same composite"):
+            box.controller(ContentController).add(part)
+    assert box.children == client.parents == server.parents == ()
+    client.stop()
+    box.controller(ContentController).add(server)
+    box.start()
+    with pytest.raises(IllegalLifeCycleError, match=r"/asking: /asking\.next is bound to /box/"):
+        client.start()
+
+
+def test_a_reference_and_a_control_interface_may_be_bound_from_any_composite() -> None:
+    class Steering:
+        life: Annotated[LifeCycleController, requires()]
+
+    client, steering, server = primitive(Asking), primitive(Steering), primitive(Speaker)
+    box = box_of(client, steering)
+    client.bind("next", Referenced(server.server("echo")))
+    steering.bind("life", server.server("lifecycle-controller"))
+    box.bind("in", Referenced(server.server("echo")))
+    box.bind("out", server.server("echo"))
+    server.start()
+    box.start()
+    assert client.content.next.say("a") == "a"
+    assert steering.content.life.is_started()
+    box.stop()
+    with pytest.raises(IllegalBindingError, match="it is bound to it already"):
+        client.bind("next", Referenced(server.server("echo")))
+    client.unbind("next", Referenced(server.server("echo")))
+    assert lookup(client, "next") == []
 
 
 def bound() -> tuple[Component, Component]:
@@ -432,7 +517,7 @@ def test_a_server_collection_makes_members_for_its_clients() -> None:
     client.bind("next", server.server("ports-a"))
     client.start()
     assert client.content.next.say("x") == "x"
-    assert list(server.interfaces) == ["ports-a"]
+    assert [one.name for one in server.servers] == ["ports-a"]
     assert server.server("ports-a") is server.server("ports-a")
 
 

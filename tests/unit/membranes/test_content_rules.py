@@ -181,8 +181,8 @@ def test_a_part_is_not_removed_while_the_composite_is_bound_to_it_or_it_to_the_c
 
 def test_a_part_is_not_removed_while_it_is_bound_to_something_that_is_nowhere_yet() -> None:
     part, free = primitive(Speaker), primitive(Speaker, "free")
-    box = box_of("box", part)
     part.bind("next", free.server("echo"))
+    box = box_of("box", part)
     assert "/box/speaker.next -> /free.echo" in still_bound(box, part)
 
 

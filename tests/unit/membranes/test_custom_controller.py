@@ -121,7 +121,7 @@ def test_every_hook_comes_when_it_should() -> None:
         name = "all"
 
         def attached(self) -> None:
-            record.append(f"attached {list(self.component.interfaces)}")
+            record.append(f"attached {[one.name for one in self.component.servers]}")
 
         def faults_before_start(self) -> list[str]:
             record.append("faults")

@@ -263,3 +263,22 @@ def test_controls_of_an_active_object_can_be_called_from_its_membrane(
     component.start()
     membrane.part("dog").stub("watch", Watch).halt()
     assert component.controller(LifeCycleController).state() == "stopped"
+
+
+def test_a_part_of_a_membrane_sees_its_component_and_the_other_parts_alone() -> None:
+    host, watch, log = primitive(Speaker), primitive(Speaker, "watch"), primitive(Speaker, "log")
+    box = composite("box")
+    box.controller(ContentController).add(host)
+    membrane = host.controller(MembraneController)
+    membrane.add(watch)
+    membrane.add(log)
+    membrane.bind("watch.next", "log.echo")
+    membrane.bind("log.next", "this.echo")
+    membrane.start()
+    assert watch.state == log.state == "started"
+    membrane.stop()
+    watch.unbind("next")
+    with pytest.raises(IllegalBindingError, match="/watch.next is in /box/speaker"):
+        watch.bind("next", primitive(Speaker, "outside").server("echo"))
+    membrane.remove("watch")
+    assert watch.host is None

@@ -230,7 +230,8 @@ def test_the_component_controller_tells_what_the_component_is_made_of() -> None:
     looking = part.controller(ComponentController)
     assert looking.path() == "/speaker"
     assert looking.type() is part.type
-    assert looking.interfaces() == ["echo"]
+    assert looking.interfaces()[:2] == ["echo", "lifecycle-controller"]
+    assert "component" in looking.interfaces()
     assert looking.controllers() == [
         "lifecycle",
         "binding",
@@ -270,7 +271,13 @@ def test_every_controller_of_the_model_is_reachable_by_name() -> None:
         "request-queue",
         "hooks",
     }
-    assert set(DESCRIPTIONS) == {"primitive", "composite", "active", "parametric"}
+    assert set(DESCRIPTIONS) == {
+        "primitive",
+        "composite",
+        "active",
+        "parametric",
+        "parametricComposite",
+    }
     assert DESCRIPTIONS["parametric"].controllers == PRIMITIVE.controllers
 
 

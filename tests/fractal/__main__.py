@@ -1,0 +1,51 @@
+"""The conformance table of the Fractal specification, each clause checked now.
+
+    python -m tests.fractal              the table, with a verdict for each clause
+    python -m tests.fractal --markdown   the table as it stands in docs/fractal.md
+
+Exit code 0 means that every check passed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+from tests.fractal.clause import Clause
+from tests.fractal.table import TOPICS, in_markdown
+
+FAILS = "FAILS"
+
+
+def judged(clause: Clause) -> tuple[str, str]:
+    """Run one check; return the verdict, and what there is to say about it."""
+    try:
+        clause.check()
+    except Exception as error:  # whatever a check raises is the reason
+        return FAILS, f"{type(error).__name__}: {error}"
+    except BaseException as error:  # pytest's own failures are no Exception
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        return FAILS, f"{error}"
+    return clause.verdict, clause.instead
+
+
+def main(arguments: list[str]) -> int:
+    if "--markdown" in arguments:
+        print(in_markdown(), end="")
+        return 0
+    counted: Counter[str] = Counter()
+    for topic in TOPICS:
+        print(f"\n{topic.title}")
+        for clause in topic:
+            verdict, remark = judged(clause)
+            counted[verdict] += 1
+            print(f"  {verdict:<9} {clause.section:<4} {clause.rule}")
+            if remark:
+                print(f"{'':<17}{remark}")
+    print("\n" + ", ".join(f"{number} {verdict}" for verdict, number in counted.items()))
+    return 1 if counted[FAILS] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
