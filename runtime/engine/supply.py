@@ -28,6 +28,7 @@ from runtime.engine.hierarchy import node_path
 from runtime.engine.home import HOME, is_checkout
 from runtime.engine.room import address_in
 from runtime.engine.search_path import path_beside_python
+from runtime.engine.work_folder import make_work_folder
 from runtime.launchers.base import Launcher
 from runtime.topology import Cluster, Grid, Reachability, Site
 
@@ -37,10 +38,16 @@ PYTHON = "python3"
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """A place that is ready for its front-end; `folder` is where files come and ranks start."""
+    """A place that is ready for its front-end.
+
+    `folder` is where its ranks start: in `work`, the copy of the program folder that was made for
+    this cluster, or in place where there is none. The private room is another folder: it holds
+    secrets, sockets and the package, and never what a program reads or writes.
+    """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
+    work: str
     folder: str
     configuration: Configuration
 
@@ -64,10 +71,9 @@ def supply(
     named = make_path(launcher, there, asked) if asked else ""
     room = launcher.make_folder(named)
     step = plan.step(f"front-end:{cluster.identifier}")
-    folder = named or (room if cluster.hops or step.files else str(Path.cwd()))
-    if step.files:
-        files = {move.destination: Path(move.source).expanduser() for move in step.files}
-        launcher.stage(files, folder)
+    is_copied = bool(cluster.hops or named or step.files)
+    work = make_work_folder(launcher, named, step.files) if is_copied else ""
+    folder = work or str(Path.cwd())
     python = cluster.front_end.python
     if cluster.hops and python == PYTHON:
         python = there
@@ -103,7 +109,7 @@ def supply(
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
     )
     environment = {**_paths(cluster, library), **_search_path(cluster)}
-    return Supplied(argv, environment, folder, told)
+    return Supplied(argv, environment, work, folder, told)
 
 
 def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: str) -> str:
