@@ -9,8 +9,9 @@ from itertools import pairwise
 from gcm.documents import Location, did_you_mean
 from runtime.deployment.model import ASSEMBLY, Application, Process, ProcessKind
 from runtime.deployment.places import Places
-from runtime.deployment.read_applications import read_arguments, read_environment
+from runtime.deployment.read_applications import read_arguments
 from runtime.deployment.read_cluster import read_hops
+from runtime.deployment.read_environment import read_environment
 from runtime.deployment.structure import Entry
 from runtime.deployment.surroundings import Reading, distinct
 

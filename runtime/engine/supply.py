@@ -21,9 +21,10 @@ from runtime.deployment.model import DeployedCluster
 from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
+from runtime.deployment.workplace import workplace_of
 from runtime.engine.configuration import Configuration, Job, Keys, NodeJob
 from runtime.engine.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
-from runtime.engine.folders import make_path
+from runtime.engine.folders import find_path, make_path
 from runtime.engine.hierarchy import node_path
 from runtime.engine.home import HOME, is_checkout
 from runtime.engine.room import address_in
@@ -71,9 +72,12 @@ def supply(
     named = make_path(launcher, there, asked) if asked else ""
     room = launcher.make_folder(named)
     step = plan.step(f"front-end:{cluster.identifier}")
-    is_copied = bool(cluster.hops or named or step.files)
-    work = make_work_folder(launcher, named, step.files) if is_copied else ""
-    folder = work or str(Path.cwd())
+    at = workplace_of(plan.deployment, cluster)
+    work = make_work_folder(launcher, named, plan, cluster, at) if at.is_copy else ""
+    if cluster.hops:
+        folder = work or find_path(launcher, there, at.folder)
+    else:
+        folder = work or str(Path(at.folder).expanduser())
     python = cluster.front_end.python
     if cluster.hops and python == PYTHON:
         python = there
@@ -93,6 +97,7 @@ def supply(
         levels=levels,
         room=room,
         folder=folder,
+        umask=plan.deployment.umask,
         port=_port(cluster, job, forwards),
         job=job,
         at_once=at_once,
