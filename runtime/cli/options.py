@@ -151,7 +151,8 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--timeout", metavar="SECONDS", type=_seconds, default=DEFAULT_TIMEOUT,
-        help="give up when the application does not run by then (default: %(default)g)",
+        help="give up when the application does not run by then (default: %(default)g), and a"
+        " second later for each MB that is copied",
     )  # fmt: skip
     group.add_argument(
         "--quiet", action="store_true", help="show neither progress nor summary, only faults"

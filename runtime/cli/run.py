@@ -21,8 +21,12 @@ from runtime.cli.summary import Summary, as_text, summary_of
 from runtime.cli.tree import Tree
 from runtime.cli.watch import Ending, LogLines, Watch
 from runtime.deployment import DeploymentPlan
+from runtime.deployment.program_files import copies
 from runtime.engine.launch import Interrupts, Outcome, Patience, deploy
 from runtime.engine.warm_start import WarmStart
+
+BYTES_PER_SECOND = 1_000_000
+"""How fast program folders are copied at least, over the slowest of lines."""
 
 
 def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = None) -> int:
@@ -45,7 +49,7 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
                 plan,
                 Watch(printer.put, history, time.monotonic),
                 interrupts=interrupts,
-                patience=Patience(start=options.timeout),
+                patience=Patience(start=options.timeout + copying_time(plan)),
                 warm=warm,
             )
     finally:
@@ -60,6 +64,13 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
     summary = summary_of(plan, outcome, history.seconds)
     _tell(replace(summary, code=code, errors=errors), options)
     return code
+
+
+def copying_time(plan: DeploymentPlan) -> float:
+    """Return how many seconds a start may take longer because files have to be copied."""
+    copied = copies(plan.deployment)
+    total = sum(files.size * len(copied[name]) for name, files in plan.programs.items())
+    return total / BYTES_PER_SECOND
 
 
 def _why(failure: Exception) -> str:

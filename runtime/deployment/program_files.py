@@ -130,6 +130,8 @@ def choose(entries: Iterable[Entry], is_ignored: Callable[[str], bool]) -> Progr
 def _why_not(entry: Entry) -> str:
     if entry.kind is Kind.SPECIAL:
         return "is a pipe, a socket or a device"
+    if entry.kind is Kind.LINK and entry.leads_to == Kind.SPECIAL:
+        return "is a link to a pipe, a socket or a device"
     if entry.kind is Kind.LINK and not entry.leads_to:
         return "is a link to nothing"
     return "" if entry.is_readable else "cannot be read"
@@ -146,8 +148,14 @@ def _is_below(link: Entry, is_ignored: Callable[[str], bool]) -> bool:
 def kept_here(deployment: Deployment) -> Iterator[str]:
     """Yield the files and folders that are never copied, whatever an ignore file says.
 
-    Keys never leave this machine, and results that have come home need not go out again.
+    Keys never leave this machine, results that have come home need not go out again, and no copy is
+    part of another one.
     """
+    yield from (
+        one.front_end.folder
+        for one in deployment.clusters()
+        if one.is_local and one.front_end.folder
+    )
     hops = [hop for cluster in deployment.clusters() for hop in cluster.hops]
     hops += [hop for process in deployment.processes for hop in process.hops]
     yield from (path for hop in hops for path in (hop.key, hop.known_hosts) if path)

@@ -38,11 +38,19 @@ def _process(entry: Entry, places: Places, reading: Reading) -> Process:
         hosts=entry.hosts("hosts"),
         hops=read_hops(list(entry.each("ssh")), reading),
         on=places.cluster(entry.text("on"), entry.location) if entry.has("on") else None,
-        folder=entry.text("folder"),
+        folder=_folder(entry, kind, reading),
         ready_when_finished=entry.text("ready") == "finished",
         ready_line=entry.text("ready-line"),
         location=entry.location,
     )
+
+
+def _folder(entry: Entry, kind: ProcessKind, reading: Reading) -> str:
+    """Return where a helper is started; empty for the home folder of another machine."""
+    written = entry.text("folder")
+    if kind is not ProcessKind.LOCAL or entry.has("on"):
+        return written
+    return reading.path(written) or reading.surroundings.folder
 
 
 def _check_attributes(entry: Entry, kind: ProcessKind, reading: Reading) -> None:

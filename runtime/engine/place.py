@@ -156,7 +156,7 @@ class RemotePlace(Place):
         first = as_first_input([given.configuration])
         self._check_wanted()
         stream = ProcessStream()
-        command = Command(given.argv, given.environment, given.folder, first)
+        command = Command(given.argv, given.environment, given.configuration.room, first)
         process = self.process = self.launcher.start(command, _Sink(stream))
         stream.connect(process, self.cluster.path)
         self.connect(ears.reactor, stream, partial(ears.hear, self))

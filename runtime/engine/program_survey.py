@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from runtime.deployment.model import Application, Deployment
 from runtime.deployment.program_files import (
@@ -15,16 +16,12 @@ from runtime.deployment.program_files import (
     Kind,
     ProgramFiles,
     choose,
-    copies,
     kept_here,
 )
 from runtime.launchers.errors import StagingFailed
 
-
-def survey_programs(deployment: Deployment) -> Mapping[str, ProgramFiles]:
-    """Return what is copied for each application that is; raises StagingFailed."""
-    codes = {one.name: one for one in deployment.applications}
-    return {name: survey(codes[name], deployment) for name in copies(deployment)}
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 
 def survey(application: Application, deployment: Deployment) -> ProgramFiles:
@@ -35,7 +32,7 @@ def survey(application: Application, deployment: Deployment) -> ProgramFiles:
     """
     folder = os.path.realpath(os.path.expanduser(application.folder))
     kept = frozenset(os.path.realpath(os.path.expanduser(one)) for one in kept_here(deployment))
-    is_ignored = _ignored(folder)
+    is_ignored = ignore_spec(folder).match_file
     try:
         return choose(_entries(folder, "", kept - {folder}, is_ignored), is_ignored)
     except OSError as fault:
@@ -46,15 +43,21 @@ def survey(application: Application, deployment: Deployment) -> ProgramFiles:
         ) from fault
 
 
-def _ignored(folder: str) -> Callable[[str], bool]:
+def ignore_spec(folder: str) -> GitIgnoreSpec:
+    """Return what is left out of copies of a folder: what is built in, and its ignore file.
+
+    Raises:
+        StagingFailed: the ignore file cannot be read, or has a bad pattern.
+    """
     from pathspec import GitIgnoreSpec  # only where something is copied
 
     path = os.path.join(folder, IGNORE_FILE)
+    own: list[str] = []
     try:
         with open(path, encoding="utf-8") as file:
             own = file.read().splitlines()
     except FileNotFoundError:
-        own = []
+        pass  # most folders have none
     except (OSError, ValueError) as fault:
         raise StagingFailed(
             f"the ignore file cannot be read: {fault}",
@@ -62,7 +65,7 @@ def _ignored(folder: str) -> Callable[[str], bool]:
             cure="Make it a text file, with one pattern in each line",
         ) from fault
     try:
-        return GitIgnoreSpec.from_lines([*BUILT_IN, *own]).match_file
+        return GitIgnoreSpec.from_lines([*BUILT_IN, *own])
     except ValueError as fault:
         raise StagingFailed(
             f"the ignore file has a bad pattern: {fault}",

@@ -29,6 +29,7 @@ DOCUMENTS = [
     "docs/tutorial.md",
     "docs/how-to.md",
     "docs/mpi.md",
+    "docs/surroundings.md",
 ]
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
 DEPLOY = [sys.executable, "-m", "runtime.cli"]
