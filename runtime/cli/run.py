@@ -11,6 +11,7 @@ from pathlib import Path
 from gcm.cli.output import Paint
 from runtime.cli.exit_codes import FAILED, READER_LEFT
 from runtime.cli.history import History
+from runtime.cli.missing import hints
 from runtime.cli.options import Format, Options, Progress
 from runtime.cli.plain_lines import PlainLines
 from runtime.cli.plain_screen import PlainScreen
@@ -58,7 +59,7 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
         # what is left in the buffer could not be written either
         forget_output()
     errors = (*map(_why, failures), *outcome.errors)
-    for message in errors:
+    for message in (*errors, *hints(plan, outcome.errors)):
         _complain(message)
     code = _code(outcome, ending, failures)
     summary = summary_of(plan, outcome, history.seconds)

@@ -46,14 +46,14 @@ def surroundings_of(
         settings=settings,
         environment=os.environ,
         exists=lambda path: os.path.exists(os.path.expanduser(path)),
-        is_installed=_is_installed,
+        is_installed=is_installed,
         virtual_nodes=_virtual_nodes(roots, with_assembly),
         umask=_umask(),
         python=python,
     )
 
 
-def _is_installed(module: str) -> bool:
+def is_installed(module: str) -> bool:
     """Tell whether Python finds a module, without importing anything."""
     import importlib.util  # only for programs that are modules
 

@@ -273,3 +273,14 @@ def test_a_variable_without_a_value_is_a_wrong_command_line(
     answer = deploy('<application script="looks.py"/>', grid(cluster("a")), *given)
     assert answer.returncode == 2
     assert expected in answer.stderr
+
+
+@pytest.mark.needs_sshd
+def test_a_program_that_misses_what_was_not_copied_is_told_so(
+    deploy: Deploy, folder: Path, hop: str
+) -> None:
+    (folder / ".gcmignore").write_text("beside.py\n")
+    answer = deploy('<application script="looks.py"/>', grid(cluster("c", hop)))
+    assert answer.returncode == 1
+    assert "No module named 'beside'" in answer.stderr
+    assert f"'beside.py' of {folder} is not copied to s/c: .gcmignore" in answer.stderr
