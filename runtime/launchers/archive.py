@@ -14,6 +14,8 @@ import tarfile
 from collections.abc import Mapping
 from typing import IO
 
+PIECE = 1 << 18  # bytes that are written to the stream at once
+
 
 class Link(str):
     """Where a symbolic link shall lead, relative to the folder it is in."""
@@ -33,7 +35,7 @@ def pack(files: Mapping[str, str | bytes], stream: IO[bytes]) -> None:
     Links that are found are followed, so that what arrives is complete; raises OSError, also for a
     folder that contains itself.
     """
-    with tarfile.open(fileobj=stream, mode="w|", dereference=True) as archive:
+    with tarfile.open(fileobj=stream, mode="w|", dereference=True, bufsize=PIECE) as archive:
         for name, source in files.items():
             if isinstance(source, Link):
                 entry = tarfile.TarInfo(name)
@@ -66,7 +68,7 @@ def unpack(stream: IO[bytes], folder: str, *, links: bool = False) -> None:
 
     Raises OSError, and ValueError for what is neither that nor a plain file or folder inside.
     """
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
+    with tarfile.open(fileobj=stream, mode="r|", bufsize=PIECE) as archive:
         for entry in archive:
             parts = entry.name.split("/")
             is_plain = entry.isreg() or entry.isdir() or (links and _stays_inside(entry))

@@ -235,6 +235,38 @@ def test_more_than_the_limit_is_refused_with_the_largest_and_the_cure(
     assert deploy('<application script="looks.py" stage-limit="2"/>', machine).returncode == 0
 
 
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 1)])
+def test_on_a_terminal_it_is_a_question(
+    folder: Path, tmp_path: Path, answer: str, code: int
+) -> None:
+    with open(folder / "huge.bin", "wb") as file:
+        file.truncate(3_000_000)
+    machine = grid(cluster("a", folder=str(tmp_path / "made")))
+    (folder / "d.xml").write_text(
+        f'<deployment><application script="looks.py" stage-limit="2"/>{machine}</deployment>'
+    )
+    person, terminal = os.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "--quiet", str(folder / "d.xml")],
+        stdin=terminal, stdout=subprocess.PIPE, stderr=terminal,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path,
+    )  # fmt: skip
+    os.close(terminal)
+    said = b""
+    while b"copy them? [y/N] " not in said:
+        said += os.read(person, 4096)
+    os.write(person, f"{answer}\n".encode())
+    with suppress(OSError):  # the other end is closed: the end, on Linux
+        while more := os.read(person, 4096):
+            said += more
+    process.communicate()
+    os.close(person)
+    assert process.returncode == code, said
+    assert b"8 files, 3.0 MB would be copied to 1 cluster; the limit is 2 MB" in said
+    assert b"3.0 MB  huge.bin" in said
+    assert (b"too-much-to-copy" in said) == bool(code)
+
+
 @pytest.mark.needs_sshd
 def test_a_folder_that_is_there_already_is_used_as_it_is(
     deploy: Deploy, folder: Path, hop: str
