@@ -33,7 +33,8 @@ def look_at_programs(deployment: Deployment, options: Options) -> Mapping[str, P
         try:
             files = found[name] = survey(code, deployment)
         except StagingFailed as fault:
-            diagnostics.report("no-program-folder", fault.what, code.location, hint=fault.cure)
+            what = f"{fault.what} ({fault.place})"
+            diagnostics.report("no-program-folder", what, code.location, hint=fault.cure)
             continue
         _warn(code, files, diagnostics)
         is_agreed = options.dry_run or not files.exceeds(code.stage_limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import posixpath
 import stat
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 
+MOST_ENTRIES = 1_000_000
+"""Nobody wants to copy so many; a program that lies in `/` or in a home folder has them."""
+
+
 def survey(application: Application, deployment: Deployment) -> ProgramFiles:
     """Return what of a program folder is copied.
 
@@ -34,13 +39,22 @@ def survey(application: Application, deployment: Deployment) -> ProgramFiles:
     kept = frozenset(os.path.realpath(os.path.expanduser(one)) for one in kept_here(deployment))
     is_ignored = ignore_spec(folder).match_file
     try:
-        return choose(_entries(folder, "", kept - {folder}, is_ignored), is_ignored)
+        entries = _entries(folder, "", kept - {folder}, is_ignored)
+        found = choose(itertools.islice(entries, MOST_ENTRIES), is_ignored)
     except OSError as fault:
         raise StagingFailed(
             f"the program folder of application '{application.name}' cannot be read: {fault}",
             place=str(application.location),
             cure="Check the rights of the folder, or name another one in folder=...",
         ) from fault
+    if next(entries, None) is not None:
+        raise StagingFailed(
+            f"the program folder of application '{application.name}', {application.folder}, holds "
+            f"more than {MOST_ENTRIES:,} files and folders, and all of it would be copied",
+            place=str(application.location),
+            cure=f"Put the program into a folder of its own, or leave things out in {IGNORE_FILE}",
+        )
+    return found
 
 
 def ignore_spec(folder: str) -> GitIgnoreSpec:
@@ -67,11 +81,22 @@ def ignore_spec(folder: str) -> GitIgnoreSpec:
     try:
         return GitIgnoreSpec.from_lines([*BUILT_IN, *own])
     except ValueError as fault:
+        bad = next(number for number, line in enumerate(own, 1) if not _is_pattern(line))
         raise StagingFailed(
-            f"the ignore file has a bad pattern: {fault}",
+            f"the ignore file has a bad pattern in line {bad}: {own[bad - 1]}",
             place=path,
             cure="Patterns are those of a .gitignore",
         ) from fault
+
+
+def _is_pattern(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
 
 
 def _entries(

@@ -42,7 +42,7 @@ def pack(files: Mapping[str, str | bytes], stream: IO[bytes]) -> None:
                 entry.type, entry.linkname = tarfile.SYMTYPE, source
                 archive.addfile(entry)
             elif isinstance(source, Folder):
-                archive.add(source, name, recursive=False)
+                archive.add(source, name, recursive=False, filter=_plain)
             elif isinstance(source, bytes):
                 entry = tarfile.TarInfo(name)
                 entry.size = len(source)
@@ -53,14 +53,20 @@ def pack(files: Mapping[str, str | bytes], stream: IO[bytes]) -> None:
 
 def _add(archive: tarfile.TarFile, path: str, name: str, above: tuple[str, ...]) -> None:
     if not os.path.isdir(path):
-        archive.add(path, name)
+        archive.add(path, name, filter=_plain)
         return
     real = os.path.realpath(path)
     if real in above:
         raise OSError(f"{path} leads back to {real}, a folder it is in")
-    archive.add(path, name, recursive=False)
+    archive.add(path, name, recursive=False, filter=_plain)
     for inner in sorted(os.listdir(path)):
         _add(archive, os.path.join(path, inner), f"{name}/{inner}", (*above, real))
+
+
+def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Leave out fractions of seconds: they would take two more blocks for each file."""
+    entry.mtime = int(entry.mtime)
+    return entry
 
 
 def unpack(stream: IO[bytes], folder: str, *, links: bool = False) -> None:

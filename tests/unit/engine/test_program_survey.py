@@ -123,6 +123,19 @@ def test_results_that_have_come_home_do_not_go_out_again(tmp_path: Path) -> None
     assert found.folders == ()
 
 
+def test_a_folder_that_nobody_wants_to_copy_is_not_looked_through_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment = described(tmp_path)
+    for number in range(7):
+        (tmp_path / str(number)).touch()
+    monkeypatch.setattr("runtime.engine.program_survey.MOST_ENTRIES", 7)
+    with pytest.raises(StagingFailed, match="holds more than 7 files and folders"):
+        survey(deployment.applications[0], deployment)
+    monkeypatch.setattr("runtime.engine.program_survey.MOST_ENTRIES", 8)
+    assert len(survey(deployment.applications[0], deployment).files) == 8
+
+
 def test_no_copy_is_part_of_another_copy(tmp_path: Path) -> None:
     (tmp_path / "runs" / "kept").mkdir(parents=True)
     (tmp_path / "runs" / "kept" / "file").touch()
@@ -141,6 +154,6 @@ def test_no_copy_is_part_of_another_copy(tmp_path: Path) -> None:
 def test_an_ignore_file_with_a_bad_pattern_is_named(tmp_path: Path) -> None:
     (tmp_path / ".gcmignore").write_text("good\n!\n")
     deployment = described(tmp_path)
-    with pytest.raises(StagingFailed, match="the ignore file has a bad pattern") as caught:
+    with pytest.raises(StagingFailed, match="a bad pattern in line 2: !") as caught:
         survey(deployment.applications[0], deployment)
     assert caught.value.place == str(tmp_path / ".gcmignore")
