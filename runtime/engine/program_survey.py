@@ -41,13 +41,14 @@ def survey(application: Application, deployment: Deployment) -> ProgramFiles:
     try:
         entries = _entries(folder, "", kept - {folder}, is_ignored)
         found = choose(itertools.islice(entries, MOST_ENTRIES), is_ignored)
+        is_more = next(entries, None) is not None
     except OSError as fault:
         raise StagingFailed(
             f"the program folder of application '{application.name}' cannot be read: {fault}",
             place=str(application.location),
             cure="Check the rights of the folder, or name another one in folder=...",
         ) from fault
-    if next(entries, None) is not None:
+    if is_more:
         raise StagingFailed(
             f"the program folder of application '{application.name}', {application.folder}, holds "
             f"more than {MOST_ENTRIES:,} files and folders, and all of it would be copied",
