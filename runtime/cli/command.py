@@ -56,9 +56,13 @@ def _dispatch(options: Options) -> int:
         from runtime.cli.show import show_variables
 
         return show_variables(deployment.variables, options.format)
+    from runtime.cli.programs import look_at_programs
     from runtime.deployment import make_plan
 
-    plan = make_plan(deployment)
+    programs = {} if options.export_adl else look_at_programs(deployment, options)
+    if programs is None:
+        return FAULTS
+    plan = make_plan(deployment, programs)
     if options.dry_run:
         from runtime.cli.show import show_plan
 

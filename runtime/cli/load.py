@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gcm.cli.output import counted, write_findings, write_json
@@ -11,6 +12,7 @@ from gcm.documents import Diagnostics
 from runtime.cli.options import Format, Options
 from runtime.deployment import Deployment, read_descriptor
 from runtime.deployment.checker import surroundings_of
+from runtime.deployment.environment import matching
 from runtime.errors import GridError
 
 
@@ -21,7 +23,8 @@ class UsageError(GridError):
 def load_deployment(options: Options) -> Deployment | None:
     """Return what the descriptor says, or None after everything wrong with it has been written.
 
-    Raises `UsageError` when the arguments behind `--` belong to no application.
+    Raises `UsageError` when the arguments behind `--` belong to no application, or a variable of
+    `-x` has no value here.
     """
     diagnostics = Diagnostics()
     surroundings = surroundings_of(
@@ -33,11 +36,15 @@ def load_deployment(options: Options) -> Deployment | None:
     deployment = read_descriptor(
         options.descriptor, surroundings=surroundings, diagnostics=diagnostics
     )
-    _write(diagnostics, options.format)
-    return None if deployment is None else _with_arguments(deployment, options.arguments)
+    write_findings_of(diagnostics, options.format)
+    if deployment is None:
+        return None
+    deployment = _with_arguments(deployment, options.arguments)
+    return _with_variables(deployment, options.variables, os.environ)
 
 
-def _write(diagnostics: Diagnostics, style: Format) -> None:
+def write_findings_of(diagnostics: Diagnostics, style: Format) -> None:
+    """Write what is wrong with a descriptor, and how much that is."""
     findings, errors = diagnostics.by_location(), len(diagnostics.errors)
     if style is Format.JSON and errors:
         write_json({"errors": errors, "findings": [one.as_dict() for one in findings]})
@@ -61,3 +68,23 @@ def _with_arguments(deployment: Deployment, arguments: Sequence[str]) -> Deploym
     (application,) = deployment.applications
     longer = replace(application, arguments=(*application.arguments, *arguments))
     return replace(deployment, applications=(longer,))
+
+
+def _with_variables(
+    deployment: Deployment, words: Sequence[str], environment: Mapping[str, str]
+) -> Deployment:
+    """Return the deployment whose applications get these variables too, each `NAME[=VALUE]`."""
+    given: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        found = {name: value} if equals else matching(name, environment)
+        if not found:
+            raise UsageError(
+                f"-x {name}: there is no such variable in the environment",
+                cure=f"Set it before the start, or write -x {name}=VALUE",
+            )
+        given |= found
+    applications = tuple(
+        replace(one, environment={**one.environment, **given}) for one in deployment.applications
+    )
+    return replace(deployment, applications=applications)

@@ -54,6 +54,7 @@ class Options:
 
     descriptor: str
     settings: Mapping[str, str]
+    variables: tuple[str, ...]
     arguments: tuple[str, ...]
     dry_run: bool
     show_variables: bool
@@ -74,6 +75,7 @@ def read_options(words: Sequence[str]) -> Options:
     return Options(
         descriptor=found.descriptor,
         settings=dict(found.settings),
+        variables=tuple(found.variables),
         arguments=tuple(words[end + 1 :]),
         dry_run=found.dry_run,
         show_variables=found.show_variables,
@@ -100,6 +102,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], type=setting,
         help="the value of a variable of the descriptor; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "-x", dest="variables", metavar="NAME[=VALUE]", action="append", default=[], type=_variable,
+        help="give every rank this environment variable, by default with its value here; `*` stands"
+        " for any text, may be repeated",
     )  # fmt: skip
     parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the version")
     _add_instead(parser)
@@ -144,11 +151,21 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--timeout", metavar="SECONDS", type=_seconds, default=DEFAULT_TIMEOUT,
-        help="give up when the application does not run by then (default: %(default)g)",
+        help="give up when the application does not run by then (default: %(default)g), and a"
+        " second later for each MB that is copied",
     )  # fmt: skip
     group.add_argument(
         "--quiet", action="store_true", help="show neither progress nor summary, only faults"
     )
+
+
+def _variable(text: str) -> str:
+    from runtime.deployment.environment import is_name  # not for `--help`
+
+    name, equals, _ = text.partition("=")
+    if not is_name(name, or_pattern=not equals):
+        raise argparse.ArgumentTypeError(f"'{text}' is neither NAME nor NAME=VALUE")
+    return text
 
 
 def _document(text: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from gcm.cli.output import Paint
 from runtime.cli.exit_codes import FAILED, READER_LEFT
 from runtime.cli.history import History
+from runtime.cli.missing import hints
 from runtime.cli.options import Format, Options, Progress
 from runtime.cli.plain_lines import PlainLines
 from runtime.cli.plain_screen import PlainScreen
@@ -21,8 +22,12 @@ from runtime.cli.summary import Summary, as_text, summary_of
 from runtime.cli.tree import Tree
 from runtime.cli.watch import Ending, LogLines, Watch
 from runtime.deployment import DeploymentPlan
+from runtime.deployment.program_files import copies
 from runtime.engine.launch import Interrupts, Outcome, Patience, deploy
 from runtime.engine.warm_start import WarmStart
+
+BYTES_PER_SECOND = 1_000_000
+"""How fast program folders are copied at least, over the slowest of lines."""
 
 
 def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = None) -> int:
@@ -45,7 +50,7 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
                 plan,
                 Watch(printer.put, history, time.monotonic),
                 interrupts=interrupts,
-                patience=Patience(start=options.timeout),
+                patience=Patience(start=options.timeout + copying_time(plan)),
                 warm=warm,
             )
     finally:
@@ -54,12 +59,19 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
         # what is left in the buffer could not be written either
         forget_output()
     errors = (*map(_why, failures), *outcome.errors)
-    for message in errors:
+    for message in (*errors, *hints(plan, outcome.errors)):
         _complain(message)
     code = _code(outcome, ending, failures)
     summary = summary_of(plan, outcome, history.seconds)
     _tell(replace(summary, code=code, errors=errors), options)
     return code
+
+
+def copying_time(plan: DeploymentPlan) -> float:
+    """Return how many seconds a start may take longer because files have to be copied."""
+    copied = copies(plan.deployment)
+    total = sum(files.size * len(copied[name]) for name, files in plan.programs.items())
+    return total / BYTES_PER_SECOND
 
 
 def _why(failure: Exception) -> str:

@@ -46,9 +46,35 @@ def surroundings_of(
         settings=settings,
         environment=os.environ,
         exists=lambda path: os.path.exists(os.path.expanduser(path)),
+        is_installed=is_installed,
         virtual_nodes=_virtual_nodes(roots, with_assembly),
+        umask=_umask(),
         python=python,
     )
+
+
+def is_installed(module: str) -> bool:
+    """Tell whether Python finds a module, without importing anything."""
+    import importlib.util  # only for programs that are modules
+
+    try:
+        return importlib.util.find_spec(module.partition(".")[0]) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _umask() -> int:
+    """Return the caller's, without changing it even for a moment where the system can tell."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            for line in file:
+                if line.startswith("Umask:"):
+                    return int(line.split()[1], 8)
+    except OSError:
+        pass  # a system without /proc has to be asked by setting it
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
 
 
 def _virtual_nodes(roots: Sequence[str], is_told: bool) -> VirtualNodes:

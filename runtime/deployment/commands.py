@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Mapping
 
 from runtime.deployment.model import (
@@ -11,7 +10,6 @@ from runtime.deployment.model import (
     Flavour,
     Process,
     ProcessKind,
-    ProgramKind,
     SshHop,
 )
 from runtime.deployment.ssh_commands import over_ssh
@@ -54,9 +52,15 @@ def shared_front_end_command(python: str) -> tuple[str, ...]:
     return (python, "-m", FRONT_END_MODULE)
 
 
-def ranks_command(cluster: DeployedCluster, application: Application) -> tuple[str, ...]:
-    """Return the command with which the front-end starts all ranks of its cluster."""
-    environment = application.environment if cluster.mpi.flavour is Flavour.OPENMPI else {}
+def ranks_command(
+    cluster: DeployedCluster, application: Application, program: str, umask: int
+) -> tuple[str, ...]:
+    """Return the command with which the front-end starts all ranks of its cluster.
+
+    `program` is what they run, as it is called where they start.
+    """
+    is_told = cluster.mpi.flavour is Flavour.OPENMPI
+    environment = _own_environment(cluster, application) if is_told else {}
     return (
         cluster.mpi.command_path, "-n", str(cluster.ranks),
         *_hosts(cluster),
@@ -67,23 +71,22 @@ def ranks_command(cluster: DeployedCluster, application: Application) -> tuple[s
         "--cluster", cluster.identifier,
         "--application", application.name,
         "--comm-world", application.comm_world,
-        f"--{application.kind}", program_on(cluster, application),
+        "--umask", f"{umask:03o}",
+        f"--{application.kind}", program,
         "--", *application.arguments,
     )  # fmt: skip
 
 
 def ranks_environment(cluster: DeployedCluster, application: Application) -> Mapping[str, str]:
-    """Return the environment of the ranks."""
-    own = dict(application.environment)
+    """Return the environment of the ranks, beside that of the place where they run."""
+    own = _own_environment(cluster, application)
     return {**_OVERSUBSCRIBE, **own} if cluster.is_local else own
 
 
-def program_on(cluster: DeployedCluster, application: Application) -> str:
-    """Return the path of a program as its cluster sees it: staged into the run's folder, or not."""
-    if cluster.is_local or not application.staged:
-        return application.path
-    name = posixpath.basename(application.path)
-    return f"./{name}" if application.kind is ProgramKind.EXECUTABLE else name
+def _own_environment(cluster: DeployedCluster, application: Application) -> dict[str, str]:
+    """Return what the program is given; on this machine it has all of the caller's anyway."""
+    travelling = {} if cluster.is_local else application.travelling
+    return {**travelling, **application.environment}
 
 
 def node_command(cluster: DeployedCluster, node: Node, *, library: str = "") -> tuple[str, ...]:

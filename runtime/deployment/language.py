@@ -45,7 +45,11 @@ _APPLICATION = ElementType(
     (
         Attribute("name", Kind.NAME, "The name of this code.", default="application"),
         Attribute("script", Kind.TEXT, "A Python file, relative to the descriptor's folder."),
-        Attribute("module", Kind.TEXT, "A Python module, started as with `python -m`."),
+        Attribute(
+            "module",
+            Kind.TEXT,
+            "A Python module, started as with `python -m` in the program folder.",
+        ),
         Attribute(
             "executable",
             Kind.TEXT,
@@ -66,12 +70,27 @@ _APPLICATION = ElementType(
             choices=("grid", "cluster"),
         ),
         Attribute(
+            "folder",
+            Kind.TEXT,
+            "The program folder, in which ranks start, relative to the descriptor's folder. By "
+            "default that of the script, or of an executable with a `/` in it, else the "
+            "descriptor's.",
+        ),
+        Attribute(
             "stage",
             Kind.CHOICE,
-            "Whether its file is copied to machines that are not this one; with `no` the path is "
-            "one on those machines.",
+            "Whether the program folder is copied to machines that are not this one; with `no` it "
+            "is there already, under the same path.",
             default="yes",
             choices=("yes", "no"),
+        ),
+        Attribute(
+            "stage-limit",
+            Kind.NUMBER,
+            "How many MB are copied without a question; for each of them 100 files.",
+            default="200",
+            least=1,
+            most=100_000_000,
         ),
     ),
     (Child("argument"), Child("environment")),
@@ -135,7 +154,11 @@ _PROCESS = ElementType(
         ),
         Attribute("hosts", Kind.HOSTS, "The machines of an `ssh` process, with ranges."),
         Attribute("on", Kind.TEXT, "The `site/cluster` at whose front-end it is started."),
-        Attribute("folder", Kind.TEXT, "The folder it is started in."),
+        Attribute(
+            "folder",
+            Kind.TEXT,
+            "The folder it is started in; for one of this machine the descriptor's by default.",
+        ),
         Attribute(
             "ready",
             Kind.CHOICE,
@@ -294,7 +317,12 @@ _FRONT_END = ElementType(
         ),
         Attribute("port", Kind.NUMBER, "A fixed port to listen on; any by default.", most=65535),
         Attribute("python", Kind.TEXT, "The Python there; this one or `python3` by default."),
-        Attribute("folder", Kind.TEXT, "The run's folder there; a temporary one by default."),
+        Attribute(
+            "folder",
+            Kind.TEXT,
+            "Where the run's folders are made there; the one for temporary files by default. The "
+            "ranks work in a copy of the program folder in it.",
+        ),
     ),
 )
 
@@ -340,10 +368,12 @@ _ARGUMENT = ElementType(
 
 _ENVIRONMENT = ElementType(
     "environment",
-    "One environment variable of the program.",
+    "One environment variable of the program, or several with their values here.",
     (
-        Attribute("name", Kind.NAME, "Its name.", required=True),
-        Attribute("value", Kind.TEXT, "Its value; empty by default."),
+        Attribute(
+            "name", Kind.TEXT, "Its name; without a value `*` stands for any text.", required=True
+        ),
+        Attribute("value", Kind.TEXT, "Its value; the one `gcm-deploy` finds by default."),
     ),
 )
 

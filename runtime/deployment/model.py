@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from enum import StrEnum
 
 from gcm.documents import Location
@@ -94,7 +95,10 @@ class Mpi:
 
 @dataclass(frozen=True, slots=True)
 class FrontEnd:
-    """The process that represents a cluster; port 0 and an empty folder are chosen at the start."""
+    """The process that represents a cluster; port 0 and an empty folder are chosen at the start.
+
+    `folder` is where the run's folders are made.
+    """
 
     address: str
     port: int = 0
@@ -147,18 +151,35 @@ class DeployedSite:
 class Application:
     """A code and the clusters it runs on.
 
-    `path` is the script or executable as the launcher's machine sees it, or the module's name.
+    `path` is the script or executable as the launcher's machine sees it, or the module's name, and
+    `folder` the program folder, in which or in copies of which ranks start; `staged` says whether
+    it is copied to other machines, `stage_limit` how many MB without a question. `environment` is
+    for every rank, `travelling` what those on other machines get beside it.
     """
 
     name: str
     kind: ProgramKind
     path: str
+    folder: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
     clusters: tuple[Position, ...]
     comm_world: CommWorld
     staged: bool
+    stage_limit: int
     location: Location
+    travelling: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_file(self) -> bool:
+        """Tell whether the program is a file, and not looked up by its name."""
+        is_path = self.kind is ProgramKind.EXECUTABLE and "/" in self.path
+        return is_path or self.kind is ProgramKind.SCRIPT
+
+    @property
+    def is_inside(self) -> bool:
+        """Tell whether the program is a file of the program folder."""
+        return self.is_file and self.path.startswith(f"{self.folder.rstrip('/')}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +260,7 @@ class Deployment:
     transfers: tuple[Transfer, ...]
     variables: tuple[Variable, ...]
     encryption: Encryption = Encryption.TLS
+    umask: int = 0o022
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""
@@ -248,6 +270,10 @@ class Deployment:
     def cluster(self, position: Position) -> DeployedCluster:
         """Return the cluster at a position."""
         return self.sites[position[0]].clusters[position[1]]
+
+    def application_of(self, cluster: DeployedCluster) -> Application | None:
+        """Return the code that runs in a cluster, or None."""
+        return next((one for one in self.applications if one.name == cluster.application), None)
 
     def grid(self) -> Grid:
         """Return the topology, without how it is deployed."""

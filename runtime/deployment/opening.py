@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator
 
 from gcm.records import dataclass
@@ -20,13 +19,13 @@ from runtime.deployment.model import (
     Application,
     DeployedCluster,
     Deployment,
-    Direction,
     NodeAddress,
     Position,
     Process,
     ProcessKind,
 )
-from runtime.deployment.steps import FileMove, Step, StepKind, in_order
+from runtime.deployment.steps import Step, StepKind, in_order
+from runtime.deployment.workplace import workplace_of
 
 HERE = "here"
 _WHOLE_GRID = "handshake:grid"
@@ -89,7 +88,7 @@ class _Opening:
         before_ranks = {name: self._before(name) for name in codes}
         for cluster in self.deployment.clusters():
             code = codes.get(cluster.application)
-            yield self._front_end(cluster, code)
+            yield self._front_end(cluster)
             if code is not None and cluster.ranks:
                 yield self._ranks(cluster, code, before_ranks[code.name])
         for process in self.deployment.processes:
@@ -109,7 +108,7 @@ class _Opening:
             for step in self.up_when[before]
         )
 
-    def _front_end(self, cluster: DeployedCluster, code: Application | None) -> Step:
+    def _front_end(self, cluster: DeployedCluster) -> Step:
         argv, within = self._process_of(cluster)
         return Step(
             name=_front_end_name(cluster),
@@ -117,7 +116,7 @@ class _Opening:
             place=cluster.path,
             argv=argv,
             within=within,
-            files=tuple(self._files(cluster, code)),
+            files=workplace_of(self.deployment, cluster).files,
             folder=cluster.front_end.folder,
         )
 
@@ -135,20 +134,14 @@ class _Opening:
             return shared_front_end_command(python), ""
         return (), _front_end_name(self.deployment.cluster(first))
 
-    def _files(self, cluster: DeployedCluster, code: Application | None) -> Iterator[FileMove]:
-        if code is not None and code.staged and not cluster.is_local:
-            yield FileMove(code.path, posixpath.basename(code.path))
-        for transfer in self.deployment.transfers:
-            if transfer.direction is Direction.IN and cluster.position in transfer.clusters:
-                yield FileMove(transfer.source, transfer.destination)
-
     def _ranks(self, cluster: DeployedCluster, code: Application, before: tuple[str, ...]) -> Step:
         front_end = _front_end_name(cluster)
+        program = workplace_of(self.deployment, cluster).program_of(code)
         return Step(
             name=f"ranks:{cluster.identifier}",
             kind=StepKind.RANKS,
             place=cluster.path,
-            argv=ranks_command(cluster, code),
+            argv=ranks_command(cluster, code, program, self.deployment.umask),
             depends_on=(front_end, *before),
             by=front_end,
             environment=ranks_environment(cluster, code),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.deployment.assembly import Part, implied_assembly
 from runtime.deployment.closing import closing_steps
 from runtime.deployment.model import DeployedCluster, Deployment, Position
 from runtime.deployment.opening import opening_steps
+from runtime.deployment.program_files import ProgramFiles
 from runtime.deployment.steps import Step
 from runtime.topology import Grid, Identifier, Node
 
@@ -27,13 +29,15 @@ class DeploymentPlan:
     """What a deployment will do, before anything is done.
 
     `steps` come in the order of their depth; those of one depth start in parallel. `closing` are
-    the steps after the end of the application.
+    the steps after the end of the application. `programs` is what of the folder of an application
+    is copied, as far as somebody has looked.
     """
 
     deployment: Deployment
     grid: Grid
     steps: tuple[Step, ...]
     closing: tuple[Step, ...]
+    programs: Mapping[str, ProgramFiles] = field(default_factory=dict)
 
     @property
     def depth(self) -> int:
@@ -70,11 +74,14 @@ class DeploymentPlan:
         return implied_assembly(self.grid)
 
 
-def make_plan(deployment: Deployment) -> DeploymentPlan:
+def make_plan(
+    deployment: Deployment, programs: Mapping[str, ProgramFiles] | None = None
+) -> DeploymentPlan:
     """Return the plan of a checked deployment. Nothing is started, read or written."""
     return DeploymentPlan(
         deployment=deployment,
         grid=deployment.grid(),
         steps=opening_steps(deployment),
         closing=closing_steps(deployment),
+        programs=programs or {},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 
 from gcm.documents import Location, Severity, did_you_mean
+from runtime.deployment.environment import travelling
 from runtime.deployment.model import (
     Application,
     Assembly,
@@ -16,6 +17,8 @@ from runtime.deployment.model import (
     VirtualNode,
 )
 from runtime.deployment.places import Places
+from runtime.deployment.read_environment import read_environment
+from runtime.deployment.read_program import read_program
 from runtime.deployment.structure import Entry
 from runtime.deployment.surroundings import Reading, distinct
 
@@ -28,17 +31,6 @@ def read_applications(root: Entry, places: Places, reading: Reading) -> tuple[Ap
     return tuple(found)
 
 
-def read_environment(entry: Entry, reading: Reading) -> dict[str, str]:
-    """Return the variables of the <environment> elements of an entry."""
-    children = list(entry.each("environment"))
-    distinct(
-        reading,
-        "environment variable",
-        ((child.text("name"), child.location) for child in children if child.has("name")),
-    )
-    return {child.text("name"): child.text("value") for child in children}
-
-
 def read_arguments(entry: Entry) -> tuple[str, ...]:
     """Return the words of `arguments`, then the <argument> elements."""
     return (*entry.words("arguments"), *(child.text("value") for child in entry.each("argument")))
@@ -46,7 +38,7 @@ def read_arguments(entry: Entry) -> tuple[str, ...]:
 
 def _application(entry: Entry, alone: bool, places: Places, reading: Reading) -> Application:
     name = entry.text("name")
-    kind, path = _program(entry, name, reading)
+    kind, path, folder = read_program(entry, name, reading)
     if entry.has("clusters"):
         clusters = places.clusters(entry.hosts("clusters"), entry.location)
     else:
@@ -64,12 +56,15 @@ def _application(entry: Entry, alone: bool, places: Places, reading: Reading) ->
         name=name,
         kind=kind,
         path=path,
+        folder=folder,
         arguments=read_arguments(entry),
         environment=read_environment(entry, reading),
         clusters=clusters,
         comm_world=_comm_world(entry, kind, name, reading),
-        staged=_is_staged(entry, kind),
+        staged=entry.text("stage") != "no",
+        stage_limit=entry.number("stage-limit") or 0,
         location=entry.location,
+        travelling=travelling(reading.surroundings.environment),
     )
 
 
@@ -84,34 +79,6 @@ def _comm_world(entry: Entry, kind: ProgramKind, name: str, reading: Reading) ->
             hint='leave out comm-world="grid"; only Python programs see the grid as one MPI',
         )
     return CommWorld.CLUSTER
-
-
-def _program(entry: Entry, name: str, reading: Reading) -> tuple[ProgramKind, str]:
-    written = [kind for kind in ProgramKind if entry.has(kind)]
-    if not written and entry.incomplete:
-        return ProgramKind.SCRIPT, ""
-    if len(written) != 1:
-        what = " and ".join(written) if written else "none of them"
-        reading.fault(
-            "one-program",
-            f"application '{name}' needs exactly one of script, module and executable; "
-            f"it has {what}",
-            entry.location,
-        )
-        return ProgramKind.SCRIPT, ""
-    kind = written[0]
-    path = entry.text(kind)
-    if not path:
-        reading.fault("empty-program", f"{kind} of application '{name}' is empty", entry.location)
-    elif _is_staged(entry, kind):
-        path = reading.existing(path, f"the {kind} of application '{name}'", entry.location)
-    return kind, path
-
-
-def _is_staged(entry: Entry, kind: ProgramKind) -> bool:
-    if kind is ProgramKind.MODULE or entry.text("stage") == "no":
-        return False
-    return kind is ProgramKind.SCRIPT or "/" in entry.text(kind)
 
 
 def read_assembly(root: Entry, reading: Reading) -> Assembly | None:

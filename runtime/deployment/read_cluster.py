@@ -105,7 +105,7 @@ def _front_end(entry: Entry | None, hops: tuple[SshHop, ...], reading: Reading) 
         address=entry.text("address") or address,
         port=entry.number("port") or 0,
         python=entry.text("python") or python,
-        folder=entry.text("folder"),
+        folder=entry.text("folder") if hops else reading.path(entry.text("folder")),
     )
 
 

@@ -9,8 +9,9 @@ from itertools import pairwise
 from gcm.documents import Location, did_you_mean
 from runtime.deployment.model import ASSEMBLY, Application, Process, ProcessKind
 from runtime.deployment.places import Places
-from runtime.deployment.read_applications import read_arguments, read_environment
+from runtime.deployment.read_applications import read_arguments
 from runtime.deployment.read_cluster import read_hops
+from runtime.deployment.read_environment import read_environment
 from runtime.deployment.structure import Entry
 from runtime.deployment.surroundings import Reading, distinct
 
@@ -37,11 +38,19 @@ def _process(entry: Entry, places: Places, reading: Reading) -> Process:
         hosts=entry.hosts("hosts"),
         hops=read_hops(list(entry.each("ssh")), reading),
         on=places.cluster(entry.text("on"), entry.location) if entry.has("on") else None,
-        folder=entry.text("folder"),
+        folder=_folder(entry, kind, reading),
         ready_when_finished=entry.text("ready") == "finished",
         ready_line=entry.text("ready-line"),
         location=entry.location,
     )
+
+
+def _folder(entry: Entry, kind: ProcessKind, reading: Reading) -> str:
+    """Return where a helper is started; empty for the home folder of another machine."""
+    written = entry.text("folder")
+    if kind is not ProcessKind.LOCAL or entry.has("on"):
+        return written
+    return reading.path(written) or reading.surroundings.folder
 
 
 def _check_attributes(entry: Entry, kind: ProcessKind, reading: Reading) -> None:

@@ -18,6 +18,7 @@ from runtime.deployment.read_applications import (
 )
 from runtime.deployment.read_machine import read_machine
 from runtime.deployment.read_processes import read_dependencies, read_processes
+from runtime.deployment.read_program import check_programs
 from runtime.deployment.structure import Entry, check_structure
 from runtime.deployment.surroundings import Reading, Surroundings
 from runtime.deployment.variables import Variables, declare_variables
@@ -70,7 +71,7 @@ def _deployment(entry: Entry, stem: str, variables: Variables, reading: Reading)
             "the descriptor has neither an <application> nor an <assembly>",
             entry.location,
         )
-    return Deployment(
+    deployment = Deployment(
         name=entry.text("name") or stem,
         folder=reading.surroundings.folder,
         sites=_assigned(sites, applications, assembly is not None, reading),
@@ -82,8 +83,11 @@ def _deployment(entry: Entry, stem: str, variables: Variables, reading: Reading)
         virtual_nodes=read_virtual_nodes(entry, assembly, places, reading),
         transfers=read_transfers(entry, places, reading),
         variables=variables.all(),
+        umask=reading.surroundings.umask,
         encryption=Encryption(grid.text("encryption")) if grid is not None else Encryption.TLS,
     )
+    check_programs(deployment, reading)
+    return deployment
 
 
 def _assigned(

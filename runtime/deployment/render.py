@@ -9,13 +9,16 @@ from itertools import groupby
 from runtime.deployment.model import DeployedCluster
 from runtime.deployment.opening import HERE, levels_at
 from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.program_files import readable
 from runtime.deployment.steps import Step
 from runtime.deployment.variables import Variable
+from runtime.deployment.workplace import workplace_of
 
 
 def render_plan(plan: DeploymentPlan) -> str:
     """Return the whole plan as text: the machine, the steps with their commands, the end."""
-    return "\n".join([*_summary(plan), "", *_machine(plan), "", *_order(plan), *_end(plan)]) + "\n"
+    lines = [*_summary(plan), "", *_machine(plan), "", *_programs(plan)]
+    return "\n".join([*lines, *_order(plan), *_end(plan)]) + "\n"
 
 
 def render_variables(variables: Iterable[Variable]) -> str:
@@ -56,12 +59,23 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
             ]
             for one in deployment.virtual_nodes
         },
+        "programs": {
+            name: {
+                "files": len(files.files),
+                "bytes": files.size,
+                "largest": dict(files.largest()),
+                "ignored": list(files.ignored),
+                "skipped": list(files.skipped),
+            }
+            for name, files in plan.programs.items()
+        },
         "steps": [step.as_dict() for step in plan.steps],
         "closing": [step.as_dict() for step in plan.closing],
     }
 
 
 def _cluster_as_dict(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str, object]:
+    at = workplace_of(plan.deployment, cluster)
     return {
         "name": cluster.name,
         "identifier": cluster.identifier,
@@ -70,6 +84,7 @@ def _cluster_as_dict(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str
         "address": cluster.front_end.address,
         "reachability": str(cluster.reachability),
         "application": cluster.application,
+        "works_in": {"folder": at.folder, "copy": at.is_copy, "staged": at.is_staged},
         "flavour": str(cluster.mpi.flavour),
         "nodes": [
             {"name": node.name, "host": node.host, "ranks": node.ranks} for node in cluster.nodes
@@ -101,6 +116,7 @@ def _machine(plan: DeploymentPlan) -> Iterator[str]:
         yield f"  site {number} {found.name} (led by the front-end of {leader[0]}:{leader[1]})"
         for one in found.clusters:
             yield f"    cluster {one.identifier} {one.name}: {', '.join(_facts(one))}"
+            yield f"      {_work(plan, one)}"
             yield from (f"      {line}" for line in _nodes(one))
     for virtual in plan.deployment.virtual_nodes:
         names = [
@@ -119,6 +135,35 @@ def _facts(cluster: DeployedCluster) -> list[str]:
         f"MPI {cluster.mpi.flavour}",
         f"runs {cluster.application}" if cluster.application else "runs no application",
     ]
+
+
+def _work(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
+    """Return where the ranks of a cluster start."""
+    at = workplace_of(plan.deployment, cluster)
+    if not at.is_copy:
+        return f"works in {at.folder}"
+    if not at.is_staged:
+        return "works in a folder made for it"
+    files = plan.programs.get(cluster.application)
+    return f"works in a copy of {at.folder}" + (f" ({files})" if files is not None else "")
+
+
+def _programs(plan: DeploymentPlan) -> Iterator[str]:
+    """Yield what is copied of each program folder, the largest first."""
+    for code in plan.deployment.applications:
+        files = plan.programs.get(code.name)
+        if files is None:
+            continue
+        above = (
+            f", above its limit of {code.stage_limit} MB" if files.exceeds(code.stage_limit) else ""
+        )
+        yield f"copied of {code.folder} for {code.name}: {files}{above}"
+        yield from (f"  {readable(size):>10}  {path}" for path, size in files.largest())
+        if files.ignored:
+            yield f"  left out: {_some(files.ignored)}"
+        if files.skipped:
+            yield f"  cannot be copied: {_some(files.skipped)}"
+        yield ""
 
 
 def _nodes(cluster: DeployedCluster) -> Iterator[str]:

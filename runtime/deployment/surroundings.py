@@ -12,7 +12,7 @@ from gcm.records import dataclass
 VirtualNodes = Callable[[str, Mapping[str, str], Diagnostics], Iterable[str] | None]
 
 
-def _everything_exists(_path: str) -> bool:
+def _everything_exists(_name: str) -> bool:
     return True
 
 
@@ -22,7 +22,8 @@ class Surroundings:
 
     `folder` is the descriptor's own folder, as a full path. `settings` are the values of `--set`.
     `exists` tells whether a file or folder of this machine exists; it gets full paths and such
-    that begin with `~`. `virtual_nodes` gets an ADL file and the arguments of its definition; it
+    that begin with `~`. `is_installed` tells whether Python finds a module by itself. `umask` is
+    that of the caller. `virtual_nodes` gets an ADL file and the arguments of its definition; it
     returns the names of the virtual nodes that are used there, or None when the file has faults,
     and may report them. Without it those names are not checked. `python` starts what runs on this
     machine.
@@ -32,7 +33,9 @@ class Surroundings:
     settings: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     exists: Callable[[str], bool] = _everything_exists
+    is_installed: Callable[[str], bool] = _everything_exists
     virtual_nodes: VirtualNodes | None = None
+    umask: int = 0o022
     python: str = "python3"
 
 

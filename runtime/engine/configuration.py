@@ -83,12 +83,13 @@ class NodeStart:
 class Configuration:
     """A front-end's part of the plan.
 
-    `room` is the private folder of the run, `folder` where ranks start, `launcher` the address of
-    the launcher, empty for the one behind standard input and output. With `at_once` nothing else
-    has to be up before the ranks, so they start without being asked for. `machine` is the pickle of
-    the whole machine, a `Grid`, for whoever opens it; `reach` says from where the ranks expect
-    those of other clusters. `forwards` is the address at which the front-end listens for those who
-    want to be forwarded, if anybody may need that, and `known_as` the name by which they reach it.
+    `room` is the private folder of the run, `folder` where ranks start, `umask` the caller's,
+    `launcher` the address of the launcher, empty for the one behind standard input and output. With
+    `at_once` nothing else has to be up before the ranks, so they start without being asked for.
+    `machine` is the pickle of the whole machine, a `Grid`, for whoever opens it; `reach` says from
+    where the ranks expect those of other clusters. `forwards` is the address at which the front-end
+    listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
+    which they reach it.
     """
 
     cluster: str
@@ -96,6 +97,7 @@ class Configuration:
     levels: tuple[str, ...]
     room: str
     folder: str
+    umask: int
     port: int | None
     job: Job | None
     at_once: bool

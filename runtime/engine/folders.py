@@ -1,30 +1,54 @@
-"""Folders at a place that the descriptor names: made if they are missing, as full paths."""
+"""Folders at a place that the descriptor names, as full paths: made if missing, or found."""
 
 from __future__ import annotations
 
 from runtime.launchers.base import Command, Launcher
-from runtime.launchers.errors import StagingFailed
+from runtime.launchers.errors import NoSuchFolder, StagingFailed
 from runtime.launchers.lines import Collected
 
 PATIENCE = 60.0
-_MAKE = (
+_FULL_PATH = (
     "import os, sys\n"
     "path = os.path.abspath(os.path.expanduser(sys.argv[1]))\n"
-    "os.makedirs(path, exist_ok=True)\n"
+    "{}\n"
     "sys.stdout.write(path)\n"
 )
+_MAKE = _FULL_PATH.format("os.makedirs(path, exist_ok=True)")
+_FIND = _FULL_PATH.format("os.listdir(path)")
 
 
 def make_path(launcher: Launcher, python: str, path: str) -> str:
     """Make a folder and those above it; return its full path. Raises StagingFailed."""
-    said = Collected()
-    process = launcher.start(Command((python, "-I", "-S", "-c", _MAKE, path)), said)
-    process.close_input()
-    if not process.wait(PATIENCE).ok:
+    made, cause = _ask(launcher, python, _MAKE, path)
+    if not made:
         raise StagingFailed(
             f"the folder {path} cannot be made",
             place=launcher.place,
-            cause="\n".join(process.tail[-1:]),
+            cause=cause,
             cure="Name another one in the cluster's <front-end>",
         )
-    return said.output
+    return made
+
+
+def find_path(launcher: Launcher, python: str, path: str) -> str:
+    """Return the full path of a program folder that has to be there; raises NoSuchFolder."""
+    found, cause = _ask(launcher, python, _FIND, path)
+    if not found:
+        raise NoSuchFolder(
+            f"the program folder {path} cannot be used",
+            place=launcher.place,
+            cause=cause,
+            cure='Put it there, name another one in folder=..., or leave out stage="no", so that '
+            "it is copied",
+        )
+    return found
+
+
+def _ask(launcher: Launcher, python: str, program: str, path: str) -> tuple[str, str]:
+    """Return what a small program at a place says, or nothing and why."""
+    said = Collected()
+    process = launcher.start(Command((python, "-I", "-S", "-c", program, path)), said)
+    process.close_input()
+    if process.wait(PATIENCE).ok:
+        return said.output, ""
+    return "", "\n".join(process.tail[-1:])

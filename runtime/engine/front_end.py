@@ -339,6 +339,7 @@ def _dial(configuration: Configuration) -> None:
 
 
 def _serve(configuration: Configuration, stream: Stream, received: bytes = b"") -> None:
+    os.umask(configuration.umask)
     guard = ForkedGuard() if configuration.job is not None else None  # before there are threads
     with Reactor(f"front-end {configuration.cluster}") as reactor:
         front_end = FrontEnd(configuration, reactor, stream, guard)

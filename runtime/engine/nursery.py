@@ -50,9 +50,9 @@ class Nursery:
         if warm is not None:
             given = with_warm_ranks(plan, given, warm)
         for place, found in zip(self._places.values(), given, strict=True):
-            place.folder = found.folder
+            place.work, place.folder = found.work, found.folder
         told, first = given[0], as_first_input([found.configuration for found in given])
-        command = Command(told.argv, told.environment, told.folder, first)
+        command = Command(told.argv, told.environment, told.configuration.room, first)
         self._watch((local if warm is None else warm).start(command))
 
     def _watch(self, process: Process) -> None:

@@ -60,7 +60,8 @@ class Place:
         self.relay = relay
         self.idle = idle
         self.codec = codec
-        self.folder = ""
+        self.work = ""  # the copy of the program folder; empty where the cluster works in place
+        self.folder = ""  # where the ranks start, and what paths of results begin at
         self.is_up = False
         self.is_gone = False
         self.was_lost = False  # its front-end could not clean up
@@ -151,11 +152,11 @@ class RemotePlace(Place):
         )
         self._check_wanted()
         given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle)
-        self.folder = given.folder
+        self.work, self.folder = given.work, given.folder
         first = as_first_input([given.configuration])
         self._check_wanted()
         stream = ProcessStream()
-        command = Command(given.argv, given.environment, given.folder, first)
+        command = Command(given.argv, given.environment, given.configuration.room, first)
         process = self.process = self.launcher.start(command, _Sink(stream))
         stream.connect(process, self.cluster.path)
         self.connect(ears.reactor, stream, partial(ears.hear, self))

@@ -26,6 +26,7 @@ def main(words: list[str], *, known_as: int = 0) -> int:
     """
     rank = rank_of_environment()
     options = RankOptions(words)
+    os.umask(options.umask)
     if not write_to_pipes(options.room, rank):
         tag_output(rank, keep_connection=True)
     from runtime.engine.rank_link import RankLink, remember

@@ -8,20 +8,30 @@ KINDS = ("script", "module", "executable")
 class RankOptions:
     """What a rank is told: its cluster, what to run, and where its front-end left the key."""
 
-    __slots__ = ("application", "arguments", "cluster", "comm_world", "kind", "path", "room")
+    __slots__ = (
+        "application",
+        "arguments",
+        "cluster",
+        "comm_world",
+        "kind",
+        "path",
+        "room",
+        "umask",
+    )
 
     def __init__(self, words: list[str]) -> None:
         """Read `--name value ... -- argument ...`; raises SystemExit for anything else."""
         end = words.index("--") if "--" in words else len(words)
         named = dict(zip(words[:end:2], words[1:end:2], strict=False))
         kinds = [kind for kind in KINDS if f"--{kind}" in named]
-        needed = ("--cluster", "--application", "--comm-world", "--room")
+        needed = ("--cluster", "--application", "--comm-world", "--room", "--umask")
         if end % 2 or len(kinds) != 1 or any(name not in named for name in needed):
             raise SystemExit("this program is started by a front-end, with the words it needs")
         self.cluster = named["--cluster"]
         self.application = named["--application"]
         self.comm_world = named["--comm-world"]
         self.room = named["--room"]
+        self.umask = int(named["--umask"], 8)
         self.kind = kinds[0]
         self.path = named[f"--{self.kind}"]
         self.arguments = words[end + 1 :]

@@ -48,16 +48,17 @@ def run_executable(path: str, arguments: list[str], began: Callable[[int], None]
 
 
 def _run_script(path: str, arguments: list[str]) -> None:
-    with open(path, "rb") as file:
+    full = os.path.abspath(path)
+    with open(full, "rb") as file:
         source = file.read()
     main = type(sys)("__main__")
-    main.__file__ = path
+    main.__file__ = full
     main.__dict__["__builtins__"] = __builtins__
     main.__dict__["__cached__"] = None
     sys.modules["__main__"] = main
     sys.argv[:] = [path, *arguments]
-    sys.path[0] = os.path.dirname(os.path.abspath(path))
-    exec(compile(source, path, "exec"), main.__dict__)
+    sys.path[0] = os.path.dirname(full)
+    exec(compile(source, full, "exec"), main.__dict__)
 
 
 def _run_module(name: str, arguments: list[str]) -> None:

@@ -21,13 +21,15 @@ from runtime.deployment.model import DeployedCluster
 from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
+from runtime.deployment.workplace import workplace_of
 from runtime.engine.configuration import Configuration, Job, Keys, NodeJob
 from runtime.engine.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
-from runtime.engine.folders import make_path
+from runtime.engine.folders import find_path, make_path
 from runtime.engine.hierarchy import node_path
 from runtime.engine.home import HOME, is_checkout
 from runtime.engine.room import address_in
 from runtime.engine.search_path import path_beside_python
+from runtime.engine.work_folder import make_work_folder
 from runtime.launchers.base import Launcher
 from runtime.topology import Cluster, Grid, Reachability, Site
 
@@ -37,10 +39,16 @@ PYTHON = "python3"
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """A place that is ready for its front-end; `folder` is where files come and ranks start."""
+    """A place that is ready for its front-end.
+
+    `folder` is where its ranks start: in `work`, the copy of the program folder that was made for
+    this cluster, or in place where there is none. The private room is another folder: it holds
+    secrets, sockets and the package, and never what a program reads or writes.
+    """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
+    work: str
     folder: str
     configuration: Configuration
 
@@ -64,10 +72,12 @@ def supply(
     named = make_path(launcher, there, asked) if asked else ""
     room = launcher.make_folder(named)
     step = plan.step(f"front-end:{cluster.identifier}")
-    folder = named or (room if cluster.hops or step.files else str(Path.cwd()))
-    if step.files:
-        files = {move.destination: Path(move.source).expanduser() for move in step.files}
-        launcher.stage(files, folder)
+    at = workplace_of(plan.deployment, cluster)
+    work = make_work_folder(launcher, named, plan, cluster, at) if at.is_copy else ""
+    if cluster.hops:
+        folder = work or find_path(launcher, there, at.folder)
+    else:
+        folder = work or str(Path(at.folder).expanduser())
     python = cluster.front_end.python
     if cluster.hops and python == PYTHON:
         python = there
@@ -87,6 +97,7 @@ def supply(
         levels=levels,
         room=room,
         folder=folder,
+        umask=plan.deployment.umask,
         port=_port(cluster, job, forwards),
         job=job,
         at_once=at_once,
@@ -103,7 +114,7 @@ def supply(
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
     )
     environment = {**_paths(cluster, library), **_search_path(cluster)}
-    return Supplied(argv, environment, folder, told)
+    return Supplied(argv, environment, work, folder, told)
 
 
 def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: str) -> str:

@@ -8,9 +8,15 @@ from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from gcm.records import dataclass
+
+if TYPE_CHECKING:
+    from runtime.launchers.archive import Folder, Link
+
+    Source = Path | bytes | Folder | Link
+    """What can be staged: a file, or a folder with all that is in it; a text; one entry."""
 
 
 class Stream(StrEnum):
@@ -185,8 +191,8 @@ class Launcher(Protocol):
         """Make a private folder at the place, removed when the launcher closes."""
         ...
 
-    def stage(self, files: Mapping[str, Path | bytes], folder: str) -> None:
-        """Bring files and folders to `folder` under the given names; raises StagingFailed."""
+    def stage(self, files: Mapping[str, Source], folder: str) -> None:
+        """Bring files, folders, links to `folder` under the given names; raises StagingFailed."""
         ...
 
     def fetch(self, paths: Sequence[str], folder: str, target: Path) -> None:

@@ -9,7 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from runtime.launchers import wire
 from runtime.launchers.base import Command, Facts, Sink, Stream
@@ -23,6 +23,9 @@ from runtime.launchers.errors import (
     StartTimeout,
 )
 from runtime.launchers.guarded import GuardedProcess, exit_of
+
+if TYPE_CHECKING:
+    from runtime.launchers.base import Source
 
 
 class GuardSession(ABC):
@@ -180,8 +183,8 @@ class GuardSession(ABC):
         """Remove a folder made by `make_folder` before the launcher closes."""
         self._send(wire.DROP_ROOM, 0, os.fsencode(folder))
 
-    def stage(self, files: Mapping[str, Path | bytes], folder: str) -> None:
-        """Bring files and folders to `folder` under the given names."""
+    def stage(self, files: Mapping[str, Source], folder: str) -> None:
+        """Bring files, folders and links to `folder` under the given names."""
         from runtime.launchers import staging  # only who brings files waits for its imports
 
         staging.stage(self, self.ready().python, files, folder)

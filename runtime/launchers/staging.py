@@ -6,12 +6,15 @@ import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol, cast
+from typing import IO, TYPE_CHECKING, Protocol, cast
 
 from runtime.launchers import archive, bootstrap
 from runtime.launchers.base import Command, Process, Sink, Stream
 from runtime.launchers.errors import FetchFailed, InputClosed, StagingFailed
 from runtime.launchers.unpacking import await_unpacking
+
+if TYPE_CHECKING:
+    from runtime.launchers.base import Source
 
 
 class _Starter(Protocol):
@@ -49,15 +52,15 @@ class _Spool:
         """Need nothing."""
 
 
-def stage(launcher: _Starter, python: str, files: Mapping[str, Path | bytes], folder: str) -> None:
-    """Bring files and folders to `folder` under the given names, folders made as needed.
+def stage(launcher: _Starter, python: str, files: Mapping[str, Source], folder: str) -> None:
+    """Bring files, folders and links to `folder` under the given names, folders made as needed.
 
     Raises StagingFailed: with the cause as the place tells it, such as a full disk, or because a
     file cannot be read here or a name leads out of the folder.
     """
     for name in files:
         _inside(name, launcher.place)
-    sources = {name: one if isinstance(one, bytes) else str(one) for name, one in files.items()}
+    sources = {name: str(one) if isinstance(one, Path) else one for name, one in files.items()}
     process = launcher.start(_far_end(python, "unpack", folder))
     try:
         archive.pack(sources, cast(IO[bytes], _Input(process)))

@@ -111,6 +111,7 @@ def told(tmp_path: Path, mpiexec: Mpiexec) -> Configuration:
         levels=(),
         room=str(room),
         folder=str(room),
+        umask=0o022,
         port=None,
         job=Job(("python", "--room", str(room)), 1, str(mpiexec.path), "auto", (), (), {}),
         at_once=False,

@@ -13,7 +13,8 @@ from gcm.cli import main as gcm
 
 SAMPLES = sorted(path.name for path in (Path(__file__).parents[3] / "descriptors").glob("*.xml"))
 LAPTOP = (
-    '<deployment><application module="m"/><emulate sites="2" clusters="2" ranks="2"/></deployment>'
+    '<deployment><application module="runpy"/>'
+    '<emulate sites="2" clusters="2" ranks="2"/></deployment>'
 )
 
 

@@ -38,6 +38,7 @@ class Reader:
         settings: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
         exists: Callable[[str], bool] = lambda _path: True,
+        is_installed: Callable[[str], bool] = lambda _name: True,
         virtual_nodes: VirtualNodes | None = None,
     ) -> Read:
         diagnostics = Diagnostics()
@@ -46,6 +47,7 @@ class Reader:
             settings=settings or {},
             environment=environment or {},
             exists=exists,
+            is_installed=is_installed,
             virtual_nodes=virtual_nodes,
             python="/usr/bin/python3",
         )

@@ -71,7 +71,7 @@ def test_the_commands_of_an_emulated_cluster_run_here(read: Any) -> None:
     ranks = plan.step("ranks:0:0")
     assert ranks.argv == (
         "mpiexec", "-n", "2", PYTHON, "-m", "runtime.rank", "--cluster", "0:0",
-        "--application", "x", "--comm-world", "grid", "--script", "/home/me/grid/a.py",
+        "--application", "x", "--comm-world", "grid", "--umask", "022", "--script", "a.py",
         "--", "1", "2 3",
     )  # fmt: skip
     assert (ranks.by, ranks.place) == ("front-end:0:0", "site0/cluster0")
@@ -101,11 +101,12 @@ def test_the_commands_of_a_cluster_elsewhere_lead_there_and_stage_the_program(re
         "ssh", "-o", "BatchMode=yes", "--", "u@h",
         "python3 -m runtime.frontend --cluster 0:0 --levels L3,L4,L5 --port 7000",
     )  # fmt: skip
-    assert front_end.files == (FileMove("/home/me/grid/a.py", "a.py"),)
+    assert front_end.files == (FileMove("/home/me/grid", "."),)
     assert front_end.folder == "/run"
     assert plan.step("ranks:0:0").argv == (
         "mpiexec", "-n", "3", "-v", "python3", "-m", "runtime.rank", "--cluster", "0:0",
-        "--application", "application", "--comm-world", "cluster", "--script", "a.py", "--",
+        "--application", "application", "--comm-world", "cluster",
+        "--umask", "022", "--script", "a.py", "--",
     )  # fmt: skip
 
 
@@ -132,9 +133,11 @@ def test_mpiexec_is_told_the_hosts_when_they_are_other_machines(
     ("program", "there"),
     [
         ('script="x/a.py"', ("--script", "a.py")),
-        ('script="/nfs/a.py" stage="no"', ("--script", "/nfs/a.py")),
+        ('script="x/a.py" folder="."', ("--script", "x/a.py")),
+        ('script="/nfs/a.py" stage="no"', ("--script", "a.py")),
         ('module="m.n"', ("--module", "m.n")),
         ('executable="bin/s"', ("--executable", "./s")),
+        ('executable="bin/s" folder="."', ("--executable", "./bin/s")),
         ('executable="s"', ("--executable", "s")),
     ],
 )
@@ -281,7 +284,10 @@ def test_files_go_to_the_clusters_they_are_meant_for_and_come_home_apart(read: A
         '<file-transfer direction="out" source="log" clusters="site0/cluster0"/>',
     )
     assert plan.step("front-end:0:0").files == ()
-    assert plan.step("front-end:0:1").files == (FileMove("/home/me/grid/d", "d"),)
+    assert plan.step("front-end:0:1").files == (
+        FileMove("/home/me/grid", "."),
+        FileMove("/home/me/grid/d", "d"),
+    )
     assert [(step.name, step.by, step.files) for step in plan.closing] == [
         (
             "fetch:0:0",

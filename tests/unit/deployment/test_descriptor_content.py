@@ -20,10 +20,10 @@ GRID = '<emulate sites="2" clusters="2" nodes="2"/>'
         ('script="a.py"', ProgramKind.SCRIPT, "/home/me/grid/a.py", True),
         ('script="/x/../b.py"', ProgramKind.SCRIPT, "/b.py", True),
         ('script="~/a.py"', ProgramKind.SCRIPT, "~/a.py", True),
-        ('script="a.py" stage="no"', ProgramKind.SCRIPT, "a.py", False),
-        ('module="pkg.main"', ProgramKind.MODULE, "pkg.main", False),
+        ('script="a.py" stage="no"', ProgramKind.SCRIPT, "/home/me/grid/a.py", False),
+        ('module="pkg.main"', ProgramKind.MODULE, "pkg.main", True),
         ('executable="bin/solver"', ProgramKind.EXECUTABLE, "/home/me/grid/bin/solver", True),
-        ('executable="solver"', ProgramKind.EXECUTABLE, "solver", False),
+        ('executable="solver"', ProgramKind.EXECUTABLE, "solver", True),
     ],
 )
 def test_a_program_is_a_script_a_module_or_an_executable(
@@ -44,9 +44,9 @@ def test_an_application_has_arguments_environment_and_a_world(read: Any) -> None
         'comm-world="cluster"><argument value="a b"/><argument/><environment name="X" value="1"/>'
         '<environment name="Y"/></application></deployment>'
     )
-    (found,) = read(text).good.applications
+    (found,) = read(text, environment={"Y": "mine", "Z": "2"}).good.applications
     assert found.arguments == ("-n", "two words", "a b", "")
-    assert found.environment == {"X": "1", "Y": ""}
+    assert found.environment == {"X": "1", "Y": "mine"}
     assert found.comm_world is CommWorld.CLUSTER
     assert found.clusters == ((0, 0), (0, 1), (1, 0), (1, 1))
     assert found.name == "application"

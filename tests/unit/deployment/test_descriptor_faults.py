@@ -1,7 +1,8 @@
 """Every fault a descriptor can have, with the exact messages, from the files in faults/.
 
-A case is a title after `##`, a document, `=>`, and all messages in order. Files whose names hold
-`gone` do not exist; the assembly `known.fractal` uses the virtual nodes `used` and `w`.
+A case is a title after `##`, a document, `=>`, and all messages in order. Files and modules whose
+names hold `gone` do not exist, nor is anything in a file `flat`; the assembly `known.fractal` uses
+the virtual nodes `used` and `w`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def test_a_faulty_document_gives_exactly_these_messages(
 ) -> None:
     found = read(
         document,
-        exists=lambda path: "gone" not in path,
+        exists=lambda path: "gone" not in path and "flat/" not in path,
+        is_installed=lambda name: "gone" not in name,
         virtual_nodes=lambda file, *_: ["used", "w"] if file.endswith("known.fractal") else None,
     )
     assert [str(one) for one in found.found] == expected

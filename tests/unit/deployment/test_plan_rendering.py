@@ -29,16 +29,18 @@ starts in 6 waves
 grid (led by the front-end of 0:0)
   site 0 far (led by the front-end of 0:0)
     cluster 0:0 big: through gate -> me@front, reachability front-end, MPI mpich, runs code
+      works in a copy of /home/me/grid
       n1: 0:0:0 to 0:0:1
       n2: 0:0:2
   site 1 near (led by the front-end of 1:0)
     cluster 1:0 cluster0: on this machine, reachability direct, MPI auto, runs no application
+      works in /home/me/grid
       x (localhost): no ranks
   virtual node v: near/cluster0/x
 
 wave 1, all at once:
   front-end:0:0 at far/big
-    copy /home/me/grid/a.py to a.py
+    copy /home/me/grid to .
     $ ssh -o BatchMode=yes -o 'ProxyCommand=ssh -o BatchMode=yes -W '"'"'[%h]:%p'"'"' -- gate' \
 -- me@front 'python3 -m runtime.frontend --cluster 0:0 --levels L3,L4,L5'
   front-end:1:0 at near/cluster0
@@ -48,7 +50,7 @@ wave 2, all at once:
     after front-end:0:0
     with K in its environment
     $ mpiexec -n 3 --host n1:2,n2:1 python3 -m runtime.rank --cluster 0:0 --application code \
---comm-world grid --script a.py --
+--comm-world grid --umask 022 --script a.py --
   handshake:1:0 at near/cluster0
     after front-end:1:0
   node:near/cluster0/x at near/cluster0/x by front-end:1:0
@@ -112,6 +114,7 @@ def test_the_plain_values_hold_clusters_and_steps(read: Any) -> None:
             "address": "front",
             "reachability": "front-end",
             "application": "code",
+            "works_in": {"folder": "/home/me/grid", "copy": True, "staged": True},
             "flavour": "mpich",
             "nodes": [
                 {"name": "n1", "host": "n1", "ranks": 2},

@@ -1,0 +1,92 @@
+"""What a program that misses a module or a file may be told: it is here, but not over there."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from runtime.deployment import DeployedCluster, DeploymentPlan
+from runtime.deployment.checker import is_installed
+from runtime.deployment.program_files import IGNORE_FILE, ProgramFiles
+from runtime.deployment.workplace import workplace_of
+
+_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_FILE = re.compile(r"FileNotFoundError: \[Errno 2\] No such file or directory: '([^']+)'")
+_RANK = re.compile(r"\brank (\d+:\d+):\d+\b")
+
+
+def hints(
+    plan: DeploymentPlan,
+    errors: Iterable[str],
+    *,
+    exists: Callable[[str], bool] = os.path.exists,
+    has_module: Callable[[str], bool] = is_installed,
+) -> list[str]:
+    """Return what is known here about the modules and files that ranks did not find."""
+    clusters = {cluster.identifier: cluster for cluster in plan.deployment.clusters()}
+    found: dict[str, None] = {}
+    for error in errors:
+        rank, module, file = (sign.search(error) for sign in (_RANK, _MODULE, _FILE))
+        cluster = clusters.get(rank[1]) if rank else None
+        if cluster is None:
+            continue
+        if module:
+            found |= dict.fromkeys(_of_module(plan, cluster, module[1], has_module))
+        elif file and not file[1].startswith("/"):
+            found |= dict.fromkeys(_of_file(plan, cluster, posixpath.normpath(file[1]), exists))
+    return list(found)
+
+
+def _of_module(
+    plan: DeploymentPlan, cluster: DeployedCluster, name: str, has_module: Callable[[str], bool]
+) -> Iterator[str]:
+    base = name.replace(".", "/")
+    known = list(_left_out(plan, cluster, f"{base}.py", f"{base}/"))
+    yield from known
+    if not known and has_module(name):
+        yield (
+            f"{name.partition('.')[0]!r} is installed here, but the Python of {cluster.path} does "
+            "not find it: install it there, or name another Python in <front-end python=...>"
+        )
+
+
+def _of_file(
+    plan: DeploymentPlan, cluster: DeployedCluster, path: str, exists: Callable[[str], bool]
+) -> Iterator[str]:
+    yield from _left_out(plan, cluster, path)
+    folder = workplace_of(plan.deployment, cluster).folder
+    if exists(path) and not exists(posixpath.join(folder, path)):
+        yield (
+            f"{path!r} is in the folder where gcm-deploy was called, but relative paths begin at "
+            f"the program folder, {folder}; name another one in folder=..."
+        )
+
+
+def _left_out(plan: DeploymentPlan, cluster: DeployedCluster, *paths: str) -> Iterator[str]:
+    """Yield what of the program folder with one of these paths was not copied, and why."""
+    at = workplace_of(plan.deployment, cluster)
+    known = plan.programs if at.is_staged else {}
+    files = known.get(cluster.application, ProgramFiles())
+    wanted = {part for path in paths for part in _parts(path)}
+    for path in files.ignored:
+        if path in wanted:
+            yield (
+                f"{path!r} of {at.folder} is not copied to {cluster.path}: {IGNORE_FILE} or what is"
+                " built in leaves it out"
+            )
+    for skipped in files.skipped:
+        if skipped.partition(" ")[0] in wanted:
+            yield f"{at.folder}: {skipped}, and so is not on {cluster.path}"
+
+
+def _parts(path: str) -> Iterator[str]:
+    """Yield a path and the folders it is in.
+
+    >>> list(_parts("a/b/c.py"))
+    ['a/b/c.py', 'a/', 'a/b/']
+    """
+    yield path
+    names = path.rstrip("/").split("/")
+    yield from ("/".join(names[:end]) + "/" for end in range(1, len(names)))

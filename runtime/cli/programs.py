@@ -1,0 +1,79 @@
+"""Looks at the program folders that will be copied, and asks where that is more than expected."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from gcm.documents import Diagnostics, Severity
+from runtime.cli.load import write_findings_of
+from runtime.cli.options import Options
+from runtime.deployment import Application, Deployment
+from runtime.deployment.program_files import ProgramFiles, copies, readable, what_to_do
+from runtime.launchers.errors import StagingFailed
+
+MOST_SHOWN = 5
+
+
+def look_at_programs(deployment: Deployment, options: Options) -> Mapping[str, ProgramFiles] | None:
+    """Return what is copied for each application, or None after what is wrong has been written.
+
+    A person at a terminal is asked before more is copied than the descriptor allows. With
+    `--dry-run` nothing is asked, and the plan tells.
+    """
+    copied = copies(deployment)
+    if not copied:
+        return {}
+    from runtime.engine.program_survey import survey  # only where something is copied
+
+    codes = {one.name: one for one in deployment.applications}
+    diagnostics, found = Diagnostics(), dict[str, ProgramFiles]()
+    for name, clusters in copied.items():
+        code = codes[name]
+        try:
+            files = found[name] = survey(code, deployment)
+        except StagingFailed as fault:
+            what = f"{fault.what} ({fault.place})"
+            diagnostics.report("no-program-folder", what, code.location, hint=fault.cure)
+            continue
+        _warn(code, files, diagnostics)
+        is_agreed = options.dry_run or not files.exceeds(code.stage_limit)
+        if not is_agreed and not _agrees(code, files, len(clusters)):
+            diagnostics.report(
+                "too-much-to-copy",
+                f"the program folder of application '{name}' is too large to be copied without a "
+                f"question: {files}",
+                code.location,
+                hint=what_to_do(code, files),
+            )
+    write_findings_of(diagnostics, options.format)
+    return None if diagnostics.errors else found
+
+
+def _warn(code: Application, files: ProgramFiles, diagnostics: Diagnostics) -> None:
+    if not files.skipped:
+        return
+    shown = "; ".join(files.skipped[:MOST_SHOWN])
+    more = len(files.skipped) - MOST_SHOWN
+    diagnostics.report(
+        "not-copied",
+        f"not all of the program folder of application '{code.name}' is copied: {shown}"
+        + (f"; and {more} more" if more > 0 else ""),
+        code.location,
+        severity=Severity.WARNING,
+    )
+
+
+def _agrees(code: Application, files: ProgramFiles, clusters: int) -> bool:
+    """Ask whoever sits at the terminal, if somebody does."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    where = "1 cluster" if clusters == 1 else f"{clusters} clusters"
+    print(
+        f"{code.folder}: {files} would be copied to {where}; the limit is {code.stage_limit} MB",
+        file=sys.stderr,
+    )
+    for path, size in files.largest():
+        print(f"  {readable(size):>10}  {path}", file=sys.stderr)
+    print("copy them? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,146 @@
+"""Looks through program folders that are to be copied; `program_files` says what that means."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import posixpath
+import stat
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from runtime.deployment.model import Application, Deployment
+from runtime.deployment.program_files import (
+    BUILT_IN,
+    IGNORE_FILE,
+    Entry,
+    Kind,
+    ProgramFiles,
+    choose,
+    kept_here,
+)
+from runtime.launchers.errors import StagingFailed
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+
+MOST_ENTRIES = 1_000_000
+"""Nobody wants to copy so many; a program that lies in `/` or in a home folder has them."""
+
+
+def survey(application: Application, deployment: Deployment) -> ProgramFiles:
+    """Return what of a program folder is copied.
+
+    Raises:
+        StagingFailed: the folder or its ignore file cannot be read, or that has a bad pattern.
+    """
+    folder = os.path.realpath(os.path.expanduser(application.folder))
+    kept = frozenset(os.path.realpath(os.path.expanduser(one)) for one in kept_here(deployment))
+    is_ignored = ignore_spec(folder).match_file
+    try:
+        entries = _entries(folder, "", kept - {folder}, is_ignored)
+        found = choose(itertools.islice(entries, MOST_ENTRIES), is_ignored)
+        is_more = next(entries, None) is not None
+    except OSError as fault:
+        raise StagingFailed(
+            f"the program folder of application '{application.name}' cannot be read: {fault}",
+            place=str(application.location),
+            cure="Check the rights of the folder, or name another one in folder=...",
+        ) from fault
+    if is_more:
+        raise StagingFailed(
+            f"the program folder of application '{application.name}', {application.folder}, holds "
+            f"more than {MOST_ENTRIES:,} files and folders, and all of it would be copied",
+            place=str(application.location),
+            cure=f"Put the program into a folder of its own, or leave things out in {IGNORE_FILE}",
+        )
+    return found
+
+
+def ignore_spec(folder: str) -> GitIgnoreSpec:
+    """Return what is left out of copies of a folder: what is built in, and its ignore file.
+
+    Raises:
+        StagingFailed: the ignore file cannot be read, or has a bad pattern.
+    """
+    from pathspec import GitIgnoreSpec  # only where something is copied
+
+    path = os.path.join(folder, IGNORE_FILE)
+    own: list[str] = []
+    try:
+        with open(path, encoding="utf-8") as file:
+            own = file.read().splitlines()
+    except FileNotFoundError:
+        pass  # most folders have none
+    except (OSError, ValueError) as fault:
+        raise StagingFailed(
+            f"the ignore file cannot be read: {fault}",
+            place=path,
+            cure="Make it a text file, with one pattern in each line",
+        ) from fault
+    try:
+        return GitIgnoreSpec.from_lines([*BUILT_IN, *own])
+    except ValueError as fault:
+        bad = next(number for number, line in enumerate(own, 1) if not _is_pattern(line))
+        raise StagingFailed(
+            f"the ignore file has a bad pattern in line {bad}: {own[bad - 1]}",
+            place=path,
+            cure="Patterns are those of a .gitignore",
+        ) from fault
+
+
+def _is_pattern(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
+
+
+def _entries(
+    root: str, below: str, kept: frozenset[str], is_ignored: Callable[[str], bool]
+) -> Iterator[Entry]:
+    """Yield what is in a folder, without what is in folders that are not copied."""
+    with os.scandir(os.path.join(root, below)) as found:
+        entries = sorted(found, key=lambda one: one.name)
+    for one in entries:
+        entry = _entry(root, posixpath.join(below, one.name), one, kept)
+        yield entry
+        is_open = entry.kind is Kind.FOLDER and not entry.is_kept and entry.is_readable
+        if is_open and not is_ignored(f"{entry.path}/"):
+            yield from _entries(root, entry.path, kept, is_ignored)
+
+
+def _entry(root: str, path: str, found: os.DirEntry[str], kept: frozenset[str]) -> Entry:
+    real = os.path.realpath(found.path) if found.is_symlink() else os.path.join(root, path)
+    is_kept = real in kept
+    if found.is_symlink():
+        return _link(root, path, real, is_kept)
+    facts = found.stat(follow_symlinks=False)
+    if stat.S_ISDIR(facts.st_mode):
+        return Entry(path, Kind.FOLDER, is_readable=_can_enter(real), is_kept=is_kept)
+    if not stat.S_ISREG(facts.st_mode):
+        return Entry(path, Kind.SPECIAL, is_kept=is_kept)
+    return Entry(
+        path, Kind.FILE, facts.st_size, is_readable=os.access(real, os.R_OK), is_kept=is_kept
+    )
+
+
+def _link(root: str, path: str, real: str, is_kept: bool) -> Entry:
+    """Return a link with where it leads in the end, however many links are on the way."""
+    inside = os.path.relpath(real, root)
+    target = "" if inside.split("/")[0] == ".." else inside
+    if os.path.isdir(real):
+        return Entry(path, Kind.LINK, 0, target, Kind.FOLDER, is_kept=is_kept)
+    if os.path.isfile(real):
+        size, readable = os.path.getsize(real), os.access(real, os.R_OK)
+        return Entry(path, Kind.LINK, size, target, Kind.FILE, readable, is_kept)
+    leads_to = Kind.SPECIAL if os.path.exists(real) else ""
+    return Entry(path, Kind.LINK, 0, "", leads_to, is_kept=is_kept)
+
+
+def _can_enter(folder: str) -> bool:
+    return os.access(folder, os.R_OK | os.X_OK)

@@ -1,0 +1,82 @@
+"""A program that does not find something is told what is known of it here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gcm.documents import Diagnostics
+from runtime.cli.missing import hints
+from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.deployment.program_files import ProgramFiles
+
+TEXT = (
+    b'<deployment><application script="a.py"/><grid><site name="s"><cluster name="here"/>'
+    b'<cluster name="there"><ssh host="h"/></cluster></site></grid></deployment>'
+)
+FILES = ProgramFiles(
+    ignored=("data/", "parts/inner.py", "venv/"), skipped=("field.txt is a link to nothing",)
+)
+
+
+@pytest.fixture
+def plan() -> DeploymentPlan:
+    around = Surroundings("/home/me/heat")
+    found = read_descriptor(TEXT, name="d", surroundings=around, diagnostics=Diagnostics())
+    assert found is not None
+    return make_plan(found, {"application": FILES})
+
+
+def module(name: str, rank: str = "0:1:0") -> str:
+    return f"s/there: rank {rank} ended with ModuleNotFoundError: No module named '{name}'"
+
+
+def file(name: str, rank: str = "0:1:0") -> str:
+    return f"rank {rank}: FileNotFoundError: [Errno 2] No such file or directory: '{name}'"
+
+
+NOT_COPIED = "'{}' of /home/me/heat is not copied to s/there: .gcmignore or what is built in"
+
+
+@pytest.mark.parametrize(
+    ("error", "begin"),
+    [
+        (module("parts.inner"), NOT_COPIED.format("parts/inner.py")),
+        (module("data.tables"), NOT_COPIED.format("data/")),
+        (file("data/field.txt"), NOT_COPIED.format("data/")),
+        (file("./data/field.txt"), NOT_COPIED.format("data/")),
+        (file("field.txt"), "/home/me/heat: field.txt is a link to nothing"),
+        (module("numpy"), "'numpy' is installed here, but the Python of s/there does not find it"),
+        (file("in.txt"), "'in.txt' is in the folder where gcm-deploy was called"),
+        (file("in.txt", "0:0:0"), "'in.txt' is in the folder where gcm-deploy was called"),
+    ],
+)
+def test_what_is_known_is_told(plan: DeploymentPlan, error: str, begin: str) -> None:
+    (told,) = hints(
+        plan,
+        [error, error],
+        exists=lambda path: path == "in.txt",
+        has_module=lambda name: name == "numpy",
+    )
+    assert told.startswith(begin)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        module("unheard.of"),
+        file("missing.txt"),
+        file("/etc/missing.txt"),
+        file("data/field.txt", "0:0:0"),  # works in place, where nothing is left out
+        "the deployment failed",
+        "rank 7:7:7 ended with ModuleNotFoundError: No module named 'numpy'",
+    ],
+)
+def test_nothing_is_told_where_nothing_is_known(plan: DeploymentPlan, error: str) -> None:
+    assert hints(plan, [error], exists=lambda _: False, has_module=lambda _: False) == []
+
+
+def test_a_file_that_is_in_both_folders_is_not_taken_for_the_cause(plan: DeploymentPlan) -> None:
+    here = {"in.txt", str(Path("/home/me/heat/in.txt"))}
+    assert hints(plan, [file("in.txt")], exists=here.__contains__) == []

@@ -1,0 +1,159 @@
+"""What is found in a real folder: files, links, what is left out and what cannot be copied."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gcm.documents import Diagnostics
+from runtime.deployment import Deployment, Surroundings, read_descriptor
+from runtime.engine.program_survey import survey
+from runtime.launchers.errors import StagingFailed
+
+TEXT = (
+    '<deployment><application script="a.py"/><grid><site><cluster>'
+    '<ssh host="h" key="{key}"/></cluster></site></grid>{more}</deployment>'
+)
+
+
+def described(folder: Path, key: str = "", more: str = "") -> Deployment:
+    (folder / "a.py").touch()
+    text = TEXT.format(key=key, more=more)
+    found = Diagnostics()
+    deployment = read_descriptor(
+        text.encode(), name="t.xml", surroundings=Surroundings(str(folder)), diagnostics=found
+    )
+    assert deployment is not None, [str(one) for one in found]
+    return deployment
+
+
+def test_all_of_a_folder_is_copied_but_what_is_ignored(tmp_path: Path) -> None:
+    for name in ("data/deep", "venv/lib", ".git", "__pycache__", "old", "kept"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "file").write_text("12345")
+    (tmp_path / "x.pyc").touch()
+    (tmp_path / ".gcmignore").write_text("# mine\nold/\n*.tmp\n!needed.tmp\n")
+    (tmp_path / "a.tmp").touch()
+    (tmp_path / "needed.tmp").touch()
+    deployment = described(tmp_path)
+    found = survey(deployment.applications[0], deployment)
+    assert [path for path, _ in found.files] == [
+        ".gcmignore", "a.py", "data/deep/file", "kept/file", "needed.tmp",
+    ]  # fmt: skip
+    assert dict(found.files)["data/deep/file"] == 5
+    assert found.folders == ("data", "data/deep", "kept")
+    assert found.ignored == (".git/", "__pycache__/", "a.tmp", "old/", "venv/", "x.pyc")
+    assert found.skipped == ()
+
+
+def test_what_is_built_in_can_be_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv" / "file").touch()
+    (tmp_path / ".gcmignore").write_text("!venv\n")
+    deployment = described(tmp_path)
+    found = survey(deployment.applications[0], deployment)
+    assert "venv/file" in dict(found.files)
+
+
+def test_links_that_stay_inside_are_links_wherever_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "data" / "deep").mkdir(parents=True)
+    (tmp_path / "data" / "one").write_text("1")
+    (tmp_path / "absolute").symlink_to(tmp_path / "data" / "one")
+    (tmp_path / "data" / "deep" / "up").symlink_to("../../a.py")
+    (tmp_path / "chain").symlink_to("absolute")
+    (tmp_path / "folder").symlink_to("data")
+    (tmp_path / "data" / "circle").symlink_to("..")
+    deployment = described(tmp_path)
+    found = survey(deployment.applications[0], deployment)
+    assert dict(found.links) == {
+        "absolute": "data/one",
+        "chain": "data/one",
+        "folder": "data",
+        "data/circle": ".",
+        "data/deep/up": "a.py",
+    }
+
+
+def test_links_to_elsewhere_become_files_or_are_told(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    home.mkdir()
+    other.mkdir()
+    (other / "file").write_text("123")
+    (home / "file").symlink_to(other / "file")
+    (home / "folder").symlink_to(other)
+    (home / "nothing").symlink_to("missing")
+    (home / "circle").symlink_to("circle")
+    (home / "device").symlink_to("/dev/null")
+    os.mkfifo(home / "pipe")
+    deployment = described(home)
+    found = survey(deployment.applications[0], deployment)
+    assert dict(found.files) == {"a.py": 0, "file": 3}
+    assert found.skipped == (
+        "circle is a link to nothing",
+        "device is a link to a pipe, a socket or a device",
+        "folder is a link to a folder that is not copied",
+        "nothing is a link to nothing",
+        "pipe is a pipe, a socket or a device",
+    )
+
+
+def test_a_key_never_leaves_not_even_through_a_link_or_against_the_ignore_file(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys" / "id").write_text("secret")
+    (tmp_path / "also").symlink_to("keys/id")
+    (tmp_path / ".gcmignore").write_text("!keys\n!id\n!also\n")
+    deployment = described(tmp_path, key="keys/id")
+    found = survey(deployment.applications[0], deployment)
+    assert found.ignored == ("also", "keys/id")
+    assert dict(found.files).keys() == {".gcmignore", "a.py"}
+    assert found.links == ()
+
+
+def test_results_that_have_come_home_do_not_go_out_again(tmp_path: Path) -> None:
+    (tmp_path / "results" / "s").mkdir(parents=True)
+    (tmp_path / "results" / "s" / "out").touch()
+    more = '<file-transfer direction="out" source="out" destination="results/{site}"/>'
+    deployment = described(tmp_path, more=more)
+    found = survey(deployment.applications[0], deployment)
+    assert found.ignored == ("results/",)
+    assert found.folders == ()
+
+
+def test_a_folder_that_nobody_wants_to_copy_is_not_looked_through_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment = described(tmp_path)
+    for number in range(7):
+        (tmp_path / str(number)).touch()
+    monkeypatch.setattr("runtime.engine.program_survey.MOST_ENTRIES", 7)
+    with pytest.raises(StagingFailed, match="holds more than 7 files and folders"):
+        survey(deployment.applications[0], deployment)
+    monkeypatch.setattr("runtime.engine.program_survey.MOST_ENTRIES", 8)
+    assert len(survey(deployment.applications[0], deployment).files) == 8
+
+
+def test_no_copy_is_part_of_another_copy(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "kept").mkdir(parents=True)
+    (tmp_path / "runs" / "kept" / "file").touch()
+    found = Diagnostics()
+    deployment = read_descriptor(
+        b'<deployment><application script="a.py"/><grid><site><cluster><front-end folder="runs"/>'
+        b"</cluster></site></grid></deployment>",
+        name="t.xml",
+        surroundings=Surroundings(str(tmp_path)),
+        diagnostics=found,
+    )
+    assert deployment is not None
+    assert survey(deployment.applications[0], deployment).ignored == ("runs/",)
+
+
+def test_an_ignore_file_with_a_bad_pattern_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".gcmignore").write_text("good\n!\n")
+    deployment = described(tmp_path)
+    with pytest.raises(StagingFailed, match="a bad pattern in line 2: !") as caught:
+        survey(deployment.applications[0], deployment)
+    assert caught.value.place == str(tmp_path / ".gcmignore")
