@@ -23,6 +23,8 @@ from runtime.launchers.errors import StagingFailed
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+    from runtime.launchers.contents import Rule
+
 
 def survey(application: Application, deployment: Deployment) -> ProgramFiles:
     """Return what of a program folder is copied.
@@ -41,6 +43,18 @@ def survey(application: Application, deployment: Deployment) -> ProgramFiles:
             place=str(application.location),
             cure="Check the rights of the folder, or name another one in folder=...",
         ) from fault
+
+
+def ignore_rules(folder: str) -> list[Rule]:
+    """Return what a program folder's ignore rules come to, as regular expressions.
+
+    Raises:
+        StagingFailed: its ignore file cannot be read, or has a bad pattern.
+    """
+    spec = ignore_spec(os.path.expanduser(folder))
+    return [
+        (bool(one.include), one.regex.pattern) for one in spec.patterns if one.regex is not None
+    ]
 
 
 def ignore_spec(folder: str) -> GitIgnoreSpec:

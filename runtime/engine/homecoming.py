@@ -1,0 +1,101 @@
+"""The results of all clusters of a run: fetched while it runs, and however it ends."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.steps import Step
+from runtime.engine.crew import Crew
+from runtime.engine.events import StepFailed, StepUp
+from runtime.engine.openings import Post
+from runtime.engine.outcome import Results
+from runtime.engine.place import Place
+from runtime.launchers.local import LocalLauncher
+
+if TYPE_CHECKING:
+    from runtime.engine.results import Fetcher
+
+
+class Homecoming:
+    """Owned by the engine's thread; what waits is done by the crew."""
+
+    def __init__(
+        self,
+        plan: DeploymentPlan,
+        places: Mapping[str, Place],
+        local: LocalLauncher,
+        crew: Crew,
+        post: Post,
+    ) -> None:
+        self._steps = plan.closing
+        self._places = places
+        self._local = local
+        self._crew = crew
+        self._post = post
+        self._given_up = threading.Event()
+        self._fetchers: dict[str, Fetcher] = {}
+
+    def go(self) -> None:
+        """Begin: from now on there may be results."""
+        if not self._steps:
+            return
+        # Only who brings results home waits for these.
+        from runtime.engine.landing import Landing
+        from runtime.engine.result_folders import FolderAtPlace, FolderHere
+        from runtime.engine.results import Fetcher, warn
+
+        landing = Landing(time.time(), warn)
+        for step in self._steps:
+            place = self._places[step.name.partition(":")[2]]
+            is_away = place.work or place.cluster.hops
+            folder = FolderAtPlace(place) if is_away else FolderHere(place.cluster, place.folder)
+            home = os.path.expanduser(step.folder)
+            moves = tuple(
+                replace(one, destination=os.path.expanduser(one.destination)) for one in step.files
+            )
+            self._fetchers[step.name] = fetcher = Fetcher(
+                folder, home, moves, landing, self._make_room, self._given_up.is_set
+            )
+            if any(move.every for move in step.files):
+                self._crew.do(f"fetching from {step.place}", fetcher.repeat)
+
+    def _make_room(self, parent: str) -> str:
+        """Make a folder for what is not whole yet, near to where it belongs."""
+        return self._local.make_folder(parent, name=".gcm-")
+
+    def fetch(self, step: Step) -> None:
+        """Bring home what a cluster made, and tell when that is done."""
+        fetcher = self._fetchers.get(step.name)
+        if fetcher is None:
+            self._discard(self._places[step.name.partition(":")[2]])
+            self._post(StepUp(step.name))
+            return
+
+        def finish() -> None:
+            fetcher.finish()
+            self._post(StepUp(step.name))
+
+        self._crew.do(
+            step.name, finish, lambda fault: self._post(StepFailed(step.name, str(fault)))
+        )
+
+    def _discard(self, place: Place) -> None:
+        """Remove a work folder in which no rank has ever run."""
+        if place.work:
+            place.launcher.remove_folder(place.work)
+
+    def give_up(self) -> None:
+        """Let everything that is being fetched stay where it is."""
+        self._given_up.set()
+        for fetcher in self._fetchers.values():
+            fetcher.end()
+
+    def results(self) -> tuple[Results, ...]:
+        """Return what came home, and what did not, of each cluster."""
+        return tuple(fetcher.results for fetcher in self._fetchers.values())
