@@ -16,7 +16,7 @@ MB = 1_000_000
 FILES_FOR_EACH_MB = 100
 
 BUILT_IN = (
-    ".gcm-*/",
+    ".gcm-*",
     ".git",
     ".hg",
     ".svn",

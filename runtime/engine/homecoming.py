@@ -14,11 +14,12 @@ from runtime.deployment.steps import Step
 from runtime.engine.crew import Crew
 from runtime.engine.events import StepFailed, StepUp
 from runtime.engine.openings import Post
-from runtime.engine.outcome import Results
+from runtime.engine.outcome import Kept, Results
 from runtime.engine.place import Place
 from runtime.launchers.local import LocalLauncher
 
 if TYPE_CHECKING:
+    from runtime.engine.kept_note import KeptNote
     from runtime.engine.results import Fetcher
 
 
@@ -40,12 +41,15 @@ class Homecoming:
         self._post = post
         self._given_up = threading.Event()
         self._fetchers: dict[str, Fetcher] = {}
+        self._noted: dict[str, list[Kept]] = {}
+        self._notes: dict[str, KeptNote] = {}
 
     def go(self) -> None:
         """Begin: from now on there may be results."""
         if not self._steps:
             return
         # Only who brings results home waits for these.
+        from runtime.engine.kept_note import KeptNote, notes_in
         from runtime.engine.landing import Landing
         from runtime.engine.result_folders import FolderAtPlace, FolderHere
         from runtime.engine.results import Fetcher, warn
@@ -64,6 +68,13 @@ class Homecoming:
             )
             if any(move.every for move in step.files):
                 self._crew.do(f"fetching from {step.place}", fetcher.repeat)
+            if place.work:
+                self._noted.setdefault(home, []).append(folder.kept(home))
+        for home, kept in self._noted.items():
+            for path in notes_in(home):
+                warn(f"an earlier run left results elsewhere, or was killed: see {path}")
+            self._notes[home] = KeptNote(home)
+            self._notes[home].write(kept)
 
     def _make_room(self, parent: str) -> str:
         """Make a folder for what is not whole yet, near to where it belongs."""
@@ -97,5 +108,9 @@ class Homecoming:
             fetcher.end()
 
     def results(self) -> tuple[Results, ...]:
-        """Return what came home, and what did not, of each cluster."""
-        return tuple(fetcher.results for fetcher in self._fetchers.values())
+        """Return what came home, and what did not, of each cluster; of that a note stays."""
+        results = tuple(fetcher.results for fetcher in self._fetchers.values())
+        kept = {one.kept.where for one in results if one.kept is not None}
+        for home, note in self._notes.items():
+            note.write([one for one in self._noted[home] if one.where in kept])
+        return results
