@@ -118,13 +118,29 @@ def new_in(found: dict[str, Entry], sealed: dict[str, Entry]) -> dict[str, Entry
     return {path: one for path, one in found.items() if sealed.get(path) != one}
 
 
-def holds_results(folder: str, sealed: dict[str, Entry], rules: Iterable[Rule]) -> bool:
-    """Tell whether a folder has files that nobody else may have; also where that is not known."""
+def keeps_results(folder: str, sealed: dict[str, Entry], rules: Iterable[Rule]) -> bool:
+    """Tell whether a folder has files that nobody else may have; also where that is not known.
+
+    Then what was in it before is removed: who fetches all of it shall not fetch old copies of what
+    another folder has the new ones of.
+    """
     try:
-        found = new_in(scan(folder, ignores(rules)), sealed)
+        found = scan(folder, ignores(rules))
     except OSError:
         return os.path.exists(folder)
-    return any(one[0] in (FILE, LINK) for one in found.values())
+    new = new_in(found, sealed)
+    if not any(one[0] in (FILE, LINK) for one in new.values()):
+        return False
+    for path in sorted(found.keys() - new.keys(), reverse=True):  # what is in a folder comes first
+        try:
+            full = os.path.join(folder, path)
+            if found[path][0] == FOLDER:
+                os.rmdir(full)
+            else:
+                os.unlink(full)
+        except OSError:
+            continue  # a folder with something new in it
+    return True
 
 
 def packed(found: dict[str, Entry] | None) -> bytes:

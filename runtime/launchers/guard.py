@@ -328,7 +328,7 @@ class Guard:
             time.sleep(0.01)
         segments.remove_segments(shared)
         for room in self.rooms:
-            if room not in self.sealed or not contents.holds_results(room, *self.sealed[room]):
+            if room not in self.sealed or not contents.keeps_results(room, *self.sealed[room]):
                 family.remove_tree(room)
 
     def everything(self) -> set[int]:

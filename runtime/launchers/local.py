@@ -90,9 +90,9 @@ class LocalLauncher(GuardSession):
             if os.path.exists(folder):  # it has results, or the guard was killed
                 import shutil  # hardly ever needed
 
-                from runtime.launchers.contents import holds_results
+                from runtime.launchers.contents import keeps_results
 
-                if folder not in self.sealed or not holds_results(folder, *self.sealed[folder]):
+                if folder not in self.sealed or not keeps_results(folder, *self.sealed[folder]):
                     shutil.rmtree(folder, ignore_errors=True)
 
     def _stir(self) -> None:

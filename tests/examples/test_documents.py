@@ -30,6 +30,7 @@ DOCUMENTS = [
     "docs/how-to.md",
     "docs/mpi.md",
     "docs/surroundings.md",
+    "docs/results.md",
 ]
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
 DEPLOY = [sys.executable, "-m", "runtime.cli"]

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from runtime.engine.incoming import Incoming
+from runtime.engine.selection import Arrival
 from runtime.launchers import fetching
 from runtime.launchers.base import Command
-from runtime.launchers.errors import FetchFailed, StagingFailed
+from runtime.launchers.contents import FILE
+from runtime.launchers.errors import ConnectionLost, FetchFailed, StagingFailed
+from runtime.launchers.local import LocalLauncher
 from runtime.launchers.session import GuardSession
+from runtime.launchers.ssh import SshLauncher
 
 
 def never() -> bool:
@@ -128,7 +135,9 @@ def test_a_sealed_folder_with_results_stays_when_the_launcher_closes(
     else:
         (folder / {"new": "result", "changed": "program.py"}[act]).write_text("result")
     own_launcher.close()
-    assert folder.exists()
+    assert {one.name for one in folder.iterdir()} == {
+        "new": {"new"}, "changed": {"program.py"}, "link": {"link"}
+    }[act], "what was there before has gone"  # fmt: skip
 
 
 def test_a_folder_whose_results_are_home_is_removed_at_once(own_launcher: GuardSession) -> None:
@@ -165,3 +174,47 @@ def test_a_sealed_folder_with_results_stays_when_its_guard_is_asked_to_end_from_
 def test_a_folder_that_is_not_there_cannot_be_sealed(launcher: GuardSession) -> None:
     with pytest.raises(StagingFailed, match="/no/such/? could not be read: No such file"):
         launcher.seal("/no/such")
+
+
+@dataclass
+class CutInto:
+    """Breaks the connection once something has come."""
+
+    incoming: Incoming
+    cut: Callable[[], None]
+
+    def begins(self, number: int, size: int, mtime: int, mode: int) -> None:
+        self.incoming.begins(number, size, mtime, mode)
+
+    def goes_on(self, number: int, data: bytes) -> None:
+        self.incoming.goes_on(number, data)
+        if self.incoming.bytes > 1_000_000:
+            self.cut()
+
+    def ends(self, number: int, fault: str) -> None:
+        self.incoming.ends(number, fault)
+
+
+def test_a_file_that_a_broken_connection_cut_goes_on_over_another_one(
+    sshd: Any, local: LocalLauncher, tmp_path: Path
+) -> None:
+    content = os.urandom(40_000_000)
+    (tmp_path / "big").write_bytes(content)
+    (tmp_path / "parts").mkdir()
+    arrival = Arrival("big", "/home/big", (FILE, len(content), 0, 0o600, ""))
+    incoming = Incoming(str(tmp_path / "parts"))
+    with SshLauncher([sshd.hop()], local, user_file=None) as first:
+        first.ready()
+        client = first._client.pid
+        assert client is not None
+        cut = CutInto(incoming, lambda: os.kill(client, signal.SIGKILL))
+        wanted = incoming.ask_for([arrival])
+        with pytest.raises(ConnectionLost):
+            fetching.receive(first, str(tmp_path), wanted, cut, given_up=never)
+    incoming.stop()
+    with SshLauncher([sshd.hop()], local, user_file=None) as second:
+        ((_, offset),) = wanted = incoming.ask_for([arrival])
+        assert 1_000_000 < offset < len(content)
+        fetching.receive(second, str(tmp_path), wanted, incoming, given_up=never)
+    (part,) = incoming.take_whole().values()
+    assert Path(part).read_bytes() == content
