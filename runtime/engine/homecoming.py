@@ -16,10 +16,12 @@ from runtime.engine.events import StepFailed, StepUp
 from runtime.engine.openings import Post
 from runtime.engine.outcome import Kept, Results
 from runtime.engine.place import Place
+from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 
 if TYPE_CHECKING:
     from runtime.engine.kept_note import KeptNote
+    from runtime.engine.result_folders import ResultFolder
     from runtime.engine.results import Fetcher
 
 
@@ -49,27 +51,43 @@ class Homecoming:
         if not self._steps:
             return
         # Only who brings results home waits for these.
-        from runtime.engine.kept_note import KeptNote, notes_in
         from runtime.engine.landing import Landing
-        from runtime.engine.result_folders import FolderAtPlace, FolderHere
         from runtime.engine.results import Fetcher, warn
 
         landing = Landing(time.time(), warn)
         for step in self._steps:
-            place = self._places[step.name.partition(":")[2]]
-            is_away = place.work or place.cluster.hops
-            folder = FolderAtPlace(place) if is_away else FolderHere(place.cluster, place.folder)
             home = os.path.expanduser(step.folder)
             moves = tuple(
                 replace(one, destination=os.path.expanduser(one.destination)) for one in step.files
             )
+            try:
+                folder = self._folder(step, [one.destination for one in moves])
+            except LaunchError as fault:  # the way there broke, which ends the run
+                warn(f"{step.place}: {fault}")
+                continue
             self._fetchers[step.name] = fetcher = Fetcher(
                 folder, home, moves, landing, self._make_room, self._given_up.is_set
             )
-            if any(move.every for move in step.files):
+            if any(move.every for move in moves):
                 self._crew.do(f"fetching from {step.place}", fetcher.repeat)
-            if place.work:
+            if not folder.is_at_home:
                 self._noted.setdefault(home, []).append(folder.kept(home))
+        self._note()
+
+    def _folder(self, step: Step, targets: list[str]) -> ResultFolder:
+        from runtime.engine.result_folders import FolderAtPlace, FolderHere
+
+        place = self._places[step.name.partition(":")[2]]
+        if place.work or place.cluster.hops:
+            return FolderAtPlace(place)
+        owner = next(one.cluster for one in self._places.values() if one.folder == place.folder)
+        return FolderHere(place.cluster, owner, place.folder, targets)
+
+    def _note(self) -> None:
+        """Leave word of where results may be, and point to what earlier runs left."""
+        from runtime.engine.kept_note import KeptNote, notes_in
+        from runtime.engine.results import warn
+
         for home, kept in self._noted.items():
             for path in notes_in(home):
                 warn(f"an earlier run left results elsewhere, or was killed: see {path}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from runtime.deployment.model import DeployedCluster
@@ -30,6 +30,8 @@ class ResultFolder(Protocol):
     """Where the ranks of a cluster worked; what waits raises LaunchError."""
 
     cluster: DeployedCluster
+    owner: DeployedCluster
+    """Whose files they are: clusters that work in one folder have them together."""
 
     @property
     def is_at_home(self) -> bool:
@@ -81,7 +83,7 @@ class FolderAtPlace:
     is_at_home = False
 
     def __init__(self, place: Place) -> None:
-        self.cluster = place.cluster
+        self.cluster = self.owner = place.cluster
         self._place = place
         self._path = place.work or place.folder
         self._first = place.launcher.ready()
@@ -156,10 +158,13 @@ class FolderHere:
 
     is_at_home = True
 
-    def __init__(self, cluster: DeployedCluster, path: str) -> None:
-        self.cluster = cluster
-        self.sealed: Sealed = (contents.scan(path), [])
+    def __init__(
+        self, cluster: DeployedCluster, owner: DeployedCluster, path: str, targets: Iterable[str]
+    ) -> None:
+        self.cluster, self.owner = cluster, owner
         self._path = path
+        self._apart = tuple(f"{os.path.relpath(one, path)}/" for one in targets)
+        self.sealed: Sealed = (self.list(lambda: False), [])
 
     def await_end(self, given_up: GivenUp) -> None:
         """Need not wait: what is written later stays where it is."""
@@ -172,7 +177,11 @@ class FolderHere:
 
     def list(self, given_up: GivenUp) -> dict[str, Entry]:
         """Return what it holds."""
-        return {} if given_up() else contents.scan(self._path)
+        return {} if given_up() else contents.scan(self._path, self._is_apart)
+
+    def _is_apart(self, path: str) -> bool:
+        """Tell whether that is where results come to, or what is not whole yet."""
+        return path.startswith((*self._apart, ".gcm-"))
 
     def send(
         self, wanted: Sequence[tuple[str, int]], receiver: fetching.Receiver, given_up: GivenUp

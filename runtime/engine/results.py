@@ -174,7 +174,7 @@ class Fetcher:
 
     @property
     def _owner(self) -> DeployedCluster:
-        return self.folder.cluster
+        return self.folder.owner
 
     def _is_new(self, one: Arrival) -> bool:
         return self._home.get((one.path, one.target)) != one.entry
@@ -222,7 +222,7 @@ class Fetcher:
         files = [one for one in chosen.files if not self._is_new(one)]
         links = [one for one in chosen.links if not self._is_new(one)]
         return Results(
-            self._owner.path,
+            self.folder.cluster.path,
             files=len(files) + len(links),
             bytes=sum(one.entry[1] for one in files),
             folders=tuple(dict.fromkeys(one.destination for one in self.moves)),
@@ -232,7 +232,7 @@ class Fetcher:
     def _warn(self, words: str) -> None:
         if words not in self._warnings:
             self._warnings[words] = None
-            _log.warning("%s: %s", self._owner.path, words)
+            _log.warning("%s: %s", self.folder.cluster.path, words)
 
 
 def warn(words: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -39,11 +40,6 @@ if world.rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
 """
 RESULTS = {"out", *(f"out/{rank}.txt" for rank in range(4))}
-
-
-def await_gone(run: Any) -> None:
-    """Wait until a killed run's guards have ended, which have its standard error."""
-    run.end()
 
 
 def await_settled(folder: Path, number: int, seconds: float = 60.0) -> list[Path]:
@@ -130,16 +126,18 @@ def test_nothing_stays_of_a_killed_run_that_made_nothing(bench: Any) -> None:
     assert await_settled(bench.work, 0) == []
 
 
-def test_results_come_home_when_front_ends_are_killed(
-    bench: Any, kill: Callable[[Any, str], int]
-) -> None:
+def test_results_come_home_when_front_ends_are_killed(bench: Any) -> None:
     bench.write(PROGRAM)
     run = bench.start("wait")
     run.await_lines("up", 4)
-    if bench.way:  # those over ssh are no descendants of the command
-        subprocess.run(["pkill", "-KILL", "-f", f"GCM_NONE|{bench.work}/no-such"], check=False)
-        pytest.skip("front-ends over ssh cannot be told from those of others")
-    assert kill(run, "gcm-front-end")
+    killed = 0
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name, where = (entry / "comm").read_text(), Path(os.readlink(entry / "cwd"))
+            if name == "gcm-front-end\n" and where in bench.kept:
+                os.kill(int(entry.name), signal.SIGKILL)
+                killed += 1
+    assert killed
     ended = run.end()
     assert bench.brought == RESULTS, ended.errors
     assert ended.code != 0
@@ -186,11 +184,13 @@ def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
 
 def test_results_that_cannot_be_written_here_spoil_a_good_run_and_stay(bench: Any) -> None:
     bench.write(
+        "import resource\nhard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\n"
         "import mpi4py.MPI\nopen('big', 'wb').write(bytes(3_000_000))\n"
         "open('small', 'w').write('1')\n",
         clusters="a",
     )
-    ended = bench.run(before="ulimit -f 2000")
+    ended = bench.run(before="ulimit -S -f 2000")
     assert ended.code != 0
     (kept,) = ended.kept
     assert kept["where"] in ended.errors
@@ -256,3 +256,20 @@ def test_a_file_in_the_way_of_a_folder_of_results_stays(bench: Any) -> None:
     ended = bench.run(str(bench.home))
     assert ended.code == 0, ended.errors
     assert (bench.read("out"), bench.read("out.s.a/a")) == ("mine", "1")
+
+
+def test_a_cluster_in_place_copies_what_is_asked_for_to_a_named_folder(
+    bench: Any, tmp_path: Path
+) -> None:
+    bench.write(
+        PROGRAM, '<file-transfer direction="out" source="**/*.txt" destination="copy" every="1s"/>'
+    )
+    text = (bench.home / "grid.xml").read_text().replace(f' folder="{bench.work}"', "")
+    (bench.home / "grid.xml").write_text(text.replace(bench.way, "") if bench.way else text)
+    (bench.home / "old.txt").write_text("old")
+    for _ in range(2):
+        ended = bench.run()
+        assert ended.code == 0, ended.errors
+        texts = {f"out/{rank}.txt" for rank in range(4)}
+        copied = {one for one in bench.brought if one.endswith(".txt")}
+        assert copied == texts | {f"copy/{one}" for one in texts} | {"old.txt"}
