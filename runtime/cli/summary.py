@@ -137,11 +137,7 @@ def tables(summary: Summary) -> Iterator[Table]:
             rows.append((f"{left} more", "", "", ""))
         yield Table(("component", "node", "runs on", "process"), tuple(rows), frozenset({3}))
     if any(one.files or one.others or one.kept for one in summary.results):
-        heading = ("results of", "files", "bytes", "came to", "not asked for")
-        rows = [_results_row(one) for one in summary.results[:MOST_CLUSTERS]]
-        if left := len(summary.results) - len(rows):
-            rows.append((f"and {left} more", "", "", "", ""))
-        yield Table(heading, tuple(rows), frozenset({1, 2, 4}))
+        yield _results_table(summary.results)
     if summary.traffic:
         sent = map(_traffic_row, _bounded(summary.traffic))
         heading = ("route", "messages", "bytes sent", "bytes received")
@@ -187,6 +183,14 @@ def _rows(clusters: tuple[ClusterEnd, ...]) -> Iterator[tuple[str, ...]]:
         )
     if left := len(clusters) - len(listed):
         yield ("", f"and {left} more, none of which failed", "", "", "", "", "")
+
+
+def _results_table(results: tuple[Results, ...]) -> Table:
+    rows = [_results_row(one) for one in results[:MOST_CLUSTERS]]
+    if left := len(results) - len(rows):
+        rows.append((f"and {left} more", "", "", "", ""))
+    heading = ("results of", "files", "bytes", "came to", "not asked for")
+    return Table(heading, tuple(rows), frozenset({1, 2, 4}))
 
 
 def _results_row(one: Results) -> tuple[str, ...]:
