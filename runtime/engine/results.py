@@ -33,6 +33,9 @@ RECONNECT_TIMEOUT = 30.0
 
 PAUSE = 1.0
 
+SLOW_SECONDS = 3.0
+"""After how long it is told that results are still coming."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -85,6 +88,16 @@ class Fetcher:
         """Bring all home, and remove the folder; raises FetchFailed, and then it stays there."""
         self.end()
         self.folder.await_end(self.given_up)
+        slow = threading.Timer(SLOW_SECONDS, self._tell_slow)
+        slow.daemon = True
+        slow.start()
+        try:
+            self._finish()
+        finally:
+            slow.cancel()
+            slow.join()
+
+    def _finish(self) -> None:
         with self._lock:
             try:
                 chosen, failed = self._fetch_whatever_happens()
@@ -107,6 +120,12 @@ class Fetcher:
             else:
                 self.folder.remove()
             self.results = replace(self.results, warnings=tuple(self._warnings))
+
+    def _tell_slow(self) -> None:
+        _log.warning(
+            "%s: results are still coming home; Ctrl-C, pressed twice, leaves them there",
+            self.folder.cluster.path,
+        )
 
     @property
     def _target(self) -> str:

@@ -92,7 +92,11 @@ def list_folder(
     process = launcher.start(_far_end(launcher, "list", folder, *words), said)
     process.close_input()
     _await(launcher, process, said, folder, given_up)
-    return contents.unpacked(bytes(said.text))
+    host, found = contents.unpacked(bytes(said.text))
+    for path in found or ():
+        if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
+            raise FetchFailed(f"{path!r} is no path inside {folder}", place=launcher.place)
+    return host, found
 
 
 def receive(
