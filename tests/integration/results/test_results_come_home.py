@@ -273,3 +273,29 @@ def test_a_cluster_in_place_copies_what_is_asked_for_to_a_named_folder(
         texts = {f"out/{rank}.txt" for rank in range(4)}
         copied = {one for one in bench.brought if one.endswith(".txt")}
         assert copied == texts | {f"copy/{one}" for one in texts} | {"old.txt"}
+
+
+def test_results_stay_and_are_named_when_there_is_no_way_to_them_any_more(
+    bench: Any, server: Any, kill: Callable[[Any, str], int]
+) -> None:
+    if not bench.way:
+        pytest.skip("nothing can break on one machine")
+    bench.write(PROGRAM)
+    run = bench.start("wait")
+    run.await_lines("up", 4)
+    key = server.folder / "key"
+    hidden = key.rename(key.with_suffix(".hidden"))
+    try:
+        kill(run, "ssh")
+        ended = run.end()
+    finally:
+        hidden.rename(key)
+    assert ended.code != 0
+    assert ended.errors.index("the connection ended") < ended.errors.index("and stay in")
+    assert bench.brought == set()
+    assert len(ended.kept) == 2
+    for kept in ended.kept:
+        assert kept["where"] in ended.errors
+        subprocess.run(kept["command"], shell=True, check=True)
+    assert bench.brought == RESULTS
+    assert len(bench.notes) == 1
