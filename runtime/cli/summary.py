@@ -8,7 +8,14 @@ from dataclasses import asdict, field
 from gcm.cli.output import counted
 from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan
-from runtime.engine.outcome import ComponentReport, Connections, Outcome, RankReport, Traffic
+from runtime.engine.outcome import (
+    ComponentReport,
+    Connections,
+    Outcome,
+    RankReport,
+    Results,
+    Traffic,
+)
 
 MOST_CLUSTERS = 24
 """How many clusters are listed one by one; those that failed always are."""
@@ -57,6 +64,7 @@ class Summary:
     errors: tuple[str, ...]
     components: tuple[ComponentReport, ...] = ()
     connections: Connections = field(default_factory=Connections)
+    results: tuple[Results, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, ready for JSON."""
@@ -96,6 +104,7 @@ def summary_of(
         errors=outcome.errors,
         components=outcome.components,
         connections=outcome.connections,
+        results=outcome.results,
     )
 
 
@@ -127,6 +136,8 @@ def tables(summary: Summary) -> Iterator[Table]:
         if left := len(summary.components) - len(listed):
             rows.append((f"{left} more", "", "", ""))
         yield Table(("component", "node", "runs on", "process"), tuple(rows), frozenset({3}))
+    if any(one.files or one.others or one.kept for one in summary.results):
+        yield _results_table(summary.results)
     if summary.traffic:
         sent = map(_traffic_row, _bounded(summary.traffic))
         heading = ("route", "messages", "bytes sent", "bytes received")
@@ -172,6 +183,21 @@ def _rows(clusters: tuple[ClusterEnd, ...]) -> Iterator[tuple[str, ...]]:
         )
     if left := len(clusters) - len(listed):
         yield ("", f"and {left} more, none of which failed", "", "", "", "", "")
+
+
+def _results_table(results: tuple[Results, ...]) -> Table:
+    rows = [_results_row(one) for one in results[:MOST_CLUSTERS]]
+    if left := len(results) - len(rows):
+        rows.append((f"and {left} more", "", "", "", ""))
+    heading = ("results of", "files", "bytes", "came to", "not asked for")
+    return Table(heading, tuple(rows), frozenset({1, 2, 4}))
+
+
+def _results_row(one: Results) -> tuple[str, ...]:
+    folders = ", ".join(one.folders) or "-"
+    if one.kept is not None:
+        folders = f"kept in {one.kept.where}"
+    return (one.cluster, f"{one.files:,}", f"{one.bytes:,}", folders, f"{one.others:,}")
 
 
 def _traffic_row(one: Traffic) -> tuple[str, ...]:

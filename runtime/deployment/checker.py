@@ -47,6 +47,7 @@ def surroundings_of(
         environment=os.environ,
         exists=lambda path: os.path.exists(os.path.expanduser(path)),
         is_installed=is_installed,
+        cannot_hold=_cannot_hold,
         virtual_nodes=_virtual_nodes(roots, with_assembly),
         umask=_umask(),
         python=python,
@@ -75,6 +76,16 @@ def _umask() -> int:
     umask = os.umask(0o077)
     os.umask(umask)
     return umask
+
+
+def _cannot_hold(folder: str) -> str:
+    """Tell why no files can be put into a folder, which is made if need be."""
+    above = os.path.expanduser(folder)
+    while not os.path.lexists(above) and above != os.path.dirname(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above):
+        return f"{above} is no folder"
+    return "" if os.access(above, os.W_OK | os.X_OK) else f"{above} cannot be written to"
 
 
 def _virtual_nodes(roots: Sequence[str], is_told: bool) -> VirtualNodes:

@@ -13,6 +13,9 @@ NAME_PATTERN = "[A-Za-z0-9_][A-Za-z0-9_.-]*"
 NUMBER_PATTERN = "[0-9]{1,9}"
 """What a number looks like."""
 
+DURATION_PATTERN = "[1-9][0-9]{0,5}(s|min|h)?"
+"""What a duration looks like; without a unit it is in seconds."""
+
 
 class Kind(StrEnum):
     """What the text of an attribute has to look like once its variables are replaced."""
@@ -21,6 +24,7 @@ class Kind(StrEnum):
     NAME = "name"
     NUMBER = "number"
     CHOICE = "choice"
+    DURATION = "duration"
     WORDS = "words"
     """A command line: words separated by blanks, quoted as in a shell."""
     HOSTS = "hosts"

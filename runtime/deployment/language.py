@@ -195,7 +195,7 @@ _REFERENCE = ElementType(
 
 _TRANSFER = ElementType(
     "file-transfer",
-    "Copies a file or folder to clusters before the start, or brings it home after the end.",
+    "Copies a file or folder to clusters before the start, or brings results home.",
     (
         Attribute(
             "direction", Kind.CHOICE, "To the clusters or from them.", True, "", ("in", "out")
@@ -203,16 +203,23 @@ _TRANSFER = ElementType(
         Attribute(
             "source",
             Kind.TEXT,
-            "`in`: relative to the descriptor's folder; `out`: inside the run's folder.",
+            "`in`: relative to the descriptor's folder; `out`: a path, a folder or a pattern (`*`, "
+            "`**`, `?`, `[...]`) in the working directory, `.` for everything new.",
             required=True,
         ),
         Attribute(
             "destination",
             Kind.TEXT,
-            "`in`: inside the run's folder; `out`: inside the descriptor's folder. The source's "
-            "own name by default.",
+            "`in`: inside the working directory, the source's own name by default; `out`: a folder "
+            "in the program folder, that itself by default, `{site}` and `{cluster}` in it stand "
+            "for where the results come from.",
         ),
         Attribute("clusters", Kind.HOSTS, f"Which: {_CLUSTERS}. All by default."),
+        Attribute(
+            "every",
+            Kind.DURATION,
+            "`out`: also fetched so often while the run goes on; only after it by default.",
+        ),
     ),
 )
 

@@ -232,13 +232,20 @@ class Assembly:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Files to copy; the launcher's side is a full path, the cluster's one inside its folder."""
+    """Files to copy.
+
+    Before the start `source` is a full path here and `destination` one in the work folder. To come
+    home `source` is a pattern in the work folder and `destination` a folder in the program folder,
+    in which `{site}` and `{cluster}` stand for where the files come from; `every` is how many
+    seconds lie between two times during the run, 0 for only after it.
+    """
 
     direction: Direction
     source: str
     destination: str
     clusters: tuple[Position, ...]
     location: Location
+    every: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

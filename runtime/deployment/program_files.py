@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 
@@ -15,6 +16,7 @@ MB = 1_000_000
 FILES_FOR_EACH_MB = 100
 
 BUILT_IN = (
+    ".gcm-*",
     ".git",
     ".hg",
     ".svn",
@@ -161,7 +163,8 @@ def kept_here(deployment: Deployment) -> Iterator[str]:
     yield from (path for hop in hops for path in (hop.key, hop.known_hosts) if path)
     for transfer in deployment.transfers:
         if transfer.direction is Direction.OUT:
-            yield transfer.destination.partition("{")[0]
+            first = transfer.destination.partition("{")[0]
+            yield from (posixpath.join(one.folder, first) for one in deployment.applications)
 
 
 def copies(deployment: Deployment) -> dict[str, list[DeployedCluster]]:

@@ -1,19 +1,14 @@
-"""Reads what a descriptor runs: applications, the assembly with its virtual nodes, the files."""
+"""Reads what a descriptor runs: applications, the assembly with its virtual nodes."""
 
 from __future__ import annotations
 
-import posixpath
-
-from gcm.documents import Location, Severity, did_you_mean
+from gcm.documents import Severity, did_you_mean
 from runtime.deployment.environment import travelling
 from runtime.deployment.model import (
     Application,
     Assembly,
     CommWorld,
-    Direction,
-    Position,
     ProgramKind,
-    Transfer,
     VirtualNode,
 )
 from runtime.deployment.places import Places
@@ -169,36 +164,3 @@ def _warn_unused(one: VirtualNode, hint: str, reading: Reading) -> None:
         hint=hint,
         severity=Severity.WARNING,
     )
-
-
-def read_transfers(root: Entry, places: Places, reading: Reading) -> tuple[Transfer, ...]:
-    """Return the file transfers; the cluster's side stays within the run's folder."""
-    return tuple(_transfer(entry, places, reading) for entry in root.each("file-transfer"))
-
-
-def _transfer(entry: Entry, places: Places, reading: Reading) -> Transfer:
-    direction = Direction(entry.text("direction") or Direction.IN)
-    source, location = entry.text("source"), entry.location
-    destination = entry.text("destination") or posixpath.basename(posixpath.normpath(source))
-    where = "the run's folder" if direction is Direction.IN else "the descriptor's folder"
-    _stay_inside(destination, "destination", where, location, reading)
-    clusters: tuple[Position, ...] = places.everywhere()
-    if entry.has("clusters"):
-        clusters = places.clusters(entry.hosts("clusters"), location)
-    if direction is Direction.IN:
-        source = reading.existing(source, "the source of the transfer", location)
-    else:
-        _stay_inside(source, "source", "the run's folder", location, reading)
-        destination = reading.path(destination)
-    return Transfer(direction, source, destination, clusters, location)
-
-
-def _stay_inside(path: str, what: str, where: str, location: Location, reading: Reading) -> None:
-    outside = path.startswith(("/", "~")) or posixpath.normpath(path).split("/")[0] == ".."
-    if outside:
-        reading.fault(
-            "transfer-escapes",
-            f'{what}="{path}" of <file-transfer> leads out of {where}',
-            location,
-            hint="use a relative path that stays inside",
-        )

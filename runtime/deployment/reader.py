@@ -13,12 +13,12 @@ from runtime.deployment.places import Places
 from runtime.deployment.read_applications import (
     read_applications,
     read_assembly,
-    read_transfers,
     read_virtual_nodes,
 )
 from runtime.deployment.read_machine import read_machine
 from runtime.deployment.read_processes import read_dependencies, read_processes
 from runtime.deployment.read_program import check_programs
+from runtime.deployment.read_transfers import check_results, read_transfers
 from runtime.deployment.structure import Entry, check_structure
 from runtime.deployment.surroundings import Reading, Surroundings
 from runtime.deployment.variables import Variables, declare_variables
@@ -54,7 +54,10 @@ def read_descriptor(
     entry = check_structure(root, LANGUAGE, variables, diagnostics)
     if entry is None:
         return None
-    deployment = _deployment(entry, stem, variables, Reading(surroundings, diagnostics))
+    reading = Reading(surroundings, diagnostics)
+    deployment = _deployment(entry, stem, variables, reading)
+    if len(diagnostics.errors) == errors_before:
+        check_results(deployment, reading)
     return deployment if len(diagnostics.errors) == errors_before else None
 
 

@@ -11,6 +11,7 @@ _KINDS = {
     Kind.NAME: "name",
     Kind.WORDS: "words",
     Kind.HOSTS: "list",
+    Kind.DURATION: "duration",
 }
 
 

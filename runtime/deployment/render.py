@@ -10,7 +10,7 @@ from runtime.deployment.model import DeployedCluster
 from runtime.deployment.opening import HERE, levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.program_files import readable
-from runtime.deployment.steps import Step
+from runtime.deployment.steps import EVERYTHING, FileMove, Step, StepKind
 from runtime.deployment.variables import Variable
 from runtime.deployment.workplace import workplace_of
 
@@ -188,7 +188,7 @@ def _order(plan: DeploymentPlan) -> Iterator[str]:
 
 def _end(plan: DeploymentPlan) -> Iterator[str]:
     if plan.closing:
-        yield "after the end, all at once:"
+        yield "after the end, whatever it is, all at once:"
     for step in plan.closing:
         yield from _step(step)
 
@@ -200,13 +200,21 @@ def _step(step: Step) -> Iterator[str]:
     if step.depends_on:
         yield f"    after {_some(step.depends_on)}"
     for move in step.files:
-        yield f"    copy {move.source} to {move.destination}"
+        yield f"    {_move(move, step.kind)}"
     if step.environment:
         yield f"    with {' '.join(sorted(step.environment))} in its environment"
     if step.within:
         yield f"    in the process of {step.within}"
     if step.argv:
         yield f"    $ {shlex.join(step.argv)}"
+
+
+def _move(move: FileMove, kind: StepKind) -> str:
+    if kind is not StepKind.FETCH:
+        return f"copy {move.source} to {move.destination}"
+    what = "all that is new" if move.source == EVERYTHING else move.source
+    every = f", also every {move.every:g} s of the run" if move.every else ""
+    return f"bring {what} home to {move.destination}{every}"
 
 
 def _some(names: tuple[str, ...], most: int = 6) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.sax.saxutils import escape, quoteattr
 
 from runtime.deployment.grammar import (
+    DURATION_PATTERN,
     NAME_PATTERN,
     NUMBER_PATTERN,
     Attribute,
@@ -63,7 +64,7 @@ def _attribute(attribute: Attribute) -> list[str]:
 
 
 def _named_type(attribute: Attribute) -> str:
-    if attribute.kind in {Kind.NAME, Kind.NUMBER, Kind.CHOICE}:
+    if attribute.kind in {Kind.NAME, Kind.NUMBER, Kind.CHOICE, Kind.DURATION}:
         return ""
     return "filled" if attribute.required or attribute.kind is Kind.HOSTS else "xs:string"
 
@@ -74,6 +75,8 @@ def _restriction(attribute: Attribute) -> list[str]:
         return ['<xs:restriction base="xs:string">', *facets]
     if attribute.kind is Kind.NAME:
         return ['<xs:restriction base="xs:string">', f'<xs:pattern value="{NAME_PATTERN}"/>']
+    if attribute.kind is Kind.DURATION:
+        return ['<xs:restriction base="xs:string">', f'<xs:pattern value="{DURATION_PATTERN}"/>']
     facets = [
         f'<xs:pattern value="{NUMBER_PATTERN}"/>',
         f'<xs:minInclusive value="{attribute.least}"/>',

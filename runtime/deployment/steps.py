@@ -31,12 +31,26 @@ class StepKind(StrEnum):
     """Bring files home."""
 
 
+EVERYTHING = "."
+"""The source of what comes home that means all that is new or changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileMove:
-    """One file or folder to copy, from `source` to `destination`."""
+    """What to copy, from `source` to `destination`.
+
+    Before the start that is a file or folder; afterwards all that the pattern `source` means comes
+    to its own path below the folder `destination`, and with `every` so many seconds in between.
+    """
 
     source: str
     destination: str
+    every: float = 0.0
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as plain values."""
+        every = {"every": self.every} if self.every else {}
+        return {"from": self.source, "to": self.destination, **every}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +91,7 @@ class Step:
             "argv": list(self.argv),
             "environment": sorted(self.environment),
             "folder": self.folder,
-            "files": [{"from": move.source, "to": move.destination} for move in self.files],
+            "files": [move.as_dict() for move in self.files],
         }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from gcm.documents import Diagnostics, Location, Node, did_you_mean
 from gcm.records import dataclass
 from runtime.deployment.grammar import (
+    DURATION_PATTERN,
     NAME_PATTERN,
     NUMBER_PATTERN,
     Attribute,
@@ -22,6 +23,8 @@ from runtime.deployment.variables import Variables
 
 _NAME = re.compile(NAME_PATTERN)
 _NUMBER = re.compile(NUMBER_PATTERN)
+_DURATION = re.compile(DURATION_PATTERN)
+_SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
 
 # how an editor is told where the schema is
 _FOR_EDITORS = frozenset({"xmlns:xsi", "xsi:noNamespaceSchemaLocation"})
@@ -56,6 +59,12 @@ class Entry:
         """Return a number, or None when there is neither a value nor a default."""
         text = self.text(name)
         return int(text) if text else None
+
+    def seconds(self, name: str) -> float:
+        """Return a duration in seconds, 0 when there is none."""
+        text = self.text(name).strip()
+        number = text.rstrip("sminh")
+        return float(number) * _SECONDS[text[len(number) :]] if text else 0.0
 
     def words(self, name: str) -> tuple[str, ...]:
         """Return the words of a command line."""
@@ -216,6 +225,8 @@ def _fault(attribute: Attribute, value: str) -> _Fault | None:
             return _name_fault(value)
         case Kind.NUMBER:
             return _number_fault(attribute, value)
+        case Kind.DURATION:
+            return _duration_fault(value)
         case Kind.CHOICE:
             return _choice_fault(attribute, value)
         case Kind.WORDS:
@@ -240,6 +251,12 @@ def _number_fault(attribute: Attribute, value: str) -> _Fault | None:
         return None
     upper = f" to {attribute.most}" if attribute.most is not None else ""
     return _Fault("bad-number", f"is not a whole number from {attribute.least}{upper}")
+
+
+def _duration_fault(value: str) -> _Fault | None:
+    if _DURATION.fullmatch(value.strip()):
+        return None
+    return _Fault("bad-duration", "is no duration", "write it as 60s, 5min or 2h")
 
 
 def _choice_fault(attribute: Attribute, value: str) -> _Fault | None:

@@ -16,13 +16,18 @@ def _everything_exists(_name: str) -> bool:
     return True
 
 
+def _can_hold(_path: str) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """The world around a descriptor.
 
     `folder` is the descriptor's own folder, as a full path. `settings` are the values of `--set`.
     `exists` tells whether a file or folder of this machine exists; it gets full paths and such
-    that begin with `~`. `is_installed` tells whether Python finds a module by itself. `umask` is
+    that begin with `~`. `cannot_hold` tells why no files can be put into a folder of this machine,
+    empty if they can. `is_installed` tells whether Python finds a module by itself. `umask` is
     that of the caller. `virtual_nodes` gets an ADL file and the arguments of its definition; it
     returns the names of the virtual nodes that are used there, or None when the file has faults,
     and may report them. Without it those names are not checked. `python` starts what runs on this
@@ -34,6 +39,7 @@ class Surroundings:
     environment: Mapping[str, str] = field(default_factory=dict)
     exists: Callable[[str], bool] = _everything_exists
     is_installed: Callable[[str], bool] = _everything_exists
+    cannot_hold: Callable[[str], str] = _can_hold
     virtual_nodes: VirtualNodes | None = None
     umask: int = 0o022
     python: str = "python3"

@@ -22,6 +22,7 @@ from runtime.engine.control import CONTROL, LAUNCHER
 from runtime.engine.crew import Crew, Failed
 from runtime.engine.events import (
     Effect,
+    GiveUp,
     Go,
     Kill,
     PlaceClosed,
@@ -33,9 +34,10 @@ from runtime.engine.events import (
 from runtime.engine.exchanged import Exchanged
 from runtime.engine.helpers import Helper, kill_all
 from runtime.engine.hierarchy import host_of
+from runtime.engine.homecoming import Homecoming
 from runtime.engine.listener import Listener
 from runtime.engine.openings import Openings, Post
-from runtime.engine.outcome import Connections, RankReport, Relay, Traffic
+from runtime.engine.outcome import Connections, RankReport, Relay, Results, Traffic
 from runtime.engine.output import Output
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_link import COUPLING
@@ -66,6 +68,7 @@ class Report:
     traffic: tuple[Traffic, ...]
     connections: Connections
     started: float | None
+    results: tuple[Results, ...]
 
 
 class Executor:
@@ -98,6 +101,7 @@ class Executor:
             )
             for cluster in plan.deployment.clusters()
         }
+        self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         self._bound: set[str] = set()
         self._handshakes: list[Place] = []
         self._helpers: list[Helper] = []
@@ -119,6 +123,7 @@ class Executor:
     def __exit__(self, *_: object) -> None:
         """End what is left and let go of all places, in parallel."""
         self._stopping = True
+        self._homecoming.give_up()
         self._output.close()
         kill_all(self._helpers)
         for place in self._places.values():
@@ -153,6 +158,8 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
+            case GiveUp():
+                self._homecoming.give_up()
             case Kill():
                 for place in self._places.values():
                     place.was_lost = True
@@ -173,7 +180,8 @@ class Executor:
             if any(place.relay_figures)
         )
         connections = replace(self._exchanged.connections(self._paths()), relays=relays)
-        return Report(ranks, tuple(self._traffic()), connections, self._started)
+        results = self._homecoming.results()
+        return Report(ranks, tuple(self._traffic()), connections, self._started, results)
 
     def _paths(self) -> dict[str, str]:
         return {identifier: place.cluster.path for identifier, place in self._places.items()}
@@ -211,13 +219,14 @@ class Executor:
             case StepKind.PROCESS:
                 self._crew.do(step.name, lambda: self._help(step), self._failed(step))
             case StepKind.FETCH:
-                self._crew.do(step.name, lambda: self._fetch(step), self._failed(step))
+                self._homecoming.fetch(step)
             case StepKind.NODE | StepKind.ASSEMBLE if self._assembly is not None:
                 self._assembly.start(step)
             case _:
                 self._post(StepFailed(step.name, f"{step.name}: this cannot be started"))
 
     def _go(self) -> None:
+        self._homecoming.go()
         self._started = time.monotonic()
         self._codes.go()
         for place in self._places.values():
@@ -267,10 +276,6 @@ class Executor:
     def _help(self, step: Step) -> None:
         launcher = self._places[step.by.partition(":")[2]].launcher if step.by else self._local
         self._helpers.append(Helper(step, launcher, self._post, self._output.helper))
-
-    def _fetch(self, step: Step) -> None:
-        self._places[step.name.partition(":")[2]].fetch(step.files)
-        self._post(StepUp(step.name))
 
     # --- messages between ranks, or between ranks and the program here -------------------------
 

@@ -156,6 +156,11 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Leave results where they are, and report each cluster's as failed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Show:
     """Tell the user that a part of the machine is in another state."""
 
@@ -171,4 +176,4 @@ class Finish:
     code: int
 
 
-Effect = Start | Go | Stop | Kill | Show | Finish
+Effect = Start | Go | Stop | Kill | GiveUp | Show | Finish

@@ -221,6 +221,7 @@ class Machine:
             started_after=report.started and report.started - begun,
             seconds=time.monotonic() - begun,
             components=self._deployed.reports() if self._deployed is not None else (),
+            results=report.results,
         )
 
     def _failed(self, error: BaseException, begun: float) -> Outcome:

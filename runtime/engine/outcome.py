@@ -87,6 +87,32 @@ class Connections:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A work folder that stays because its results are not home: where, and what fetches them."""
+
+    cluster: str
+    where: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What came home of a cluster: so many files and bytes, to which folders.
+
+    `others` are new files that nobody asked for, which went with the work folder. `kept` is that
+    folder if it had to stay.
+    """
+
+    cluster: str
+    files: int = 0
+    bytes: int = 0
+    folders: tuple[str, ...] = ()
+    others: int = 0
+    warnings: tuple[str, ...] = ()
+    kept: Kept | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The end of a run.
 
@@ -105,3 +131,4 @@ class Outcome:
     seconds: float = 0.0
     components: tuple[ComponentReport, ...] = ()
     connections: Connections = field(default_factory=Connections)
+    results: tuple[Results, ...] = ()

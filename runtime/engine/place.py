@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster, SshHop
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.ssh_options import ssh_settings
-from runtime.deployment.steps import FileMove
 from runtime.engine.configuration import Keys, as_first_input
 from runtime.engine.control import CONTROL, FRONT_END
 from runtime.engine.rank_link import COUPLING
@@ -99,12 +98,9 @@ class Place:
             with suppress(ChannelClosed):
                 self.channel.note(Invocation(path, COUPLING, operation, args), now=now)
 
-    def fetch(self, moves: Iterable[FileMove]) -> None:
-        """Bring files home; raises FetchFailed."""
-        for move in moves:
-            target = Path(move.destination).expanduser()
-            _make_room(target)
-            self.launcher.fetch([move.source], self.folder, target)
+    def reach_again(self) -> None:
+        """Connect again once the connection broke; raises LaunchError."""
+        raise FetchFailed("what started everything on this machine has gone")
 
     def abort(self) -> None:
         """Give up a place that is still being opened."""
@@ -142,14 +138,7 @@ class RemotePlace(Place):
 
     def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
-        python = self.cluster.front_end.python
-        self.launcher = SshLauncher(
-            [_hop(hop) for hop in self.cluster.hops],
-            self._local,
-            place=self.cluster.path,
-            python="" if python == PYTHON else python,
-            ssh=self.cluster.hops[-1].command_path,
-        )
+        self.launcher = self._new_launcher()
         self._check_wanted()
         given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle)
         self.work, self.folder = given.work, given.folder
@@ -161,6 +150,22 @@ class RemotePlace(Place):
         stream.connect(process, self.cluster.path)
         self.connect(ears.reactor, stream, partial(ears.hear, self))
         process.when_done(lambda: ears.gone(self, last_words(process)))
+
+    def _new_launcher(self) -> SshLauncher:
+        python = self.cluster.front_end.python
+        return SshLauncher(
+            [_hop(hop) for hop in self.cluster.hops],
+            self._local,
+            place=self.cluster.path,
+            python="" if python == PYTHON else python,
+            ssh=self.cluster.hops[-1].command_path,
+        )
+
+    def reach_again(self) -> None:
+        """Connect again once the connection broke; raises LaunchError."""
+        before, self.launcher = self.launcher, self._new_launcher()
+        before.close()
+        self.launcher.ready()
 
     def abort(self) -> None:
         """Give up: `open` raises, or the front-end is ended."""
@@ -194,16 +199,6 @@ class _Sink:
     def finished(self) -> None:
         """Know that no more will come."""
         self._stream.finished()
-
-
-def _make_room(target: Path) -> None:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise FetchFailed(
-            f"the folder {target.parent} cannot be made: {fault.strerror}",
-            cure="Name another destination in the <file-transfer>",
-        ) from fault
 
 
 def last_words(process: Process) -> str:

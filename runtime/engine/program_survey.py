@@ -24,6 +24,8 @@ from runtime.launchers.errors import StagingFailed
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+    from runtime.launchers.contents import Rule
+
 
 MOST_ENTRIES = 1_000_000
 """Nobody wants to copy so many; a program that lies in `/` or in a home folder has them."""
@@ -56,6 +58,18 @@ def survey(application: Application, deployment: Deployment) -> ProgramFiles:
             cure=f"Put the program into a folder of its own, or leave things out in {IGNORE_FILE}",
         )
     return found
+
+
+def ignore_rules(folder: str) -> list[Rule]:
+    """Return what a program folder's ignore rules come to, as regular expressions.
+
+    Raises:
+        StagingFailed: its ignore file cannot be read, or has a bad pattern.
+    """
+    spec = ignore_spec(os.path.expanduser(folder))
+    return [
+        (bool(one.include), one.regex.pattern) for one in spec.patterns if one.regex is not None
+    ]
 
 
 def ignore_spec(folder: str) -> GitIgnoreSpec:

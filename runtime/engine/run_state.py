@@ -14,6 +14,7 @@ from runtime.engine.events import (
     Effect,
     Event,
     Finish,
+    GiveUp,
     Go,
     Halt,
     Interrupt,
@@ -35,7 +36,7 @@ from runtime.engine.events import (
 from runtime.engine.outline import Outline
 from runtime.engine.progress import Progress
 
-INTERRUPTED, NEVER_STARTED, LOST = 130, 3, 1
+INTERRUPTED, NEVER_STARTED, LOST, NOT_HOME = 130, 3, 1, 3
 
 
 class State(StrEnum):
@@ -89,10 +90,13 @@ class RunState:
     _jobs: set[str] = field(default_factory=set)
     _assembly_runs: bool = False
     _open: set[str] = field(default_factory=set)
-    _closing: set[str] = field(default_factory=set)
+    _fetched: set[str] = field(default_factory=set)
+    """Which results are being brought home, or were."""
+    _fetching: set[str] = field(default_factory=set)
     _outcome: int | None = None
     _killed: bool = False
     _stopping: bool = False
+    _interrupts: int = 0
     _halted: bool = False
     _now: float = 0.0
 
@@ -229,13 +233,7 @@ class RunState:
     def _end_if_all_ended(self) -> Iterable[Effect]:
         if self._jobs or self._assembly_runs or (self.steered and not self._halted):
             return
-        self.state = State.ENDING
-        self.deadline = None
-        self._closing = set(self.outline.closing)
-        for step in self.outline.closing:
-            yield Start(step)
-        if not self._closing:
-            yield from self._stop()
+        yield from self._stop()
 
     def _settled(self, _: Tick) -> Iterable[Effect]:
         if self.deadline is not None and self._now >= self.deadline:
@@ -276,11 +274,15 @@ class RunState:
             yield from self._stop()
 
     def _interrupt(self, _: Interrupt) -> Iterable[Effect]:
+        self._interrupts += 1
         if not self._stopping:
             self._outcome = INTERRUPTED
             yield from self._stop()
-        elif not self._killed:
+            return
+        if self._open and not self._killed:
             yield from self._kill()
+        if self._interrupts == 2:
+            yield GiveUp()
 
     def _interrupt_before(self, _: Interrupt | Halt) -> Iterable[Effect]:
         self.state = State.FAILED
@@ -304,14 +306,15 @@ class RunState:
 
     def _closing_step_done(self, event: StepUp | StepFailed) -> Iterable[Effect]:
         """Files have come home, or not; a late word of an opening step changes nothing."""
-        if event.step not in self._closing:
+        if event.step not in self._fetching:
             return
-        self._closing.discard(event.step)
+        self._fetching.discard(event.step)
         if isinstance(event, StepFailed):
             self.errors.append(event.why)
-            self._first_code = self._first_code or LOST
-        if not self._closing and not self._stopping:
-            yield from self._stop()
+            self._first_code = self._first_code or NOT_HOME
+            if self._outcome == 0:
+                self._outcome = NOT_HOME
+        yield from self._finish_if_closed()
 
     def _late_rank(self, event: RankEnded) -> Iterable[Effect]:
         self.codes.setdefault(event.rank, event.code)
@@ -333,12 +336,23 @@ class RunState:
             yield from self._fail(event.why, self._first_code or LOST)
 
     def _finish_if_closed(self) -> Iterable[Effect]:
-        if self._open:
+        yield from self._fetch_what_can()
+        if self._open or self._fetching:
             return
         self.deadline = None
         code = self._first_code if self._outcome is None else self._outcome
         self.state = State.DONE if code == 0 else State.FAILED
         yield Finish(code)
+
+    def _fetch_what_can(self) -> Iterable[Effect]:
+        """Bring home what was made by clusters in which nothing runs any more, however it ended."""
+        for step in self.outline.closing:
+            if step not in self._fetched and step.partition(":")[2] not in self._open:
+                self._fetched.add(step)
+                self._fetching.add(step)
+                yield Start(step)
+        if not self._open:
+            self.deadline = None
 
     def _nothing(self, _: Event) -> Iterable[Effect]:
         return ()

@@ -1,4 +1,4 @@
-"""Packing and unpacking files as a stream; the same program runs at home and at the far end.
+"""Packing files into a stream at home, and unpacking it at the far end.
 
 Needs nothing but the standard library: it travels to hosts where this package is not installed.
 """
@@ -104,14 +104,10 @@ def _stays_inside(entry: tarfile.TarInfo) -> bool:
     return entry.issym() and is_inside
 
 
-def main(action: str, folder: str, *names: str) -> None:
-    """Unpack stdin into a folder, or pack what is named below it to stdout."""
+def main(folder: str) -> None:
+    """Unpack stdin into a folder."""
     try:
-        if action == "unpack":
-            unpack(sys.stdin.buffer, folder, links=True)
-        else:
-            pack({name: os.path.join(folder, name) for name in names}, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+        unpack(sys.stdin.buffer, folder, links=True)
     except (OSError, ValueError, tarfile.TarError) as fault:
         sys.exit(f"{type(fault).__name__}: {fault}")
 

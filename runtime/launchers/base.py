@@ -14,6 +14,7 @@ from gcm.records import dataclass
 
 if TYPE_CHECKING:
     from runtime.launchers.archive import Folder, Link
+    from runtime.launchers.contents import Rule, Sealed
 
     Source = Path | bytes | Folder | Link
     """What can be staged: a file, or a folder with all that is in it; a text; one entry."""
@@ -187,16 +188,30 @@ class Launcher(Protocol):
         """Ask for a command and return without waiting; `sink` gets what it says."""
         ...
 
-    def make_folder(self, parent: str = "", timeout: float | None = None) -> str:
-        """Make a private folder at the place, removed when the launcher closes."""
+    def make_folder(
+        self, parent: str = "", timeout: float | None = None, *, name: str = "gcm-"
+    ) -> str:
+        """Make a private folder at the place, removed when the launcher closes.
+
+        Its name begins with `name`. One that was sealed is removed only if nothing in it is new.
+        """
         ...
 
     def stage(self, files: Mapping[str, Source], folder: str) -> None:
         """Bring files, folders, links to `folder` under the given names; raises StagingFailed."""
         ...
 
-    def fetch(self, paths: Sequence[str], folder: str, target: Path) -> None:
-        """Bring `paths` below `folder` home to `target`; raises FetchFailed."""
+    @property
+    def sealed(self) -> Mapping[str, Sealed]:
+        """What each sealed folder held, and what counts for nothing in it."""
+        ...
+
+    def seal(self, folder: str, rules: Sequence[Rule] = (), timeout: float | None = None) -> None:
+        """Remember what a folder made by `make_folder` holds; with results in it, it will stay."""
+        ...
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove a folder made by `make_folder`, whatever is in it."""
         ...
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from importlib.abc import ResourceLoader
 
-PARTS = ("wire", "family", "segments", "spawning", "guard")
+PARTS = ("wire", "family", "segments", "spawning", "contents", "guard")
 
 # The first thing run at the far end: reads exactly what it is sent, and runs it. It stays clear of
 # every character that means something to some login shell, even between single quotes.

@@ -12,7 +12,7 @@ import select
 import sys
 import time
 
-from runtime.launchers import family, segments, spawning, wire
+from runtime.launchers import contents, family, segments, spawning, wire
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would take longer than the rest
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Guard:
         self.ready: dict[int, Callable[[int], None]] = {}
         self.children: dict[int, spawning.Child] = {}
         self.rooms: list[str] = []
+        self.sealed: dict[str, contents.Sealed] = {}
         self.secret = os.urandom(8).hex()
         self.home = os.open(".", os.O_RDONLY)
         self.open = True
@@ -49,6 +50,7 @@ class Guard:
             wire.SIGNAL: self.signal,
             wire.MAKE_ROOM: self.make_room,
             wire.DROP_ROOM: self.drop_room,
+            wire.SEAL: self.seal,
             wire.PING: self.ping,
         }
 
@@ -188,9 +190,10 @@ class Guard:
         family.send_signal(pids, which)
 
     def make_room(self, number: int, payload: bytes) -> None:
-        """Make a private folder that lasts as long as the guard."""
-        parent = os.fsdecode(payload) or os.environ.get("TMPDIR") or "/tmp"
-        path = os.path.join(parent, "gcm-" + os.urandom(8).hex())
+        """Make a private folder that lasts as long as the guard: parent and beginning of a name."""
+        asked, name = map(os.fsdecode, payload.split(b"\0"))
+        parent = asked or os.environ.get("TMPDIR") or "/tmp"
+        path = os.path.join(parent, name + os.urandom(8).hex())
         try:
             os.mkdir(path, 0o700)
         except OSError as fault:
@@ -200,11 +203,25 @@ class Guard:
         self.send(wire.ROOM, number, os.fsencode(path))
 
     def drop_room(self, _: int, payload: bytes) -> None:
-        """Remove such a folder before the end."""
+        """Remove such a folder before the end, whatever is in it."""
         path = os.fsdecode(payload)
         if path in self.rooms:
             self.rooms.remove(path)
+            self.sealed.pop(path, None)
             family.remove_tree(path)
+
+    def seal(self, number: int, payload: bytes) -> None:
+        """Know what is in a folder, so that in the end it stays if there are results in it."""
+        import json
+
+        path, rules = json.loads(payload)
+        try:
+            found = contents.scan(path, contents.ignores(rules))
+        except OSError as fault:
+            self.refuse(number, fault)
+            return
+        self.sealed[path] = found, rules
+        self.send(wire.SEALED, number, contents.packed(found))
 
     def ping(self, _: int, payload: bytes) -> None:
         """The launcher lives, and will say so again within this many seconds."""
@@ -289,7 +306,7 @@ class Guard:
         return family.kin(child.pid, mark)
 
     def end(self) -> None:
-        """Ask everything below to end, then make it, then remove the rooms.
+        """Ask everything below to end, then make it, then remove the rooms without results.
 
         A list of processes misses what one that ends just now has just started. That becomes a
         child of this one, so nothing is left only where there are no children either.
@@ -311,7 +328,8 @@ class Guard:
             time.sleep(0.01)
         segments.remove_segments(shared)
         for room in self.rooms:
-            family.remove_tree(room)
+            if room not in self.sealed or not contents.keeps_results(room, *self.sealed[room]):
+                family.remove_tree(room)
 
     def everything(self) -> set[int]:
         """Return all that still runs below this process."""

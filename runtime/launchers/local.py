@@ -58,9 +58,11 @@ class LocalLauncher(GuardSession):
         self._thread = threading.Thread(target=self._pump, name=f"launcher {place}", daemon=True)
         self._thread.start()
 
-    def make_folder(self, parent: str = "", timeout: float | None = None) -> str:
+    def make_folder(
+        self, parent: str = "", timeout: float | None = None, *, name: str = "gcm-"
+    ) -> str:
         """Make a private folder here, removed when the launcher closes."""
-        made = super().make_folder(parent, timeout)
+        made = super().make_folder(parent, timeout, name=name)
         self._folders.append(made)
         return made
 
@@ -85,10 +87,13 @@ class LocalLauncher(GuardSession):
             self._guard.kill()  # it was stopped, or hangs in a file system
             self._thread.join()
         for folder in self._folders:
-            if os.path.exists(folder):  # the guard was killed before it could remove it
+            if os.path.exists(folder):  # it has results, or the guard was killed
                 import shutil  # hardly ever needed
 
-                shutil.rmtree(folder, ignore_errors=True)
+                from runtime.launchers.contents import keeps_results
+
+                if folder not in self.sealed or not keeps_results(folder, *self.sealed[folder]):
+                    shutil.rmtree(folder, ignore_errors=True)
 
     def _stir(self) -> None:
         with suppress(OSError):  # full: it is awake anyway; closed: nobody is left to wake

@@ -8,7 +8,6 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from runtime.launchers import wire
@@ -26,6 +25,7 @@ from runtime.launchers.guarded import GuardedProcess, exit_of
 
 if TYPE_CHECKING:
     from runtime.launchers.base import Source
+    from runtime.launchers.contents import Rule, Sealed
 
 
 class GuardSession(ABC):
@@ -44,7 +44,10 @@ class GuardSession(ABC):
         self._facts: Facts | None = None
         self._fault: LaunchError | None = None
         self._processes: dict[int, GuardedProcess] = {}
-        self._rooms: dict[int, str | LaunchError | None] = {}
+        self.sealed: dict[str, Sealed] = {}
+        """What each sealed folder held, and what counts for nothing in it."""
+        self._asked: dict[int, str] = {}
+        self._answers: dict[int, bytes | LaunchError] = {}
         self._actions: dict[bytes, Callable[[int, bytes], None]] = {
             wire.HELLO: self._on_hello,
             wire.STARTED: lambda number, data: self._processes[number].has_started(int(data)),
@@ -53,7 +56,8 @@ class GuardSession(ABC):
             wire.ERROR: lambda number, data: self._processes[number].has_said(Stream.ERROR, data),
             wire.CREDIT: lambda number, data: self._processes[number].has_read(int(data)),
             wire.EXITED: self._on_exited,
-            wire.ROOM: lambda number, data: self._set_room(number, os.fsdecode(data)),
+            wire.ROOM: self._answered,
+            wire.SEALED: self._answered,
         }
 
     # --- for subclasses -----------------------------------------------------------------------
@@ -101,11 +105,11 @@ class GuardSession(ABC):
 
     def _on_failed(self, number: int, payload: bytes) -> None:
         code, text, filename = payload.decode(errors="replace").split("\0")
-        if number in self._rooms:
-            self._set_room(
+        if number in self._asked:
+            self._answered(
                 number,
                 StagingFailed(
-                    f"the folder {filename} could not be made: {text}",
+                    f"the folder {filename} could not be {self._asked[number]}: {text}",
                     place=self._place,
                     cure="Name another folder for temporary files, with rights and space",
                 ),
@@ -120,9 +124,9 @@ class GuardSession(ABC):
             process = self._processes.pop(number)
         process.is_done(exit_of(int(payload)))
 
-    def _set_room(self, number: int, room: str | LaunchError) -> None:
+    def _answered(self, number: int, answer: bytes | LaunchError) -> None:
         with self._changed:
-            self._rooms[number] = room
+            self._answers[number] = answer
             self._changed.notify_all()
 
     # --- the launcher -------------------------------------------------------------------------
@@ -161,19 +165,40 @@ class GuardSession(ABC):
             process.post(command.first_input)
         return process
 
-    def make_folder(self, parent: str = "", timeout: float | None = None) -> str:
+    def make_folder(
+        self, parent: str = "", timeout: float | None = None, *, name: str = "gcm-"
+    ) -> str:
         """Make a private folder at the place, removed when the launcher closes."""
+        asked = os.fsencode(f"{parent}\0{name}")
+        return os.fsdecode(self._ask(wire.MAKE_ROOM, asked, "made", timeout))
+
+    def seal(self, folder: str, rules: Sequence[Rule] = (), timeout: float | None = None) -> None:
+        """Remember what a folder made by `make_folder` holds now.
+
+        From now on it is removed in the end only if nothing in it is new or changed, but for what
+        `rules` ignore; whatever way the launcher ends. `remove_folder` removes it in any case.
+        """
+        import json
+
+        from runtime.launchers.contents import unpacked
+
+        asked = json.dumps([folder, list(rules)]).encode()
+        found = unpacked(self._ask(wire.SEAL, asked, "read", timeout))[1] or {}
+        self.sealed[folder] = found, list(rules)
+
+    def _ask(self, kind: bytes, payload: bytes, done: str, timeout: float | None) -> bytes:
+        """Return what the guard answers about a folder."""
         patience = self._patience if timeout is None else timeout
         number = next(self._numbers)
         with self._changed:
-            self._rooms[number] = None
-            self._send(wire.MAKE_ROOM, number, os.fsencode(parent))
-            self._changed.wait_for(lambda: self._rooms[number] or self._fault, patience)
-            room = self._rooms.pop(number) or self._fault
-        if isinstance(room, str):
-            return room
-        raise room or StartTimeout(
-            f"no folder could be made within {patience:g} s",
+            self._asked[number] = done
+            self._send(kind, number, payload)
+            self._changed.wait_for(lambda: number in self._answers or self._fault, patience)
+            answer = self._answers.pop(number, self._fault)
+        if isinstance(answer, bytes):
+            return answer
+        raise answer or StartTimeout(
+            f"no folder could be {done} within {patience:g} s",
             place=self._place,
             cause=self._describe_wait(),
             cure="Check the host and the way to it, or allow more time",
@@ -181,6 +206,7 @@ class GuardSession(ABC):
 
     def remove_folder(self, folder: str) -> None:
         """Remove a folder made by `make_folder` before the launcher closes."""
+        self.sealed.pop(folder, None)
         self._send(wire.DROP_ROOM, 0, os.fsencode(folder))
 
     def stage(self, files: Mapping[str, Source], folder: str) -> None:
@@ -188,12 +214,6 @@ class GuardSession(ABC):
         from runtime.launchers import staging  # only who brings files waits for its imports
 
         staging.stage(self, self.ready().python, files, folder)
-
-    def fetch(self, paths: Sequence[str], folder: str, target: Path) -> None:
-        """Bring `paths` below `folder` home to `target`."""
-        from runtime.launchers import staging
-
-        staging.fetch(self, self.ready().python, paths, folder, target)
 
     @abstractmethod
     def close(self) -> None:

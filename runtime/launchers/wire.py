@@ -15,12 +15,12 @@ CHUNK = 65536
 WINDOW = 1 << 20  # bytes a command may leave unread before its writer has to wait
 
 # From the launcher.
-START, DATA, CLOSE, SIGNAL, MAKE_ROOM, DROP_ROOM, PING = (
-    b"S", b"D", b"C", b"K", b"R", b"U", b"P",
+START, DATA, CLOSE, SIGNAL, MAKE_ROOM, DROP_ROOM, SEAL, PING = (
+    b"S", b"D", b"C", b"K", b"R", b"U", b"L", b"P",
 )  # fmt: skip
 # To the launcher.
-HELLO, STARTED, FAILED, OUTPUT, ERROR, CREDIT, EXITED, ROOM = (
-    b"h", b"s", b"f", b"o", b"e", b"a", b"x", b"r",
+HELLO, STARTED, FAILED, OUTPUT, ERROR, CREDIT, EXITED, ROOM, SEALED = (
+    b"h", b"s", b"f", b"o", b"e", b"a", b"x", b"r", b"l",
 )  # fmt: skip
 # Whom a signal reaches: the process, its process group, or everything that descends from it.
 PROCESS, GROUP, TREE = b"p", b"g", b"t"

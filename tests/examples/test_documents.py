@@ -31,6 +31,7 @@ DOCUMENTS = [
     "docs/fractal.md",
     "docs/mpi.md",
     "docs/surroundings.md",
+    "docs/results.md",
 ]
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
 DEPLOY = [sys.executable, "-m", "runtime.cli"]

@@ -78,3 +78,17 @@ def test_numbers_are_sorted_on_one_cluster(version: str, ranks: int) -> None:
 def test_numbers_are_sorted_on_two_sites(version: str, numbers: int) -> None:
     said = deploy("mergesort", "--set", f"version={version}", "--set", f"numbers={numbers}")
     assert said == f"{numbers} numbers sorted by 5 processes: right\n"
+
+
+def test_heat_goes_on_where_it_was_on_two_sites(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples" / "30_heat", tmp_path / "examples" / "30_heat")
+    shutil.copytree(ROOT / "descriptors", tmp_path / "descriptors")
+    words = [*DEPLOY, "--quiet", str(tmp_path / "descriptors" / "heat.xml")]
+    first = run(*words, "--set", "steps=250")
+    assert first.startswith("4 ranks begin at step 0 of 250\nthe rod after 250 steps is in rod.txt")
+    second = run(*words, "--set", "steps=400")
+    assert second.startswith("4 ranks begin at step 200 of 400\n")
+    again = (tmp_path / "examples" / "30_heat" / "rod.txt").read_text()
+    shutil.rmtree(tmp_path / "examples" / "30_heat" / "checkpoints")
+    run(*words, "--set", "steps=400")
+    assert (tmp_path / "examples" / "30_heat" / "rod.txt").read_text() == again

@@ -131,10 +131,12 @@ def test_two_sites_over_ssh_run_and_their_files_come_home(server: Server, tmp_pa
     first, second = pythons()
     near = cluster("rhone", server.hop(0), first)
     far = cluster("douro", server.hop(1), second)
+    saves = "\nimport pathlib\npathlib.Path('result.txt').write_text('right')\n"
+    (tmp_path / "ring.py").write_text(RING.read_text() + saves)
     plan = plan_of(
         tmp_path,
-        f'<deployment name="t"><application script="{RING}"/>'
-        '<file-transfer direction="out" source="ring.py" destination="home"/><grid>'
+        '<deployment name="t"><application script="ring.py"/>'
+        '<file-transfer direction="out" source="*.txt" destination="home/{site}/{cluster}"/><grid>'
         f'<site name="lyon">{near}</site><site name="porto">{server.hop(0)}{far}</site>'
         "</grid></deployment>",
     )
@@ -145,7 +147,7 @@ def test_two_sites_over_ssh_run_and_their_files_come_home(server: Server, tmp_pa
     assert sorted(outcome.exits) == ["0:0:0", "0:0:1", "1:0:0", "1:0:1"]
     assert ("0:0:0", "stdout", "the token came back with 6: right") in recorder.lines
     for path in ("lyon/rhone", "porto/douro"):
-        assert (tmp_path / "home" / path / "ring.py").read_bytes() == RING.read_bytes()
+        assert (tmp_path / "home" / path / "result.txt").read_text() == "right"
 
 
 LOOKS = """

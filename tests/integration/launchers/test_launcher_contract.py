@@ -16,7 +16,6 @@ from runtime.launchers.base import Command, Exit, Reach, Stream
 from runtime.launchers.errors import (
     CommandNotFound,
     CommandRefused,
-    FetchFailed,
     InputClosed,
     LauncherClosed,
     NoSuchFolder,
@@ -270,7 +269,7 @@ def test_a_missing_working_directory_is_named(launcher: GuardSession) -> None:
     assert launcher.start(Command(("true",))).wait(20).ok
 
 
-def test_files_and_folders_make_the_round_trip(launcher: GuardSession, tmp_path: Path) -> None:
+def test_files_and_folders_are_brought_to_a_folder(launcher: GuardSession, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     (tree / "deep" / "deeper").mkdir(parents=True)
     (tree / "deep" / "data").write_bytes(os.urandom(3_000_000))
@@ -283,13 +282,12 @@ def test_files_and_folders_make_the_round_trip(launcher: GuardSession, tmp_path:
     sink = Collected()
     assert launcher.start(Command((f"{folder}/tool",)), sink).wait(20).ok
     assert sink.output == "ran\n"
-    home = tmp_path / "home"
-    launcher.fetch(["in", "note.txt"], folder, home)
+    there = Path(folder)
     data = (tree / "deep" / "data").read_bytes()
-    assert (home / "in/tree/deep/data").read_bytes() == data
-    assert (home / "in/tree/link").read_bytes() == data
-    assert (home / "in/tree/deep/deeper").is_dir()
-    assert (home / "note.txt").read_text() == "hello"
+    assert (there / "in/tree/deep/data").read_bytes() == data
+    assert (there / "in/tree/link").read_bytes() == data
+    assert (there / "in/tree/deep/deeper").is_dir()
+    assert (there / "note.txt").read_text() == "hello"
 
 
 def test_staging_refuses_names_outside_the_folder(launcher: GuardSession) -> None:
@@ -302,12 +300,6 @@ def test_staging_refuses_names_outside_the_folder(launcher: GuardSession) -> Non
 def test_staging_a_missing_file_names_it(launcher: GuardSession, tmp_path: Path) -> None:
     with pytest.raises(StagingFailed, match=r"cannot be read here.*no-such-file"):
         launcher.stage({"x": tmp_path / "no-such-file"}, launcher.make_folder())
-
-
-def test_fetching_a_missing_file_names_it(launcher: GuardSession, tmp_path: Path) -> None:
-    folder = launcher.make_folder()
-    with pytest.raises(FetchFailed, match=r"(?s)brought home.*no-such-file"):
-        launcher.fetch(["no-such-file"], folder, tmp_path)
 
 
 def test_a_folder_is_private_and_goes_with_the_launcher(own_launcher: GuardSession) -> None:

@@ -39,6 +39,7 @@ class Reader:
         environment: Mapping[str, str] | None = None,
         exists: Callable[[str], bool] = lambda _path: True,
         is_installed: Callable[[str], bool] = lambda _name: True,
+        cannot_hold: Callable[[str], str] = lambda _path: "",
         virtual_nodes: VirtualNodes | None = None,
     ) -> Read:
         diagnostics = Diagnostics()
@@ -48,6 +49,7 @@ class Reader:
             environment=environment or {},
             exists=exists,
             is_installed=is_installed,
+            cannot_hold=cannot_hold,
             virtual_nodes=virtual_nodes,
             python="/usr/bin/python3",
         )

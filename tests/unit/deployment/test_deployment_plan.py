@@ -275,29 +275,43 @@ def test_an_application_and_an_assembly_can_wait_for_each_other(
     assert (ranks.depth < assemble.depth) == (order[0] == "application")
 
 
-def test_files_go_to_the_clusters_they_are_meant_for_and_come_home_apart(read: Any) -> None:
+def fetches(read: Any, *elements: str) -> list[tuple[str, tuple[FileMove, ...]]]:
+    """Return what comes home of two local clusters, one remote one, and one that gets a file."""
+    clusters = "".join(
+        f'<cluster name="{name}">{inside}<mpi ranks="1"/></cluster>'
+        for name, inside in (("a", ""), ("far", '<ssh host="h"/>'), ("given", ""), ("last", ""))
+    )
+    moves = '<file-transfer direction="in" source="d" clusters="s/given"/>' + "".join(elements)
     plan = plan_of(
+        read, f'<grid><site name="s">{clusters}</site></grid><application script="a"/>{moves}'
+    )
+    return [(step.place, step.files) for step in plan.closing]
+
+
+def test_everything_new_comes_home_from_copies_where_nothing_is_asked_for(read: Any) -> None:
+    everything = (FileMove(".", "/home/me/grid"),)
+    assert fetches(read) == [("s/far", everything), ("s/given", everything)]
+
+
+def test_what_is_asked_for_comes_home_to_its_own_path_in_the_program_folder(read: Any) -> None:
+    found = fetches(
         read,
-        '<emulate clusters="2"/><application script="a"/>'
-        '<file-transfer direction="in" source="d" clusters="site0/cluster1"/>'
-        '<file-transfer direction="out" source="o" destination="home"/>'
-        '<file-transfer direction="out" source="log" clusters="site0/cluster0"/>',
+        '<file-transfer direction="out" source="out/*.npy" clusters="s/far" every="5s"/>',
+        '<file-transfer direction="out" source="log" destination="logs/{site}/{cluster}" '
+        'clusters="s/far s/last"/>',
+        '<file-transfer direction="out" source="x" destination="copies" clusters="s/a"/>',
     )
-    assert plan.step("front-end:0:0").files == ()
-    assert plan.step("front-end:0:1").files == (
-        FileMove("/home/me/grid", "."),
-        FileMove("/home/me/grid/d", "d"),
-    )
-    assert [(step.name, step.by, step.files) for step in plan.closing] == [
+    assert found == [
+        ("s/a", (FileMove("x", "/home/me/grid/copies"),)),
         (
-            "fetch:0:0",
-            "front-end:0:0",
+            "s/far",
             (
-                FileMove("o", "/home/me/grid/home/site0/cluster0"),
-                FileMove("log", "/home/me/grid/log"),
+                FileMove("out/*.npy", "/home/me/grid", 5.0),
+                FileMove("log", "/home/me/grid/logs/s/far"),
             ),
         ),
-        ("fetch:0:1", "front-end:0:1", (FileMove("o", "/home/me/grid/home/site0/cluster1"),)),
+        ("s/given", ()),
+        ("s/last", (FileMove("log", "/home/me/grid/logs/s/last"),)),
     ]
 
 

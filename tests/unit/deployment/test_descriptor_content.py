@@ -139,20 +139,23 @@ def test_sequences_add_up_to_what_has_to_be_up_before(read: Any) -> None:
     assert found.dependencies == {"b": ("a",), "application": ("b", "a"), "c": ("application",)}
 
 
-def test_transfers_have_full_paths_here_and_relative_ones_there(read: Any) -> None:
+def test_transfers_have_full_paths_here_before_the_start_and_patterns_afterwards(read: Any) -> None:
     found = read.body(
         f'{GRID}<file-transfer direction="in" source="data/input/"/>'
         '<file-transfer direction="in" source="/etc/x" destination="y/z" clusters="site1"/>'
         '<file-transfer direction="out" source="out/a..b" clusters="site0/cluster0"/>'
-        '<file-transfer direction="out" source="logs" destination="."/>'
+        '<file-transfer direction="out" source="logs/" destination="." every="2min"/>'
+        '<file-transfer direction="out" source="*.npy" destination="r/{site}" every="90"/>'
     ).good
     assert [(one.direction, one.source, one.destination) for one in found.transfers] == [
         (Direction.IN, "/home/me/grid/data/input", "input"),
         (Direction.IN, "/etc/x", "y/z"),
-        (Direction.OUT, "out/a..b", "/home/me/grid/a..b"),
-        (Direction.OUT, "logs", "/home/me/grid"),
+        (Direction.OUT, "out/a..b", ""),
+        (Direction.OUT, "logs", "."),
+        (Direction.OUT, "*.npy", "r/{site}"),
     ]
-    assert [len(one.clusters) for one in found.transfers] == [4, 2, 1, 4]
+    assert [len(one.clusters) for one in found.transfers] == [4, 2, 1, 4, 4]
+    assert [one.every for one in found.transfers] == [0, 0, 0, 120, 90]
 
 
 def test_a_deployment_has_its_own_name_or_that_of_its_file(read: Any) -> None:

@@ -1,8 +1,8 @@
 """Every fault a descriptor can have, with the exact messages, from the files in faults/.
 
 A case is a title after `##`, a document, `=>`, and all messages in order. Files and modules whose
-names hold `gone` do not exist, nor is anything in a file `flat`; the assembly `known.fractal` uses
-the virtual nodes `used` and `w`.
+names hold `gone` do not exist, nor is anything in a file `flat`, and nothing can be written to
+those with `readonly`; the assembly `known.fractal` uses the virtual nodes `used` and `w`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def test_a_faulty_document_gives_exactly_these_messages(
         document,
         exists=lambda path: "gone" not in path and "flat/" not in path,
         is_installed=lambda name: "gone" not in name,
+        cannot_hold=lambda path: f"{path} cannot be written to" if "readonly" in path else "",
         virtual_nodes=lambda file, *_: ["used", "w"] if file.endswith("known.fractal") else None,
     )
     assert [str(one) for one in found.found] == expected

@@ -14,6 +14,7 @@ DESCRIPTOR = """<deployment name="show">
 <assembly file="f.fractal"/>
 <virtual-node name="v" nodes="near/cluster0/x"/>
 <file-transfer direction="out" source="out" clusters="far"/>
+<file-transfer direction="out" source="." destination="r/{cluster}" clusters="far" every="1min"/>
 <grid>
 <site name="far"><ssh host="gate"/>
 <cluster name="big" reachability="front-end"><ssh host="front" user="me"/>
@@ -72,9 +73,10 @@ wave 5, all at once:
 wave 6, all at once:
   start at grid
     after handshake:grid, assemble
-after the end, all at once:
+after the end, whatever it is, all at once:
   fetch:0:0 at far/big by front-end:0:0
-    copy out to /home/me/grid/out
+    bring out home to /home/me/grid
+    bring all that is new home to /home/me/grid/r/big, also every 60 s of the run
 """
 
 
@@ -126,5 +128,8 @@ def test_the_plain_values_hold_clusters_and_steps(read: Any) -> None:
     assert (ranks["environment"], ranks["depends_on"]) == (["K"], ["front-end:0:0"])
     assert ranks["depth"] == 1
     assert [step["files"] for step in plain["closing"]] == [
-        [{"from": "out", "to": "/home/me/grid/out"}]
+        [
+            {"from": "out", "to": "/home/me/grid"},
+            {"from": ".", "to": "/home/me/grid/r/big", "every": 60.0},
+        ]
     ]

@@ -9,7 +9,18 @@ import textwrap
 import pytest
 
 from runtime.engine import events
-from runtime.engine.events import Begin, Effect, Event, Finish, Go, Kill, Show, Start, Stop
+from runtime.engine.events import (
+    Begin,
+    Effect,
+    Event,
+    Finish,
+    GiveUp,
+    Go,
+    Kill,
+    Show,
+    Start,
+    Stop,
+)
 from runtime.engine.outline import Outline
 from runtime.engine.run_state import TRANSITIONS, IllegalEvent, Patience, RunState, State
 
@@ -57,7 +68,7 @@ def write(effect: Effect) -> str:
             return f"start {step}"
         case Finish(code):
             return f"finish {code}"
-        case Go() | Stop() | Kill():
+        case Go() | Stop() | Kill() | GiveUp():
             return type(effect).__name__.lower()
 
 
@@ -157,29 +168,130 @@ def test_states_follow_each_other_and_the_start_has_a_deadline() -> None:
     ]
 
 
-def test_files_come_home_before_the_places_close() -> None:
-    machine = RunState(outline("0:0", "1:0", closing=("fetch:0:0", "fetch:1:0")), PATIENCE)
+FETCHING = ("fetch:0:0", "fetch:1:0")
+
+
+@pytest.fixture
+def fetching() -> RunState:
+    """A machine of two clusters that runs, and from which results come home."""
+    machine = RunState(outline("0:0", "1:0", closing=FETCHING), PATIENCE)
     play(machine, UP)
+    return machine
+
+
+def test_results_come_home_of_each_place_once_nothing_runs_there(fetching: RunState) -> None:
     play(
-        machine,
+        fetching,
         """
         > JobEnded 0:0 0
         /0:0 is done exit code 0
         > JobEnded 1:0 0
         /1:0 is done exit code 0
-        start fetch:0:0
+        stop
+        > PlaceClosed 1:0
+        /1:0 is ended
         start fetch:1:0
+        > PlaceClosed 0:0
+        /0:0 is ended
+        start fetch:0:0
         > StepUp fetch:1:0
-        > StepFailed fetch:0:0 'no such file'
+        > StepUp fetch:0:0
+        finish 0
+        """,
+    )
+
+
+def test_results_that_cannot_come_home_spoil_a_good_run(fetching: RunState) -> None:
+    play(
+        fetching,
+        """
+        > JobEnded 0:0 0
+        /0:0 is done exit code 0
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
         stop
         > PlaceClosed 0:0
         /0:0 is ended
+        start fetch:0:0
         > PlaceClosed 1:0
         /1:0 is ended
+        start fetch:1:0
+        > StepUp fetch:1:0
+        > StepFailed fetch:0:0 'no room'
+        finish 3
+        """,
+    )
+    assert fetching.errors == ["no room"]
+
+
+def test_results_come_home_of_a_failed_run_whose_own_error_and_code_come_first(
+    fetching: RunState,
+) -> None:
+    play(
+        fetching,
+        """
+        > at 50 PlaceLost 0:0 'the link broke'
+        /0:0 is lost
+        stop
+        start fetch:0:0
+        > PlaceClosed 1:0
+        /1:0 is ended
+        start fetch:1:0
+        > StepFailed fetch:0:0 'no way there'
+        > StepUp fetch:1:0
         finish 1
         """,
     )
-    assert machine.errors == ["no such file"]
+    assert fetching.errors == ["the link broke", "no way there"]
+
+
+def test_no_time_limit_ends_what_comes_home(fetching: RunState) -> None:
+    play(
+        fetching,
+        """
+        > at 50 Interrupt
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        start fetch:0:0
+        > PlaceClosed 1:0
+        /1:0 is ended
+        start fetch:1:0
+        > at 5000 Tick
+        > StepUp fetch:0:0
+        > StepUp fetch:1:0
+        finish 130
+        """,
+    )
+    assert fetching.deadline is None
+
+
+def test_a_second_ctrl_c_gives_up_what_comes_home_but_not_the_first_one(
+    fetching: RunState,
+) -> None:
+    play(
+        fetching,
+        """
+        > JobEnded 0:0 0
+        /0:0 is done exit code 0
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        start fetch:0:0
+        > PlaceClosed 1:0
+        /1:0 is ended
+        start fetch:1:0
+        > Interrupt
+        > Interrupt
+        giveup
+        > Interrupt
+        > StepFailed fetch:0:0 'given up'
+        > StepUp fetch:1:0
+        finish 3
+        """,
+    )
 
 
 def test_the_first_bad_code_counts_and_the_others_get_a_while_to_end(started: RunState) -> None:
@@ -317,6 +429,7 @@ def test_ctrl_c_once_stops_twice_kills_and_the_third_changes_nothing(started: Ru
         stop
         > Interrupt
         kill
+        giveup
         > Interrupt
         > RankEnded 0:0:0 143
         /0:0:0 is done exit code 143

@@ -1,0 +1,112 @@
+"""Which files of a work folder come home, and where to: decided from what is listed, as values."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from gcm.records import dataclass
+from runtime.deployment.patterns import Pick, picking
+from runtime.deployment.program_files import BUILT_IN
+from runtime.deployment.steps import EVERYTHING, FileMove
+from runtime.launchers.contents import FILE, FOLDER, LINK, OTHER, ignores, new_in
+
+if TYPE_CHECKING:
+    from runtime.launchers.contents import Entry, Sealed
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One thing that comes home: its path in the work folder, and where it comes to lie here."""
+
+    path: str
+    target: str
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What comes home of a work folder.
+
+    `skipped` names what was asked for and cannot be sent, and why; `others` counts new files that
+    nobody asked for, `ignored` those that only the program folder's own ignore file leaves out.
+    """
+
+    files: tuple[Arrival, ...] = ()
+    links: tuple[Arrival, ...] = ()
+    folders: tuple[Arrival, ...] = ()
+    skipped: tuple[str, ...] = ()
+    others: int = 0
+    ignored: int = 0
+
+
+def select(found: Mapping[str, Entry], sealed: Sealed, moves: Iterable[FileMove]) -> Selection:
+    """Return what comes home of all that is `found` in a folder that was `sealed` before."""
+    before, rules = sealed
+    is_ignored = ignores(rules)
+    new = new_in(dict(found), before)
+    wanted = {
+        path: entry for path, entry in new.items() if not _is_ignored(path, entry[0], is_ignored)
+    }
+    ignored = {path: entry for path, entry in new.items() if path not in wanted}
+    arrivals: dict[tuple[str, str], Arrival] = {}
+    for move in moves:
+        if move.source == EVERYTHING:
+            chosen = dict(wanted)
+        else:
+            meant = picking(move.source)
+            chosen = {path: entry for path, entry in new.items() if meant and meant(path)}
+        for path, entry in chosen.items():
+            target = posixpath.join(move.destination, path)
+            arrivals[path, target] = Arrival(path, target, entry)
+    asked = {path for path, _ in arrivals}
+    here = asked | before.keys()
+    by_kind: dict[str, list[Arrival]] = {FILE: [], FOLDER: [], LINK: [], OTHER: []}
+    for one in arrivals.values():
+        by_kind[_kind_at_home(one, here)].append(one)
+    return Selection(
+        files=tuple(by_kind[FILE]),
+        links=tuple(by_kind[LINK]),
+        folders=tuple(by_kind[FOLDER]),
+        skipped=tuple(dict.fromkeys(f"{one.path}: {_why(one)}" for one in by_kind[OTHER])),
+        others=_count({path: one for path, one in wanted.items() if path not in asked}),
+        ignored=_count(_by_own_rules({p: e for p, e in ignored.items() if p not in asked})),
+    )
+
+
+def _count(entries: Mapping[str, Entry]) -> int:
+    return sum(1 for one in entries.values() if one[0] in (FILE, LINK))
+
+
+def _by_own_rules(ignored: Mapping[str, Entry]) -> dict[str, Entry]:
+    """Return what would not be ignored in a program folder without an ignore file."""
+    if not ignored:
+        return {}
+    import pathspec
+
+    built_in = pathspec.GitIgnoreSpec.from_lines(BUILT_IN)
+    return {path: one for path, one in ignored.items() if not built_in.match_file(path)}
+
+
+def _is_ignored(path: str, kind: str, is_ignored: Pick) -> bool:
+    parts = path.split("/")
+    above = ("/".join(parts[:end]) + "/" for end in range(1, len(parts)))
+    return any(map(is_ignored, (*above, f"{path}/" if kind == FOLDER else path)))
+
+
+def _kind_at_home(one: Arrival, here: set[str]) -> str:
+    """Return what an arrival becomes: a link whose target does not come along becomes that file."""
+    kind, size, target = one.entry[0], one.entry[1], one.entry[4]
+    if kind != LINK:
+        return kind
+    leads_to = posixpath.normpath(posixpath.join(posixpath.dirname(one.path), target))
+    if leads_to in here:
+        return LINK
+    return FILE if size >= 0 else OTHER
+
+
+def _why(one: Arrival) -> str:
+    """Return why something cannot be sent."""
+    kind, *_, note = one.entry
+    return f"a link to the folder {note}, which does not come home" if kind == LINK else note

@@ -1,0 +1,243 @@
+"""What a folder holds, what is new in it, and sending that; runs where the folder is.
+
+Needs nothing but the standard library: it travels to hosts where this package is not installed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+
+TYPE_CHECKING = False  # known to type checkers; a guard, for which every run waits, has it too
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import IO
+
+    Entry = tuple[str, int, int, int, str]
+    """Kind, size, mtime in ns, mode; the target of a link, or why something cannot be sent."""
+    Rule = tuple[bool, str]
+    """Whether paths that match are ignored (or not after all), and a regular expression."""
+    Sealed = tuple[dict[str, Entry], list[Rule]]
+    """What a folder held once, and what counts for nothing in it."""
+
+FILE, FOLDER, LINK, OTHER = "file", "folder", "link", "other"
+CHUNK = 1 << 16
+HEAD, DATA, DONE, CHANGED, FAILED = b"H", b"D", b"E", b"C", b"F"
+_ODD = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def ignores(rules: Iterable[Rule]) -> Callable[[str], bool]:
+    """Return whether a path is ignored: the last rule that matches it decides.
+
+    >>> ignored = ignores([(True, r"^[^/]*\\.pyc$")])
+    >>> ignored("a.pyc"), ignored("a.py")
+    (True, False)
+    """
+    import re
+
+    compiled = [(ignored, re.compile(text)) for ignored, text in reversed(list(rules))]
+
+    def is_ignored(path: str) -> bool:
+        return next((ignored for ignored, rule in compiled if rule.match(path)), False)
+
+    return is_ignored
+
+
+def scan(folder: str, ignored: Callable[[str], bool] = lambda _: False) -> dict[str, Entry]:
+    """Return all that is below a folder by its path in it; raises OSError for the folder itself.
+
+    What is ignored is left out, with all that is in it. Links that stay inside are links, others
+    count as the file they lead to.
+    """
+    found: dict[str, Entry] = {}
+    top, ahead = os.path.realpath(folder), [""]
+    while ahead:
+        below = ahead.pop()
+        try:
+            entries = sorted(os.scandir(os.path.join(folder, below)), key=lambda one: one.name)
+        except OSError as fault:
+            if not below:
+                raise
+            found[below] = (OTHER, 0, 0, 0, f"a folder that cannot be read: {fault.strerror}")
+            continue
+        for entry in entries:
+            path = f"{below}/{entry.name}" if below else entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if ignored(f"{path}/" if is_folder else path):
+                continue
+            try:
+                found[path] = _entry(entry, top)
+            except OSError:
+                continue  # it has gone meanwhile
+            if is_folder:
+                ahead.append(path)
+    return found
+
+
+def _entry(entry: os.DirEntry[str], top: str) -> Entry:
+    known = entry.stat(follow_symlinks=False)
+    if stat.S_ISLNK(known.st_mode):
+        return _link(entry, top)
+    mode = stat.S_IMODE(known.st_mode)
+    if stat.S_ISDIR(known.st_mode):
+        return FOLDER, 0, 0, mode, ""
+    if not stat.S_ISREG(known.st_mode):
+        return OTHER, 0, 0, mode, _ODD.get(stat.S_IFMT(known.st_mode), "no file")
+    return FILE, known.st_size, known.st_mtime_ns, mode, ""
+
+
+def _link(entry: os.DirEntry[str], top: str) -> Entry:
+    target, real = os.readlink(entry.path), os.path.realpath(entry.path)
+    try:
+        known = os.stat(entry.path)
+    except OSError:
+        return OTHER, 0, 0, 0, f"a link to {target}, which is not there"
+    mode, is_folder = stat.S_IMODE(known.st_mode), stat.S_ISDIR(known.st_mode)
+    if real.startswith(f"{top}/"):
+        above = os.path.realpath(os.path.dirname(entry.path))
+        size, changed = (-1, 0) if is_folder else (known.st_size, known.st_mtime_ns)
+        return LINK, size, changed, mode, os.path.relpath(real, above)
+    if not stat.S_ISREG(known.st_mode):
+        return OTHER, 0, 0, mode, f"a link to {target}, which is no file inside"
+    return FILE, known.st_size, known.st_mtime_ns, mode, ""
+
+
+def new_in(found: dict[str, Entry], sealed: dict[str, Entry]) -> dict[str, Entry]:
+    """Return what was not there when the folder was sealed, or was another then.
+
+    >>> new_in({"a": (FILE, 1, 7, 0, ""), "b": (FILE, 1, 8, 0, "")}, {"a": (FILE, 1, 7, 0, "")})
+    {'b': ('file', 1, 8, 0, '')}
+    """
+    return {path: one for path, one in found.items() if sealed.get(path) != one}
+
+
+def keeps_results(folder: str, sealed: dict[str, Entry], rules: Iterable[Rule]) -> bool:
+    """Tell whether a folder has files that nobody else may have; also where that is not known.
+
+    Then what was in it before is removed: who fetches all of it shall not fetch old copies of what
+    another folder has the new ones of.
+    """
+    try:
+        found = scan(folder, ignores(rules))
+    except OSError:
+        return os.path.exists(folder)
+    new = new_in(found, sealed)
+    if not any(one[0] in (FILE, LINK) for one in new.values()):
+        return False
+    for path in sorted(found.keys() - new.keys(), reverse=True):  # what is in a folder comes first
+        try:
+            full = os.path.join(folder, path)
+            if found[path][0] == FOLDER:
+                os.rmdir(full)
+            else:
+                os.unlink(full)
+        except OSError:
+            continue  # a folder with something new in it
+    return True
+
+
+def packed(found: dict[str, Entry] | None) -> bytes:
+    """Return this host's name and what a folder of it holds as few bytes, for `unpacked`."""
+    import json
+    import zlib
+
+    return zlib.compress(json.dumps([os.uname().nodename, found]).encode(), 1)
+
+
+def unpacked(data: bytes) -> tuple[str, dict[str, Entry] | None]:
+    """Return host and content of a folder, None if there is none; raises ValueError."""
+    import json
+    import zlib
+
+    try:
+        host, found = json.loads(zlib.decompress(data))
+    except zlib.error as fault:
+        raise ValueError(str(fault)) from fault
+    return host, None if found is None else {path: tuple(one) for path, one in found.items()}
+
+
+# --- the program at the far end ---------------------------------------------------------------
+
+
+def _frame(kind: bytes, number: int, payload: bytes = b"") -> bytes:
+    """Return one message, cut as those of the guard are."""
+    return kind + number.to_bytes(4, "big") + len(payload).to_bytes(4, "big") + payload
+
+
+def messages(folder: str, wanted: Iterable[tuple[str, int]]) -> Iterator[bytes]:
+    """Yield the content of files below a folder, each from an offset on.
+
+    For each there is a head with size, mtime and mode, the bytes, and how it went: done, changed
+    while it was read, or failed and why.
+    """
+    for number, (path, offset) in enumerate(wanted):
+        try:
+            with open(os.path.join(folder, path), "rb", 0) as file:
+                yield from _file(file, number, offset)
+        except OSError as fault:
+            yield _frame(FAILED, number, (fault.strerror or str(fault)).encode())
+
+
+def _file(file: IO[bytes], number: int, offset: int) -> Iterator[bytes]:
+    before = os.fstat(file.fileno())
+    mode = stat.S_IMODE(before.st_mode)
+    yield _frame(HEAD, number, f"{before.st_size} {before.st_mtime_ns} {mode}".encode())
+    file.seek(offset)
+    left = before.st_size - offset
+    while left > 0 and (data := file.read(min(CHUNK, left))):
+        left -= len(data)
+        yield _frame(DATA, number, data)
+    after = os.fstat(file.fileno())
+    same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+    yield _frame(DONE if same and left == 0 else CHANGED, number)
+
+
+def end_guard(pid: int, seconds: float) -> None:
+    """Let a guard that lost its launcher end what it started, and wait until it has gone."""
+    deadline = time.monotonic() + seconds
+    try:
+        while time.monotonic() < deadline:
+            with open(f"/proc/{pid}/comm") as file:
+                if file.read().strip() != "gcm-guard":
+                    return
+            os.kill(pid, 15)
+            time.sleep(0.1)
+    except OSError:
+        return  # it has gone
+
+
+def main(action: str, folder: str, *words: str) -> None:
+    """List a folder, send files of it that stdin names, or remove it.
+
+    To list it, the guard that looked after it has to end before: its process number, and for how
+    many seconds to wait.
+    """
+    import json
+
+    out = sys.stdout.buffer
+    try:
+        if action == "list":
+            if words:
+                end_guard(int(words[0]), float(words[1]))
+            out.write(packed(scan(folder) if os.path.isdir(folder) else None))
+        elif action == "send":
+            for message in messages(folder, json.load(sys.stdin)):
+                out.write(message)
+        elif action == "remove":
+            import shutil
+
+            shutil.rmtree(folder, ignore_errors=True)
+        out.flush()
+    except (OSError, ValueError) as fault:
+        sys.exit(f"{type(fault).__name__}: {fault}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

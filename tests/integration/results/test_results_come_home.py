@@ -1,0 +1,301 @@
+"""What ranks made in a copy of the program folder comes home, whatever way the run ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
+
+# Each rank saves its result; then it ends as it is told.
+PROGRAM = """
+import os, pathlib, signal, sys, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+how = sys.argv[1] if len(sys.argv) > 1 else ""
+pathlib.Path("out").mkdir(exist_ok=True)
+pathlib.Path(f"out/{world.rank}.txt").write_text(f"result of {world.rank}\\n" * 1000)
+world.Barrier()
+if how == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if how in ("wait", "stubborn"):
+    print("up", flush=True)
+    time.sleep(300)
+if world.rank == 1:
+    if how == "raise":
+        raise ValueError("no")
+    if how == "abort":
+        world.Abort(4)
+    if how == "exit":
+        sys.exit(3)
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+RESULTS = {"out", *(f"out/{rank}.txt" for rank in range(4))}
+
+
+def await_settled(folder: Path, number: int, seconds: float = 60.0) -> list[Path]:
+    """Wait until only so many folders are left; return them."""
+    deadline = time.monotonic() + seconds
+    while len(found := sorted(folder.iterdir())) > number and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("how", "codes"),
+    [("", {0}), ("raise", {1}), ("abort", {4}), ("exit", {3}), ("kill", set())],
+)
+def test_results_come_home_however_the_ranks_end(bench: Any, how: str, codes: set[int]) -> None:
+    bench.write(PROGRAM)
+    ended = bench.run(how)
+    assert bench.brought == RESULTS, ended.errors
+    assert bench.read("out/3.txt") == "result of 3\n" * 1000
+    assert bench.kept == []
+    assert ended.code in codes if codes else ended.code != 0
+    assert bench.notes == []
+    assert [(one["cluster"], one["files"], one["bytes"]) for one in ended.summary["results"]] == [
+        ("s/a", 2, 24_000),
+        ("s/b", 2, 24_000),
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_results_come_home_when_the_run_is_ended_by_a_signal(bench: Any, number: int) -> None:
+    bench.write(PROGRAM)
+    run = bench.start("wait")
+    run.await_lines("up", 4)
+    run.process.send_signal(number)
+    ended = run.end()
+    assert bench.brought == RESULTS, ended.errors
+    assert ended.code == 128 + number
+    assert bench.kept == []
+
+
+def test_a_second_ctrl_c_leaves_results_where_they_are_and_names_them(bench: Any) -> None:
+    bench.write(PROGRAM)
+    run = bench.start("stubborn")
+    run.await_lines("up", 4)
+    run.process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    run.process.send_signal(signal.SIGINT)
+    ended = run.end()
+    assert ended.code == 130
+    assert bench.brought == set()
+    assert len(bench.kept) == 2
+    for folder, kept in zip(
+        bench.kept, sorted(ended.kept, key=lambda one: one["where"]), strict=True
+    ):
+        assert kept["where"].endswith(f":{folder}")
+        assert kept["where"] in ended.errors
+        assert kept["command"] in ended.errors
+        subprocess.run(kept["command"], shell=True, check=True)  # as a user would
+    assert bench.brought >= RESULTS
+
+
+def test_results_stay_when_the_command_is_killed_and_nothing_else_does(bench: Any) -> None:
+    bench.write(PROGRAM)
+    run = bench.start("wait")
+    run.await_lines("up", 4)
+    run.process.kill()
+    run.end()
+    kept = await_settled(bench.work, 2)
+    assert [len(list(one.glob("out/*.txt"))) for one in kept] == [2, 2]
+    (note,) = bench.notes
+    commands = [line for line in note.splitlines() if line.startswith("    ")]
+    for command in commands:
+        subprocess.run(command, shell=True, check=True)
+    assert bench.brought >= RESULTS
+    assert "left results elsewhere, or was killed: see" in bench.run().errors
+
+
+def test_nothing_stays_of_a_killed_run_that_made_nothing(bench: Any) -> None:
+    bench.write("import time\nprint('up', flush=True)\ntime.sleep(300)\n")
+    run = bench.start()
+    run.await_lines("up", 4)
+    run.process.kill()
+    run.end()
+    assert await_settled(bench.work, 0) == []
+
+
+def test_results_come_home_when_front_ends_are_killed(bench: Any) -> None:
+    bench.write(PROGRAM)
+    run = bench.start("wait")
+    run.await_lines("up", 4)
+    killed = 0
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name, where = (entry / "comm").read_text(), Path(os.readlink(entry / "cwd"))
+            if name == "gcm-front-end\n" and where in bench.kept:
+                os.kill(int(entry.name), signal.SIGKILL)
+                killed += 1
+    assert killed
+    ended = run.end()
+    assert bench.brought == RESULTS, ended.errors
+    assert ended.code != 0
+    assert bench.kept == []
+
+
+def test_results_come_home_over_a_new_connection_when_the_first_one_breaks(
+    bench: Any, kill: Callable[[Any, str], int]
+) -> None:
+    if not bench.way:
+        pytest.skip("nothing can break on one machine")
+    bench.write(PROGRAM)
+    run = bench.start("wait")
+    run.await_lines("up", 4)
+    assert kill(run, "ssh") == 2
+    ended = run.end()
+    assert bench.brought == RESULTS, ended.errors
+    assert ended.code != 0
+    assert "the connection ended" in ended.errors
+    assert bench.kept == []
+
+
+def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
+    bench.write(
+        "import os\nos.symlink('nowhere', 'dangling')\nos.mkfifo('fifo')\n"
+        "os.makedirs('deep/empty')\nopen('deep/file', 'w').write('1')\n"
+        "os.chmod('deep/file', 0o750)\nos.symlink('file', 'deep/latest')\n"
+        "open('secret', 'w').write('2')\nos.chmod('secret', 0)\n",
+        clusters="a",
+    )
+    text = (bench.home / "grid.xml").read_text().replace('ranks="2"', 'ranks="1"')
+    (bench.home / "grid.xml").write_text(text)
+    ended = bench.run()
+    assert ended.code == 0, ended.errors
+    expected = {"deep", "deep/empty", "deep/file", "deep/latest"}
+    assert bench.brought - {"secret"} == expected  # root can read it
+    assert (bench.home / "deep" / "file").stat().st_mode & 0o777 == 0o750
+    assert os.readlink(bench.home / "deep" / "latest") == "file"
+    (told,) = ended.summary["results"]
+    assert "not brought home: dangling: a link to nowhere, which is not there" in told["warnings"]
+    assert "not brought home: fifo: a FIFO" in told["warnings"]
+    assert "s/a: not brought home: fifo: a FIFO" in ended.errors
+
+
+def test_results_that_cannot_be_written_here_spoil_a_good_run_and_stay(bench: Any) -> None:
+    bench.write(
+        "import resource\nhard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\n"
+        "import mpi4py.MPI\nopen('big', 'wb').write(bytes(3_000_000))\n"
+        "open('small', 'w').write('1')\n",
+        clusters="a",
+    )
+    ended = bench.run(before="ulimit -S -f 2000")
+    assert ended.code != 0
+    (kept,) = ended.kept
+    assert kept["where"] in ended.errors
+    assert "File too large" in ended.errors
+    subprocess.run(kept["command"], shell=True, check=True)
+    assert (bench.home / "big").stat().st_size == 3_000_000
+
+
+def test_what_is_asked_for_comes_to_a_place_for_each_cluster(bench: Any) -> None:
+    bench.write(
+        PROGRAM + "pathlib.Path('other.txt').write_text('x')\n",
+        '<file-transfer direction="out" source="out/*.txt" destination="runs/{site}/{cluster}"/>',
+    )
+    ended = bench.run()
+    assert ended.code == 0, ended.errors
+    files = {one for one in bench.brought if one.endswith(".txt")}
+    assert files == {f"runs/s/{'ab'[rank // 2]}/out/{rank}.txt" for rank in range(4)}
+    assert [one["others"] for one in ended.summary["results"]] == [1, 1]
+    assert bench.kept == []
+
+
+def test_different_contents_of_two_clusters_never_overwrite_each_other(bench: Any) -> None:
+    bench.write(
+        "import pathlib\nfrom mpi4py import MPI\nrank = MPI.COMM_WORLD.rank\n"
+        "pathlib.Path('result').write_text(str(rank // 2))\n"
+        "pathlib.Path('same').write_text('same')\n"
+    )
+    ended = bench.run()
+    assert ended.code == 0, ended.errors
+    assert bench.brought == {"result", "result.s.b", "same"}
+    assert (bench.read("result"), bench.read("result.s.b")) == ("0", "1")
+    assert "s/b brought another one, which is kept as result.s.b" in ended.errors
+
+
+CHECKPOINTS = """
+import os, pathlib, sys, time
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.rank
+home = pathlib.Path(sys.argv[1], f"checkpoint-{rank}")
+pathlib.Path(f"checkpoint-{rank}").write_text("first")
+while not home.exists():
+    time.sleep(0.05)
+pathlib.Path(f"checkpoint-{rank}").write_text("second")
+"""
+
+
+def test_checkpoints_are_fetched_while_the_run_goes_on(bench: Any) -> None:
+    bench.write(CHECKPOINTS, '<file-transfer direction="out" source="checkpoint-*" every="1s"/>')
+    ended = bench.run(str(bench.home))
+    assert ended.code == 0, ended.errors
+    assert {name: bench.read(name) for name in bench.brought} == {
+        f"checkpoint-{rank}": "second" for rank in range(4)
+    }
+    assert bench.kept == []
+
+
+def test_a_file_in_the_way_of_a_folder_of_results_stays(bench: Any) -> None:
+    bench.write(
+        "import pathlib, sys\npathlib.Path(sys.argv[1], 'out').write_text('mine')\n"
+        "pathlib.Path('out').mkdir(exist_ok=True)\npathlib.Path('out/a').write_text('1')\n",
+        clusters="a",
+    )
+    ended = bench.run(str(bench.home))
+    assert ended.code == 0, ended.errors
+    assert (bench.read("out"), bench.read("out.s.a/a")) == ("mine", "1")
+
+
+def test_a_cluster_in_place_copies_what_is_asked_for_to_a_named_folder(
+    bench: Any, tmp_path: Path
+) -> None:
+    bench.write(
+        PROGRAM, '<file-transfer direction="out" source="**/*.txt" destination="copy" every="1s"/>'
+    )
+    text = (bench.home / "grid.xml").read_text().replace(f' folder="{bench.work}"', "")
+    (bench.home / "grid.xml").write_text(text.replace(bench.way, "") if bench.way else text)
+    (bench.home / "old.txt").write_text("old")
+    for _ in range(2):
+        ended = bench.run()
+        assert ended.code == 0, ended.errors
+        texts = {f"out/{rank}.txt" for rank in range(4)}
+        copied = {one for one in bench.brought if one.endswith(".txt")}
+        assert copied == texts | {f"copy/{one}" for one in texts} | {"old.txt"}
+
+
+def test_results_stay_and_are_named_when_there_is_no_way_to_them_any_more(
+    bench: Any, server: Any, kill: Callable[[Any, str], int]
+) -> None:
+    if not bench.way:
+        pytest.skip("nothing can break on one machine")
+    bench.write(PROGRAM)
+    run = bench.start("wait")
+    run.await_lines("up", 4)
+    key = server.folder / "key"
+    hidden = key.rename(key.with_suffix(".hidden"))
+    try:
+        kill(run, "ssh")
+        ended = run.end()
+    finally:
+        hidden.rename(key)
+    assert ended.code != 0
+    assert ended.errors.index("the connection ended") < ended.errors.index("and stay in")
+    assert bench.brought == set()
+    assert len(ended.kept) == 2
+    for kept in ended.kept:
+        assert kept["where"] in ended.errors
+        subprocess.run(kept["command"], shell=True, check=True)
+    assert bench.brought == RESULTS
+    assert len(bench.notes) == 1

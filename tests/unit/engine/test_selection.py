@@ -1,0 +1,115 @@
+"""What comes home of a work folder, and where to."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.deployment.patterns import picking
+from runtime.deployment.steps import FileMove
+from runtime.engine.selection import Arrival, select
+from runtime.launchers.contents import FILE, FOLDER, LINK, OTHER
+
+Entry = tuple[str, int, int, int, str]
+
+
+def file(size: int = 1, mtime: int = 1) -> Entry:
+    return FILE, size, mtime, 0o644, ""
+
+
+def link(target: str, size: int = 1) -> Entry:
+    return LINK, size, 1, 0o777, target
+
+
+EVERYTHING = [FileMove(".", "/home")]
+NO_RULES: list[tuple[bool, str]] = []
+
+
+@pytest.mark.parametrize(
+    ("source", "meant", "not_meant"),
+    [
+        ("a.txt", ["a.txt"], ["b/a.txt", "a.txt2"]),
+        ("./out/", ["out/a", "out/b/c"], ["outer", "x/out/a"]),
+        ("out/*.npy", ["out/a.npy", "out/.npy"], ["a.npy", "out/b/a.npy"]),
+        ("**/*.npy", ["a.npy", "x/y/a.npy"], ["a.npz"]),
+        ("run-?/log[0-9]", ["run-1/log7"], ["run-10/log7", "run-1/logs"]),
+        ("with blank ", ["with blank ", "with blank /a"], ["with blank"]),
+        ("!odd", ["!odd"], ["odd"]),
+        ("#odd", ["#odd"], []),
+    ],
+)
+def test_a_source_means_a_path_a_folder_or_a_pattern_from_the_top(
+    source: str, meant: list[str], not_meant: list[str]
+) -> None:
+    pick = picking(source)
+    assert pick is not None
+    assert [path for path in (*meant, *not_meant) if pick(path)] == meant
+
+
+@pytest.mark.parametrize("source", ["out/[ab", "a\\"])
+def test_what_is_no_pattern_is_told(source: str) -> None:
+    assert picking(source) is None
+
+
+def test_only_what_is_new_or_changed_comes_home() -> None:
+    before = {"program.py": file(), "data": file(5), "log": file(1, 1)}
+    found = {**before, "log": file(1, 2), "new": file(), "out": (FOLDER, 0, 0, 0, "")}
+    chosen = select(found, (before, NO_RULES), EVERYTHING)
+    assert chosen.files == (
+        Arrival("log", "/home/log", file(1, 2)),
+        Arrival("new", "/home/new", file()),
+    )
+    assert [one.target for one in chosen.folders] == ["/home/out"]
+    assert chosen.others == 0
+
+
+def test_what_nobody_asked_for_is_counted() -> None:
+    found = {"a.npy": file(), "b.txt": file(), "c.txt": file(), "d": (FOLDER, 0, 0, 0, "")}
+    chosen = select(found, ({}, NO_RULES), [FileMove("*.npy", "/r")])
+    assert [one.target for one in chosen.files] == ["/r/a.npy"]
+    assert chosen.others == 2
+
+
+def test_ignored_files_come_only_when_they_are_named_and_are_counted_otherwise() -> None:
+    rules = [(True, r"^(?:.+/)?__pycache__/"), (True, r"^scratch/"), (False, r"^scratch/keep$")]
+    found = {
+        "__pycache__": (FOLDER, 0, 0, 0, ""),
+        "__pycache__/a.pyc": file(),
+        "scratch": (FOLDER, 0, 0, 0, ""),
+        "scratch/a": file(),
+        "result": file(),
+    }
+    chosen = select(found, ({}, rules), EVERYTHING)
+    assert [one.path for one in chosen.files] == ["result"]
+    assert (chosen.others, chosen.ignored) == (0, 1)
+    named = select(found, ({}, rules), [*EVERYTHING, FileMove("scratch", "/home")])
+    assert [one.path for one in named.files] == ["result", "scratch/a"]
+    assert named.ignored == 0
+
+
+def test_a_link_stays_one_where_its_target_is_and_becomes_that_file_elsewhere() -> None:
+    found = {"out/a": file(7), "out/latest": link("a", 7), "staged": link("data", 3)}
+    before = {"data": file(3)}
+    chosen = select(found, (before, NO_RULES), EVERYTHING)
+    assert [one.path for one in chosen.links] == ["out/latest", "staged"]
+    alone = select(found, (before, NO_RULES), [FileMove("out/latest", "/home")])
+    assert [one.path for one in alone.files] == ["out/latest"]
+    assert alone.links == ()
+
+
+def test_what_cannot_be_sent_is_told_with_the_reason_if_it_was_asked_for() -> None:
+    found = {
+        "fifo": (OTHER, 0, 0, 0, "a FIFO"),
+        "to-folder": link("elsewhere", -1),
+        "b": (OTHER, 0, 0, 0, "a socket"),
+    }
+    moves = [FileMove("fifo", "/home"), FileMove("to-*", "/home")]
+    assert select(found, ({}, NO_RULES), moves).skipped == (
+        "fifo: a FIFO",
+        "to-folder: a link to the folder elsewhere, which does not come home",
+    )
+
+
+def test_one_file_can_come_to_several_places_but_once_to_each() -> None:
+    moves = [FileMove("a", "/one"), FileMove("*", "/one"), FileMove(".", "/two")]
+    chosen = select({"a": file()}, ({}, NO_RULES), moves)
+    assert [one.target for one in chosen.files] == ["/one/a", "/two/a"]

@@ -1,0 +1,78 @@
+"""What a folder holds, what of it is new, and what is kept of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runtime.launchers import contents, wire
+from runtime.launchers.contents import DATA, DONE, FAILED, HEAD, keeps_results, new_in, scan
+
+BYTECODE = [(True, r"^(?:.+/)?__pycache__/")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a program, its data and a link, as it was staged."""
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "program.py").write_text("print()")
+    (tmp_path / "deep" / "er" / "data").write_text("1")
+    (tmp_path / "link").symlink_to("program.py")
+    return tmp_path
+
+
+def names(folder: Path) -> set[str]:
+    return {str(one.relative_to(folder)) for one in folder.rglob("*")}
+
+
+def test_nothing_is_new_in_a_folder_that_nobody_touched(folder: Path) -> None:
+    assert new_in(scan(str(folder)), scan(str(folder))) == {}
+    assert not keeps_results(str(folder), scan(str(folder)), [])
+    assert "program.py" in names(folder)
+
+
+def test_bytecode_and_empty_folders_are_no_reason_to_keep_a_folder(folder: Path) -> None:
+    before = scan(str(folder))
+    (folder / "empty").mkdir()
+    (folder / "deep" / "__pycache__").mkdir()
+    (folder / "deep" / "__pycache__" / "data.pyc").touch()
+    assert not keeps_results(str(folder), before, BYTECODE)
+    assert keeps_results(str(folder), before, [])
+
+
+def test_of_a_folder_that_is_kept_only_what_is_new_stays(folder: Path) -> None:
+    before = scan(str(folder))
+    (folder / "deep" / "er" / "result").write_text("2")
+    os.utime(folder / "program.py", ns=(0, 1))
+    assert keeps_results(str(folder), before, [])
+    left = {"deep", "deep/er", "deep/er/result", "program.py", "link"}  # it leads to what is new
+    assert names(folder) == left
+
+
+def test_a_folder_that_cannot_be_looked_through_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert keeps_results(str(tmp_path / "file"), {}, [])
+    assert not keeps_results(str(tmp_path / "gone"), {}, [])
+
+
+def test_the_last_rule_that_matches_decides() -> None:
+    ignored = contents.ignores([(True, r"^a/"), (False, r"^a/keep$"), (True, r"^b$")])
+    assert [path for path in ("a/x", "a/keep", "b", "c") if ignored(path)] == ["a/x", "b"]
+
+
+def test_what_a_folder_holds_survives_the_way_home(folder: Path) -> None:
+    (folder / "odd\udcff\n").touch()
+    found = scan(str(folder))
+    assert contents.unpacked(contents.packed(found)) == (os.uname().nodename, found)
+    assert contents.unpacked(contents.packed(None)) == (os.uname().nodename, None)
+
+
+def test_files_are_sent_in_messages_and_one_that_fails_does_not_end_them(folder: Path) -> None:
+    (folder / "big").write_bytes(bytes(contents.CHUNK + 1))
+    wanted = [("big", 0), ("gone", 0), ("program.py", 3)]
+    sent = b"".join(contents.messages(str(folder), wanted))
+    kinds = [(kind, number, len(data)) for kind, number, data in wire.frames(bytearray(sent))]
+    assert [kind for kind, _, _ in kinds] == [HEAD, DATA, DATA, DONE, FAILED, HEAD, DATA, DONE]
+    assert [size for kind, _, size in kinds if kind == DATA] == [contents.CHUNK, 1, 4]
