@@ -78,6 +78,15 @@ class ShowVersion(argparse.Action):
         parser.exit()
 
 
+SHELLS = ("bash", "zsh", "fish")
+"""The shells that can complete the commands."""
+
+
+def add_shell(parser: argparse.ArgumentParser) -> None:
+    """Add the one argument of a command that prints the script for a shell."""
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
+
+
 def setting(text: str) -> tuple[str, str]:
     """Return the name and the value of `NAME=VALUE`; the type of an argument of a parser.
 

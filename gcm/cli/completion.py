@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-SHELLS = ("bash", "zsh", "fish")
-
 _FILES = ("FILE", "PATH")
 _FOLDERS = ("DIR",)
 
 
 def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
-    """Return the script that completes the command of a parser in one of `SHELLS`.
+    """Return the script that completes the command of a parser in a shell.
 
     What a value is follows from how the help calls it: `FILE`, `DIR` and the like.
     """
@@ -26,11 +24,6 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
         elif action.metavar in _FOLDERS:
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     return shtab.complete(parser, shell)
-
-
-def add_shell(parser: argparse.ArgumentParser) -> None:
-    """Add the one argument of a command that prints such a script."""
-    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from gcm.cli.common_options import CommandParser, ShowVersion, setting
-from gcm.cli.completion import add_shell
+from gcm.cli.common_options import CommandParser, ShowVersion, add_shell, setting
 
 _DESCRIPTION = "Check, show, draw and run assemblies of components."
 
@@ -56,14 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_show(commands)
     _add_draw(commands)
     _add_run(commands)
-    add_shell(
-        _command(
-            commands,
-            "completion",
-            "print the script with which a shell completes this command",
-            "Then the Tab key knows the commands, their options, and files.",
-        )
-    )
+    _add_completion(commands)
     return parser
 
 
@@ -141,6 +133,16 @@ def _add_run(commands: Any) -> None:
         "result but None is printed. Ctrl-C stops the assembly; the exit code is then 130.",
     )
     _add_file(command)
+
+
+def _add_completion(commands: Any) -> None:
+    command = _command(
+        commands,
+        "completion",
+        "print the script with which a shell completes this command",
+        "Then the Tab key knows the commands, their options, and files.",
+    )
+    add_shell(command)
 
 
 def _add_file(command: argparse.ArgumentParser) -> None:

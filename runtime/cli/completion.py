@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from gcm.cli.common_options import CommandParser
-from gcm.cli.completion import SHELLS, add_shell, completion_script
+from gcm.cli.common_options import SHELLS, CommandParser, add_shell
+from gcm.cli.completion import completion_script
 from runtime.cli.options import build_parser
 from runtime.cli.streams import write
 

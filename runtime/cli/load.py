@@ -6,16 +6,18 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gcm.cli.output import counted, write_findings, write_json
 from gcm.documents import Diagnostic, Diagnostics, Location
 from runtime.cli.errors import UsageError
 from runtime.cli.options import Format, Options
-from runtime.cli.program import Document, document_of
-from runtime.cli.slips import what_was_meant
 from runtime.deployment import Deployment, Surroundings, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
+
+if TYPE_CHECKING:
+    from runtime.cli.program import Document
 
 _NO_SETTINGS: Mapping[str, str] = {}
 
@@ -30,6 +32,8 @@ def load_deployment(options: Options) -> Deployment | None:
     `--` belong to no application, and when a variable of `-x` has no value here.
     """
     if options.one_line is not None:
+        from runtime.cli.program import document_of
+
         document = document_of(options.one_line, options.arguments, os.getcwd())
         return read_document(document, options.settings, options.format)
     diagnostics = Diagnostics()
@@ -38,8 +42,11 @@ def load_deployment(options: Options) -> Deployment | None:
         surroundings=_surroundings(options.descriptor, options.settings),
         diagnostics=diagnostics,
     )
-    if deployment is None and (meant := what_was_meant(options)):
-        raise UsageError(meant)
+    if deployment is None:
+        from runtime.cli.slips import what_was_meant
+
+        if meant := what_was_meant(options):
+            raise UsageError(meant)
     write_findings_of(diagnostics, options.format)
     if deployment is None:
         return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gcm.cli.common_options import CommandParser
 from gcm.records import dataclass
-from runtime.deployment.machine_words import Emulation, Machine, parse_emulation, parse_hosts
+
+if TYPE_CHECKING:
+    from runtime.deployment.machine_words import Emulation, Host, Machine
 
 _MACHINE = ("ranks", "emulate", "hosts")
 _T = TypeVar("_T")
@@ -78,12 +80,12 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         help="one cluster on this machine, as with mpiexec",
     )  # fmt: skip
     group.add_argument(
-        "--emulate", metavar="SHAPE", type=_told(parse_emulation),
+        "--emulate", metavar="SHAPE", type=_told(_shape),
         help="clusters on this machine: SITESxCLUSTERSxRANKS, the ranks being those of each"
         " cluster; CLUSTERSxRANKS is one site, RANKS one cluster",
     )  # fmt: skip
     group.add_argument(
-        "-H", dest="hosts", metavar="HOSTS", action="append", type=_told(parse_hosts),
+        "-H", dest="hosts", metavar="HOSTS", action="append", type=_told(_hosts),
         help="a cluster on each host, over ssh: [USER@]HOST[:RANKS],... with ranges such as"
         " node[1-4]:8; without a number 1 rank; localhost is this machine; a second -H is a"
         " second site",
@@ -158,7 +160,20 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
 def _ranks(text: str) -> Emulation:
     if not text.isascii() or not text.isdigit():
         raise ValueError(f"'{text}' is no number of ranks")
+    return _shape(text)
+
+
+# What is heavy is imported when it is used, so that `gcm-deploy --help` need not load it.
+def _shape(text: str) -> Emulation:
+    from runtime.deployment.machine_words import parse_emulation
+
     return parse_emulation(text)
+
+
+def _hosts(text: str) -> tuple[Host, ...]:
+    from runtime.deployment.machine_words import parse_hosts
+
+    return parse_hosts(text)
 
 
 def _told(parse: Callable[[str], _T]) -> Callable[[str], _T]:
