@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from xml.sax.saxutils import quoteattr
 
 from gcm.records import dataclass
 from runtime.deployment.grammar import NAME_PATTERN
@@ -13,6 +12,11 @@ from runtime.deployment.model import ProgramKind
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# `xml.sax.saxutils` has the same, but loads a web client with it.
+_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+    | {blank: f"&#{ord(blank)};" for blank in "\t\n\r"}
+)
 _DEFAULT_NAME = "program"
 
 _HEAD = """\
@@ -166,4 +170,4 @@ def _quoted(text: str) -> str:
         raise ValueError(
             f"{text!r} has the character {found.group()!r}, which no descriptor can hold"
         )
-    return quoteattr(text.replace("${", "$${"))
+    return '"' + text.replace("${", "$${").translate(_ESCAPES) + '"'
