@@ -17,7 +17,7 @@ from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
 
 if TYPE_CHECKING:
-    from runtime.cli.program import Document
+    from runtime.cli.one_line_document import Document
 
 _NO_SETTINGS: Mapping[str, str] = {}
 
@@ -32,9 +32,11 @@ def load_deployment(options: Options) -> Deployment | None:
     `--` belong to no application, and when a variable of `-x` has no value here.
     """
     if options.one_line is not None:
-        from runtime.cli.program import document_of
+        from runtime.cli.one_line_document import document_of
 
-        document = document_of(options.one_line, options.arguments, os.getcwd())
+        document = document_of(
+            options.one_line, options.arguments, os.getcwd(), variables=options.variables
+        )
         return read_document(document, options.settings, options.format)
     diagnostics = Diagnostics()
     deployment = read_descriptor(

@@ -13,7 +13,7 @@ from gcm.cli.common_options import CommandParser
 from runtime.cli.errors import UsageError
 from runtime.cli.exit_codes import FAULTS
 from runtime.cli.load import read_document
-from runtime.cli.program import document_of
+from runtime.cli.one_line_document import document_of
 from runtime.cli.questions import QUESTIONS, Answers, Question
 from runtime.cli.write import save
 
@@ -48,7 +48,7 @@ def write_new(words: Sequence[str]) -> int:
     for question in others:
         answers = dialogue.answer(question, getattr(found, question.option), answers)
     document = document_of(
-        *answers.one_line(), os.path.dirname(os.path.abspath(file)), answers.results
+        *answers.one_line(), os.path.dirname(os.path.abspath(file)), results=answers.results
     )
     if read_document(document) is None:
         return FAULTS

@@ -13,8 +13,8 @@ from gcm.cli.root_tag import root_tag
 from gcm.suggestion import did_you_mean
 from runtime.cli.errors import UsageError
 from runtime.cli.one_line import missing_machine
+from runtime.cli.one_line_document import is_program
 from runtime.cli.options import Options
-from runtime.cli.program import is_program
 
 _RUN = "gcm-deploy {files}"
 _VERBS = {

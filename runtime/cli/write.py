@@ -7,8 +7,8 @@ import sys
 
 from runtime.cli.exit_codes import FAULTS
 from runtime.cli.load import read_document
+from runtime.cli.one_line_document import document_of
 from runtime.cli.options import Options
-from runtime.cli.program import document_of
 from runtime.cli.streams import OutputFailed, write
 
 STANDARD_OUTPUT = "-"
@@ -23,7 +23,7 @@ def write_descriptor(options: Options) -> int:
     assert options.one_line is not None, "the options are not read without"
     shown = options.write == STANDARD_OUTPUT
     folder = os.getcwd() if shown else os.path.dirname(os.path.abspath(options.write))
-    document = document_of(options.one_line, options.arguments, folder)
+    document = document_of(options.one_line, options.arguments, folder, variables=options.variables)
     if read_document(document, options.settings, options.format) is None:
         return FAULTS
     if shown:

@@ -49,8 +49,9 @@ class Request:
 
     `program` is a path as the descriptor's folder sees it, the name of a module, or that of an
     executable on the search path. `folder` is the folder of the application, empty for the one
-    it has without being told. `python` starts front-ends on other machines. `results` are the
-    sources of files to bring home.
+    it has without being told. `python` starts front-ends on other machines. `variables`
+    are those of the environment, each `NAME` or `NAME=VALUE`, `results` the sources of files to
+    bring home.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Request:
     arguments: tuple[str, ...] = ()
     folder: str = ""
     python: str = ""
+    variables: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
 
 
@@ -83,12 +85,16 @@ def compose(request: Request) -> str:
 
 def _application(request: Request) -> Iterator[str]:
     head = f"<application {_pairs((request.kind, request.program), ('folder', request.folder))}"
-    if not request.arguments:
+    inside = [f"<argument value={_quoted(argument)}/>" for argument in request.arguments]
+    for variable in request.variables:
+        name, equals, value = variable.partition("=")
+        given = f" value={_quoted(value)}" if equals else ""
+        inside.append(f"<environment name={_quoted(name)}{given}/>")
+    if not inside:
         yield f"{head}/>"
         return
     yield f"{head}>"
-    for argument in request.arguments:
-        yield f"  <argument value={_quoted(argument)}/>"
+    yield from _indented(inside)
     yield "</application>"
 
 

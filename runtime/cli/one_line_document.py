@@ -14,12 +14,10 @@ from gcm.records import dataclass
 from runtime.cli.errors import UsageError
 from runtime.cli.one_line import OneLine
 from runtime.deployment.compose import Request, compose
-from runtime.deployment.language import LANGUAGE
 from runtime.deployment.model import ProgramKind
 
 _INTERPRETER = re.compile(r"python[0-9.]*")
 _BEGINNING = 128
-_HAS_FOLDER = LANGUAGE.elements["application"].attribute("folder") is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +29,16 @@ class Document:
 
 
 def document_of(
-    one_line: OneLine, arguments: Sequence[str], folder: str, results: Sequence[str] = ()
+    one_line: OneLine,
+    arguments: Sequence[str],
+    folder: str,
+    *,
+    variables: Sequence[str] = (),
+    results: Sequence[str] = (),
 ) -> Document:
     """Return the descriptor in `folder` that a program and its machine make.
+
+    `variables` are those of `-x`, `results` the sources of files to bring home.
 
     Raises:
         UsageError: the program is none, or something cannot be written down.
@@ -56,8 +61,9 @@ def document_of(
                 program=program,
                 machine=one_line.machine,
                 arguments=tuple(arguments),
-                folder=os.path.relpath(home, folder) if home != own and _HAS_FOLDER else "",
+                folder=os.path.relpath(home, folder) if home != own else "",
                 python=one_line.python,
+                variables=tuple(variables),
                 results=tuple(results),
             )
         )
