@@ -11,9 +11,11 @@ from itertools import dropwhile
 
 from gcm.cli.root_tag import root_tag
 from gcm.records import dataclass
+from gcm.suggestion import did_you_mean
 from runtime.cli.errors import UsageError
 from runtime.cli.one_line import OneLine
 from runtime.deployment.compose import Request, compose
+from runtime.deployment.machine_words import Emulation, Machine
 from runtime.deployment.model import ProgramKind
 
 _INTERPRETER = re.compile(r"python[0-9.]*")
@@ -91,12 +93,22 @@ def kind_of(one_line: OneLine, arguments: Sequence[str]) -> tuple[ProgramKind, s
         return ProgramKind.SCRIPT, os.path.abspath(word)
     if os.sep in word or (os.path.isfile(word) and shutil.which(word) is None):
         return ProgramKind.EXECUTABLE, os.path.abspath(word)
+    if _stays_here(one_line.machine) and shutil.which(word) is None:
+        meant = did_you_mean(word, os.listdir())
+        raise UsageError(
+            f"there is no program '{word}', neither in this folder nor on the search path",
+            cure=meant,
+        )
     return ProgramKind.EXECUTABLE, word
 
 
 def is_program(file: str) -> bool:
     """Tell whether a file is a program, or is called like one."""
     return _is_script(file) or (os.path.isfile(file) and os.access(file, os.X_OK))
+
+
+def _stays_here(machine: Machine) -> bool:
+    return isinstance(machine, Emulation) or all(one.is_local for site in machine for one in site)
 
 
 def _refuse(word: str) -> None:

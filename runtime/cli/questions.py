@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from shutil import which
 
 from gcm.records import dataclass
 from runtime.cli.one_line import OneLine
@@ -58,9 +57,9 @@ def _take_program(text: str, so_far: Answers) -> Answers:
     if not words or words == ["-m"]:
         raise ValueError("a program is needed: a file, or -m and a module")
     answers = replace(so_far, program=words)
-    kind, program = kind_of(*answers.one_line())
-    if kind is not ProgramKind.MODULE and not os.path.exists(program) and not which(program):
-        raise ValueError(f"there is no program '{words[0]}'")
+    kind, program = kind_of(*answers.one_line())  # which knows what is on the search path
+    if kind is not ProgramKind.MODULE and os.sep in program and not os.path.exists(program):
+        raise ValueError(f"there is no file '{words[0]}'")
     return answers
 
 
