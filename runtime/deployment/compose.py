@@ -33,7 +33,7 @@ _HEAD = """\
 _PROGRAM = "runs on every rank of every cluster"
 _RESULTS = "what the ranks write there comes home when they have ended"
 _EMULATION = """\
-all clusters are emulated on this machine; in the place of this element a <grid> names real ones:
+all clusters are emulated on this machine; a <grid> in the place of this names real ones:
        <grid>
          <site>
            <cluster><ssh host="front.example.org"/><mpi ranks="4"/></cluster>
