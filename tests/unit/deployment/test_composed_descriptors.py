@@ -28,9 +28,9 @@ hosts = st.builds(
     st.just("") | names,
     st.none() | st.integers(1, 9),
 )
-machines = st.builds(
-    Emulation, st.integers(1, 3), st.integers(1, 3), st.integers(1, 9)
-) | st.lists(st.lists(hosts, min_size=1, max_size=4).map(tuple), min_size=1, max_size=3).map(tuple)
+machines = st.builds(Emulation, st.integers(1, 3), st.integers(1, 3), st.integers(1, 9)) | st.lists(
+    st.lists(hosts, min_size=1, max_size=4).map(tuple), min_size=1, max_size=3
+).map(tuple)
 
 
 def read(text: str) -> Deployment:
