@@ -75,7 +75,8 @@ def test_the_program_ends_the_options(
 
 
 def test_options_before_the_program_are_those_of_the_command() -> None:
-    options = read_options("--quiet --set a=b -n 1 --format json -x A=1 ring.py".split())
+    words = ["--quiet", "--set", "a=b", "-n", "1", "--format", "json", "-x", "A=1", "ring.py"]
+    options = read_options(words)
     assert (options.quiet, options.format, options.settings) == (True, "json", {"a": "b"})
     assert options.variables == ("A=1",)
 
@@ -191,9 +192,8 @@ def test_the_written_descriptor_makes_the_same_plan(
         assert (written.code, written.out) == (0, "")
         assert written.err == f"gcm-deploy: wrote {file}\n"
         with monkeypatch.context() as elsewhere:
-            file = str(folder / file)
             elsewhere.chdir("/")
-            again = deploy("--dry-run", "--format", "json", file)
+            again = deploy("--dry-run", "--format", "json", folder / file)
         assert (again.code, again.err) == (0, "")
         first, second = json.loads(shown.out), json.loads(again.out)
         for plan in first, second:
@@ -225,32 +225,28 @@ def test_a_file_is_never_overwritten_and_no_faulty_descriptor_is_written(
 
 
 @pytest.mark.parametrize(
-    ("here", "line", "application"),
+    ("line", "application"),
     [
-        (".", "ring.py", 'script="ring.py"'),
-        (".", "sub/ring.py", 'script="sub/ring.py" folder="."'),
-        (".", "sub/../ring.py", 'script="ring.py"'),
-        ("sub", "../ring.py", 'script="../ring.py"'),
-        ("sub", "../sub/ring.py", 'script="ring.py"'),
-        (".", "/usr/bin/env", 'executable="../../usr/bin/env"'),
-        (".", "-m sub.ring", 'module="sub.ring"'),
-        (".", "tool", 'script="tool"'),
-        (".", "a.out", 'executable="./a.out"'),
-        (".", "env", 'executable="env"'),
+        (". ring.py", 'script="ring.py"'),
+        (". sub/ring.py", 'script="sub/ring.py" folder="."'),
+        (". sub/../ring.py", 'script="ring.py"'),
+        ("sub ../ring.py", 'script="../ring.py"'),
+        ("sub ../sub/ring.py", 'script="ring.py"'),
+        (". /usr/bin/env", 'executable="../../usr/bin/env"'),
+        (". -m sub.ring", 'module="sub.ring"'),
+        (". tool", 'script="tool"'),
+        (". a.out", 'executable="./a.out"'),
+        (". env", 'executable="env"'),
     ],
 )
 def test_ranks_start_here_where_the_program_is_below_and_else_beside_it(
-    deploy: Deploy,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    here: str,
-    line: str,
-    application: str,
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch, line: str, application: str
 ) -> None:
-    monkeypatch.chdir(folder / here)
-    text = deploy("--write", "-", "-n", "2", *line.split()).out
+    here, *words = line.split()
+    monkeypatch.chdir(here)
+    text = deploy("--write", "-", "-n", "2", *words).out
     (found,) = [row.strip() for row in text.splitlines() if "<application" in row]
-    up = os.path.relpath("/usr/bin/env", folder / here)
+    up = os.path.relpath("/usr/bin/env")
     assert found == f"<application {application.replace('../../usr/bin/env', up)}/>"
 
 
@@ -262,7 +258,8 @@ def test_a_descriptor_runs_without_loading_what_is_for_one_line() -> None:
         "    main(sys.argv[1:])\n"
         "except SystemExit:\n"
         "    pass\n"
-        "lazy = {'shtab', 'runtime.cli.new', 'runtime.cli.slips', 'runtime.cli.one_line_document'}\n"
+        "lazy = {'shtab', 'runtime.deployment.compose'}\n"
+        "lazy |= {f'runtime.cli.{name}' for name in ('new', 'slips', 'one_line_document')}\n"
         "lazy |= {'runtime.deployment'} if '--help' in sys.argv else set()\n"
         "print(sorted(lazy & set(sys.modules)))\n"
     )
