@@ -55,7 +55,7 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.completion import print_completion
 
         return print_completion(words[1:])
-    if first and not first.startswith("-") and not os.path.exists(first):
+    if first and not first.startswith("-") and not os.path.isfile(first):
         from runtime.cli.slips import refuse_slip
 
         refuse_slip(words)

@@ -94,7 +94,7 @@ def kind_of(one_line: OneLine, arguments: Sequence[str]) -> tuple[ProgramKind, s
     if os.sep in word or (os.path.isfile(word) and shutil.which(word) is None):
         return ProgramKind.EXECUTABLE, os.path.abspath(word)
     if _stays_here(one_line.machine) and shutil.which(word) is None:
-        meant = did_you_mean(word, os.listdir())
+        meant = did_you_mean(word, filter(os.path.isfile, os.listdir()))
         raise UsageError(
             f"there is no program '{word}', neither in this folder nor on the search path",
             cure=meant,

@@ -142,7 +142,7 @@ def build_parser() -> CommandParser:
 
 
 def _add_instead(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("instead of a run")
+    group = parser.add_argument_group("instead of a run").add_mutually_exclusive_group()
     group.add_argument(
         "--dry-run", action="store_true",
         help="show what would be started where, with the exact commands, and start nothing",

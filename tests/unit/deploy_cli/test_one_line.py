@@ -23,6 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in a folder with programs of all kinds."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
+    (tmp_path / "run").mkdir()
     (tmp_path / "ring.py").touch()
     (tmp_path / "sub" / "ring.py").touch()
     (tmp_path / "tool").write_text("#!/usr/bin/env python3\n")
@@ -101,6 +102,7 @@ def test_options_before_the_program_are_those_of_the_command() -> None:
         ("--verison", "did you mean '--version'?"),
         ("laptop.xml --steps 20", "arguments for the program of a descriptor stand behind '--'"),
         ("laptop.xml --format jsn", "did you mean 'json'?"),
+        ("--dry-run --write a.xml -n 2 ring.py", "not allowed with argument --dry-run"),
         ("ring.py", "'ring.py' is a program and not a descriptor; where shall it run?\n"),
         ("ring.py", "  gcm-deploy -n 4 ring.py  "),
         ("ring.py -- a b", "  gcm-deploy --emulate 2x2x2 ring.py a b  "),
@@ -160,8 +162,8 @@ def test_a_file_called_like_a_command_is_named_with_its_folder(
     (folder / "laptop.xml").rename(folder / "new")
     answer = deploy("--dry-run", "./new")
     assert (answer.code, answer.err) == (0, "")
-    (folder / "new").rename(folder / "run")
-    assert deploy("run", "--dry-run").code == 0
+    (folder / "new").rename(folder / "start")
+    assert deploy("start", "--dry-run").code == 0
 
 
 LINES = [
