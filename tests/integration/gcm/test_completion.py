@@ -16,6 +16,7 @@ import pytest
 
 LONG = 60
 LOAD = 'eval "$(gcm completion bash; gcm-deploy completion bash)"; echo lo""aded\n'
+PROMPT = "ready> "
 NEW_LINE = "\x15"  # Ctrl-U: away with what was typed
 
 
@@ -46,7 +47,7 @@ def commands(tmp_path: Path, environment: dict[str, str]) -> dict[str, str]:
         script.write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} "$@"\n')
         script.chmod(0o755)
     path = f"{folder}{os.pathsep}{environment['PATH']}"
-    return {**environment, "PATH": path, "TERM": "dumb", "PS1": "> ", "INPUTRC": "/dev/null"}
+    return {**environment, "PATH": path, "TERM": "dumb", "PS1": PROMPT, "INPUTRC": "/dev/null"}
 
 
 @pytest.fixture
@@ -66,7 +67,8 @@ def bash(tmp_path: Path, commands: dict[str, str]) -> Iterator[Bash]:
     )  # fmt: skip
     os.close(slave)
     shell = Bash(master)
-    shell.after(LOAD, "loaded\r\n")
+    # what is typed before the prompt is there does not reach the line editor
+    shell.after(LOAD, f"loaded\r\n{PROMPT}")
     yield shell
     process.kill()
     process.wait()
