@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 from gcm.cli.common_options import SHELLS, CommandParser, add_shell
 from gcm.cli.completion import completion_script
-from runtime.cli.options import build_parser
+from runtime.cli.options import build_parser, command_parser
 from runtime.cli.streams import write
 
 _WORDS = "new completion"
@@ -41,6 +40,8 @@ _gcm_deploy_more_files() {{
 }
 """What stands behind it: arguments, or what belongs to the command."""
 
+_DESCRIPTION = "Print the script with which a shell completes gcm-deploy."
+
 _EPILOG = """\
 examples:
   eval "$(gcm-deploy completion bash)"       in ~/.bashrc; likewise for zsh, in ~/.zshrc
@@ -49,13 +50,7 @@ examples:
 
 def print_completion(words: Sequence[str]) -> int:
     """Write the script for the shell that is named."""
-    parser = CommandParser(
-        prog="gcm-deploy completion",
-        description="Print the script with which a shell completes gcm-deploy.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = command_parser("gcm-deploy completion", _DESCRIPTION, _EPILOG)
     add_shell(parser)
     write(completion_script(_deploy_parser(), parser.parse_args(words).shell) + "\n")
     return 0

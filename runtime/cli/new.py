@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import sys
@@ -14,6 +13,7 @@ from runtime.cli.errors import UsageError
 from runtime.cli.exit_codes import FAULTS
 from runtime.cli.load import read_document
 from runtime.cli.one_line_document import document_of
+from runtime.cli.options import command_parser
 from runtime.cli.questions import QUESTIONS, Answers, Question
 from runtime.cli.write import save
 
@@ -130,14 +130,8 @@ class Dialogue:
         return line.strip() if line else None
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(
-        prog="gcm-deploy new",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def _parser() -> CommandParser:
+    parser = command_parser("gcm-deploy new", _DESCRIPTION, _EPILOG)
     parser.add_argument(
         "file", nargs="?", metavar="FILE", help="what to write; called like the program by default"
     )

@@ -10,7 +10,7 @@ from gcm.cli.common_options import CommandParser
 from gcm.records import dataclass
 
 if TYPE_CHECKING:
-    from runtime.deployment.machine_words import Emulation, Host, Machine
+    from runtime.deployment.machine_argument import Emulation, Host, Machine
 
 _MACHINE = ("ranks", "emulate", "hosts")
 _T = TypeVar("_T")
@@ -165,13 +165,13 @@ def _ranks(text: str) -> Emulation:
 
 # What is heavy is imported when it is used, so that `gcm-deploy --help` need not load it.
 def _shape(text: str) -> Emulation:
-    from runtime.deployment.machine_words import parse_emulation
+    from runtime.deployment.machine_argument import parse_emulation
 
     return parse_emulation(text)
 
 
 def _hosts(text: str) -> tuple[Host, ...]:
-    from runtime.deployment.machine_words import parse_hosts
+    from runtime.deployment.machine_argument import parse_hosts
 
     return parse_hosts(text)
 

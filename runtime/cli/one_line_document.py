@@ -15,7 +15,7 @@ from gcm.suggestion import did_you_mean
 from runtime.cli.errors import UsageError
 from runtime.cli.one_line import OneLine
 from runtime.deployment.compose import Request, compose
-from runtime.deployment.machine_words import Emulation, Machine
+from runtime.deployment.machine_argument import Emulation, Machine
 from runtime.deployment.model import ProgramKind
 
 _INTERPRETER = re.compile(r"python[0-9.]*")

@@ -111,16 +111,23 @@ def read_options(words: Sequence[str]) -> Options:
     )
 
 
-def build_parser() -> CommandParser:
-    """Return the parser of what stands before the arguments of the program."""
-    parser = CommandParser(
-        prog="gcm-deploy",
-        usage=_USAGE,
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
+def command_parser(
+    prog: str, description: str, epilog: str, *, usage: str | None = None
+) -> CommandParser:
+    """Return a parser of this command, or of one of those that stand as its first word."""
+    return CommandParser(
+        prog=prog,
+        usage=usage,
+        description=description,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+
+
+def build_parser() -> CommandParser:
+    """Return the parser of what stands before the arguments of the program."""
+    parser = command_parser("gcm-deploy", _DESCRIPTION, _EPILOG, usage=_USAGE)
     parser.stray_hint = "arguments for the program of a descriptor stand behind '--'"
     parser.add_argument(
         "descriptor", nargs="?", metavar="DESCRIPTOR", help="what to deploy: an XML file"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from gcm.records import dataclass
 from runtime.cli.one_line import OneLine
 from runtime.cli.one_line_document import kind_of
-from runtime.deployment.machine_words import Host, Machine, parse_emulation, parse_hosts
+from runtime.deployment.machine_argument import Host, Machine, parse_emulation, parse_hosts
 from runtime.deployment.model import ProgramKind
 
 _HERE = "here"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from gcm.records import dataclass
 from runtime.deployment.grammar import NAME_PATTERN
-from runtime.deployment.machine_words import Emulation, Host, Machine
+from runtime.deployment.machine_argument import Emulation, Host, Machine
 from runtime.deployment.model import ProgramKind
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]+")

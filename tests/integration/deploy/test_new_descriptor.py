@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from runtime.cli.exit_codes import FAULTS, WRONG_USAGE
+
 LONG = 60
 ASKED = ("Which program", "Where?", "How many ranks?", "Which files shall come home?")
 
@@ -92,14 +94,14 @@ def test_without_a_terminal_a_missing_or_wrong_answer_ends_it(
     start: Any, folder: Path, answers: str, complaint: str
 ) -> None:
     code, out, err = piped(start, folder, answers)
-    assert (code, out) == (2, "")
+    assert (code, out) == (WRONG_USAGE, "")
     assert complaint in err.splitlines()[-1]
     assert [one.name for one in folder.iterdir()] == ["ring.py"]
 
 
 def test_a_faulty_descriptor_is_not_written(start: Any, folder: Path) -> None:
     code, _, err = piped(start, folder, "ring.py\nhere\n0x1\n../up\n")
-    assert code == 1
+    assert code == FAULTS
     assert "error[bad-number]" in err
     assert not (folder / "ring.xml").exists()
 
@@ -107,7 +109,7 @@ def test_a_faulty_descriptor_is_not_written(start: Any, folder: Path) -> None:
 def test_a_file_that_is_there_is_replaced_only_when_told(start: Any, folder: Path) -> None:
     (folder / "ring.xml").write_text("mine")
     code, _, err = piped(start, folder, "ring.py\nhere\n2\nall\n")
-    assert code == 2
+    assert code == WRONG_USAGE
     assert "'ring.xml' is there already, so nothing was written" in err
     assert "Where?" not in err, "nothing more is asked in vain"
     assert (folder / "ring.xml").read_text() == "mine"
@@ -169,9 +171,9 @@ def test_at_a_terminal_it_asks_again_after_a_wrong_answer(
     assert '<emulate sites="1" clusters="1" ranks="3"/>' in (folder / "ring.xml").read_text()
 
 
-@pytest.mark.parametrize(("keys", "code"), [("\x04", 2), ("no\n", 2)])
+@pytest.mark.parametrize("keys", ["\x04", "no\n"])
 def test_at_a_terminal_nothing_is_replaced_without_a_yes(
-    start: Any, folder: Path, terminal: tuple[Terminal, int], keys: str, code: int
+    start: Any, folder: Path, terminal: tuple[Terminal, int], keys: str
 ) -> None:
     (folder / "ring.xml").write_text("mine")
     person, slave = terminal
@@ -181,5 +183,5 @@ def test_at_a_terminal_nothing_is_replaced_without_a_yes(
     person.expect("Replace it? [no]")
     person.type(keys)
     person.expect("is there already, so nothing was written")
-    assert process.wait(LONG) == code
+    assert process.wait(LONG) == WRONG_USAGE
     assert (folder / "ring.xml").read_text() == "mine"

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from runtime.cli.exit_codes import FAILED, FAULTS, WRONG_USAGE
 from runtime.cli.options import read_options
-from runtime.deployment.machine_words import Emulation, Host
+from runtime.deployment.machine_argument import Emulation, Host
 
 Deploy = Callable[..., Any]
 
@@ -134,7 +135,7 @@ def test_options_before_the_program_are_those_of_the_command() -> None:
 )
 def test_what_is_wrong_comes_with_what_to_type(deploy: Deploy, line: str, complaint: str) -> None:
     answer = deploy(*line.split())
-    assert (answer.code, answer.out) == (2, "")
+    assert (answer.code, answer.out) == (WRONG_USAGE, "")
     assert complaint in answer.err
 
 
@@ -152,7 +153,7 @@ def test_faults_are_those_of_a_descriptor_all_at_once(
     deploy: Deploy, line: str, complaint: str
 ) -> None:
     answer = deploy(*line.split())
-    assert (answer.code, answer.out) == (1, "")
+    assert (answer.code, answer.out) == (FAULTS, "")
     assert complaint in answer.err
 
 
@@ -218,11 +219,11 @@ def test_a_file_is_never_overwritten_and_no_faulty_descriptor_is_written(
 ) -> None:
     before = (folder / "laptop.xml").read_text()
     answer = deploy("--write", "laptop.xml", "-n", "2", "ring.py")
-    assert (answer.code, answer.out) == (3, "")
+    assert (answer.code, answer.out) == (FAILED, "")
     assert answer.err == "gcm-deploy: 'laptop.xml' is there already. Name another file\n"
     assert (folder / "laptop.xml").read_text() == before
-    assert deploy("--write", "none/a.xml", "-n", "2", "ring.py").code == 3
-    assert deploy("--write", "new.xml", "-n", "0", "ring.py").code == 1
+    assert deploy("--write", "none/a.xml", "-n", "2", "ring.py").code == FAILED
+    assert deploy("--write", "new.xml", "-n", "0", "ring.py").code == FAULTS
     assert not (folder / "new.xml").exists()
 
 

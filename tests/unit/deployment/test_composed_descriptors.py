@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gcm.documents import Diagnostics
 from runtime.deployment import Deployment, Surroundings, read_descriptor
 from runtime.deployment.compose import Request, compose
-from runtime.deployment.machine_words import Emulation, Host, Machine
+from runtime.deployment.machine_argument import Emulation, Host, Machine
 from runtime.deployment.model import ProgramKind
 from runtime.topology import Reachability
 
@@ -99,7 +99,7 @@ def test_a_character_that_no_document_can_hold_is_refused(text: str) -> None:
 
 
 def test_clusters_of_equal_or_odd_hosts_have_names_of_their_own() -> None:
-    site = tuple(map(Host, ("a", "a", "a-2", "::1", "[]", "cluster4")))
+    site = tuple(map(Host, ("a", "a", "a-2", "::1", "::", "cluster4")))
     clusters = [one.name for one in read(compose(request((site,)))).clusters()]
     assert clusters == ["a", "a-2", "a-2-2", "1", "cluster4", "cluster4-2"]
 

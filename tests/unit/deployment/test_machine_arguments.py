@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.deployment.machine_words import Emulation, Host, parse_emulation, parse_hosts
+from runtime.deployment.machine_argument import Emulation, Host, parse_emulation, parse_hosts
 
 
 @pytest.mark.parametrize(
