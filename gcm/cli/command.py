@@ -8,7 +8,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from gcm.cli.options import build_parser
+from gcm.cli.options import COMMANDS, build_parser
+
+WRONG_USAGE = 2
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
@@ -20,9 +22,16 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not where a program has put another one
             stream.reconfigure(errors="backslashreplace")
-    options = build_parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    parser = build_parser()
+    if words and words[0] not in COMMANDS:
+        from gcm.cli.other_command import missing_command
+
+        if meant := missing_command(words):
+            return _refused(parser, meant)
+    options = parser.parse_args(words)
     try:
-        code = _dispatch(options)
+        code = _dispatch(options, parser)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -30,7 +39,17 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _dispatch(options: argparse.Namespace) -> int:
+def _refused(parser: argparse.ArgumentParser, why: str) -> int:
+    print(f"{parser.prog}: {why}", file=sys.stderr)
+    return WRONG_USAGE
+
+
+def _dispatch(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    if options.command in ("show", "draw", "run"):
+        from gcm.cli.other_command import other_command
+
+        if meant := other_command(options.command, options.file, options.settings):
+            return _refused(parser, meant)
     # Each command is imported when it is used, so that `gcm --help` need not load the others.
     match options.command:
         case "check":
@@ -47,6 +66,11 @@ def _dispatch(options: argparse.Namespace) -> int:
             return draw_file(
                 options.file, options.settings, options.path, options.output, options.controls
             )
+        case "completion":
+            from gcm.cli.completion import completion_script
+
+            print(completion_script(parser, options.shell))
+            return 0
         case _:
             from gcm.cli.run import run
 

@@ -3,24 +3,64 @@
 from __future__ import annotations
 
 import argparse
-import re
-from typing import Any
+import sys
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any, NoReturn
 
 from gcm.suggestion import did_you_mean
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Refuses options that there are not, and says which one was probably meant."""
+    """Refuses options and choices that there are not, and says which one was probably meant."""
+
+    stray_hint = ""
+    """What to say where there are more words than anything takes."""
+
+    _strange: Sequence[str] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Return what was read, and nothing more."""
-        found, unknown = super().parse_known_args(args, namespace)
+        words = sys.argv[1:] if args is None else list(args)
+        leading = takewhile(lambda word: word.startswith("-"), words)
+        self._strange = [word for word in leading if not self.option_of(word)[0]]
+        found, unknown = super().parse_known_args(words, namespace)
         if unknown:
-            known = re.findall(r"(?<!\S)--[a-z-]+", self.format_help())
-            hints = [did_you_mean(word.partition("=")[0], known) for word in unknown]
-            hint = next((f"; {one}" for one in hints if one), "")
+            self._strange = unknown
+            misplaced = any(not word.startswith("-") for word in unknown)
+            hint = f"; {self.stray_hint}" if misplaced and self.stray_hint else ""
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
+
+    def option_of(self, word: str) -> tuple[str, bool]:
+        """Return where the option of a word is kept, and whether its value is the next word.
+
+        The name is empty for a word that begins with no option there is.
+        """
+        name = word
+        if name not in self._option_string_actions:
+            name = word.partition("=")[0] if word.startswith("--") else word[:2]
+        action = self._option_string_actions.get(name)
+        return ("", False) if action is None else (action.dest, action.nargs != 0 and name == word)
+
+    def error(self, message: str) -> NoReturn:
+        """Tell what is wrong, with the option that was probably meant, and leave."""
+        meant = self._meant()
+        super().error(f"{message}; {meant}" if meant else message)
+
+    def _meant(self) -> str:
+        known = [name for name in self._option_string_actions if name.startswith("--")]
+        hints = [did_you_mean(word.partition("=")[0], known) for word in self._strange]
+        return next(filter(None, hints), "")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            meant = did_you_mean(str(value), map(str, action.choices or ()))
+            if meant and meant not in error.message:
+                error.message += f"; {meant}"
+            raise
 
 
 class ShowVersion(argparse.Action):
@@ -36,6 +76,15 @@ class ShowVersion(argparse.Action):
             known = "of a source tree that is not installed"
         print(f"{parser.prog} {known}")
         parser.exit()
+
+
+SHELLS = ("bash", "zsh", "fish")
+"""The shells that can complete the commands."""
+
+
+def add_shell(parser: argparse.ArgumentParser) -> None:
+    """Add the one argument of a command that prints the script for a shell."""
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
 
 
 def setting(text: str) -> tuple[str, str]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from gcm.cli.common_options import CommandParser, ShowVersion, setting
+from gcm.cli.common_options import CommandParser, ShowVersion, add_shell, setting
 
 _DESCRIPTION = "Check, show, draw and run assemblies of components."
 
+COMMANDS = ("check", "show", "draw", "run", "completion")
+
 _EXAMPLES = {
     "": """
-        gcm check *.fractal                 every fault of every file
-        gcm show hello.fractal              the tree of components
-        gcm draw hello.fractal -o hello.svg a picture of it
-        gcm run hello.fractal               make it, start it, call `run`
+        gcm run hello.fractal                make it, start it, call `run`
+        gcm check *.fractal laptop.xml       every fault of every file, descriptors too
+        gcm show hello.fractal               the tree of components
+        gcm draw hello.fractal -o hello.svg  a picture of it
+        gcm-deploy --help                    the other command: MPI programs, descriptors
     """,
     "check": """
         gcm check hello.fractal farm.fractal
@@ -36,6 +39,10 @@ _EXAMPLES = {
         gcm run hello.fractal --set name=world --set times=3
         gcm run app.fractal --path src
     """,
+    "completion": """
+        eval "$(gcm completion bash)"  in ~/.bashrc; likewise for zsh, in ~/.zshrc
+        gcm completion fish | source   in ~/.config/fish/config.fish
+    """,
 }
 
 
@@ -48,6 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_show(commands)
     _add_draw(commands)
     _add_run(commands)
+    _add_completion(commands)
     return parser
 
 
@@ -125,6 +133,16 @@ def _add_run(commands: Any) -> None:
         "result but None is printed. Ctrl-C stops the assembly; the exit code is then 130.",
     )
     _add_file(command)
+
+
+def _add_completion(commands: Any) -> None:
+    command = _command(
+        commands,
+        "completion",
+        "print the script with which a shell completes this command",
+        "Then the Tab key knows the commands, their options, and files.",
+    )
+    add_shell(command)
 
 
 def _add_file(command: argparse.ArgumentParser) -> None:

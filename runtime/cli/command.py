@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from runtime.cli.errors import UsageError
 from runtime.cli.exit_codes import FAILED, FAULTS, READER_LEFT, WRONG_USAGE
 from runtime.cli.options import Options, read_options
 from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
@@ -27,10 +28,13 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     """
     fill_gaps()
     leave_no_core_file()
-    options = read_options(sys.argv[1:] if arguments is None else arguments)
+    words = sys.argv[1:] if arguments is None else arguments
     try:
         gc.disable()  # imports and a descriptor leave no garbage to look for
-        return _dispatch(options)
+        return _command(words)
+    except UsageError as error:
+        print(f"gcm-deploy: {error}", file=sys.stderr)
+        return WRONG_USAGE
     except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
         forget_output()
         return READER_LEFT
@@ -41,15 +45,32 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         gc.enable()
 
 
+def _command(words: Sequence[str]) -> int:
+    first = words[0] if words else ""
+    if first == "new":
+        from runtime.cli.new import write_new
+
+        return write_new(words[1:])
+    if first == "completion":
+        from runtime.cli.completion import print_completion
+
+        return print_completion(words[1:])
+    if first and not first.startswith("-") and not os.path.isfile(first):
+        from runtime.cli.slips import refuse_slip
+
+        refuse_slip(words)
+    return _dispatch(read_options(words))
+
+
 def _dispatch(options: Options) -> int:
     # What is heavy is imported when it is used, so that `gcm-deploy --help` need not load it.
-    from runtime.cli.load import UsageError, load_deployment
+    from runtime.cli.load import load_deployment
 
-    try:
-        deployment = load_deployment(options)
-    except UsageError as error:
-        print(f"gcm-deploy: {error}", file=sys.stderr)
-        return WRONG_USAGE
+    if options.write:
+        from runtime.cli.write import write_descriptor
+
+        return write_descriptor(options)
+    deployment = load_deployment(options)
     if deployment is None:
         return FAULTS
     if options.show_variables:

@@ -6,36 +6,49 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gcm.cli.output import counted, write_findings, write_json
-from gcm.documents import Diagnostics
+from gcm.documents import Diagnostic, Diagnostics, Location
+from runtime.cli.errors import UsageError
 from runtime.cli.options import Format, Options
-from runtime.deployment import Deployment, read_descriptor
+from runtime.deployment import Deployment, Surroundings, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
-from runtime.errors import GridError
 
+if TYPE_CHECKING:
+    from runtime.cli.one_line_document import Document
 
-class UsageError(GridError):
-    """The command line asks for something that does not fit the descriptor."""
+_NO_SETTINGS: Mapping[str, str] = {}
+
+COMMAND_LINE = "command line"
+"""How messages call a descriptor that is in no file."""
 
 
 def load_deployment(options: Options) -> Deployment | None:
-    """Return what the descriptor says, or None after everything wrong with it has been written.
+    """Return what is to be deployed, or None after everything wrong with it has been written.
 
-    Raises `UsageError` when the arguments behind `--` belong to no application, or a variable of
-    `-x` has no value here.
+    Raises `UsageError` for what is no descriptor but something else, when the arguments behind
+    `--` belong to no application, and when a variable of `-x` has no value here.
     """
+    if options.one_line is not None:
+        from runtime.cli.one_line_document import document_of
+
+        document = document_of(
+            options.one_line, options.arguments, os.getcwd(), variables=options.variables
+        )
+        return read_document(document, options.settings, options.format)
     diagnostics = Diagnostics()
-    surroundings = surroundings_of(
-        options.descriptor,
-        settings=options.settings,
-        python=sys.executable or "python3",
-        with_assembly=True,
-    )
     deployment = read_descriptor(
-        options.descriptor, surroundings=surroundings, diagnostics=diagnostics
+        options.descriptor,
+        surroundings=_surroundings(options.descriptor, options.settings),
+        diagnostics=diagnostics,
     )
+    if deployment is None:
+        from runtime.cli.slips import what_was_meant
+
+        if meant := what_was_meant(options):
+            raise UsageError(meant)
     write_findings_of(diagnostics, options.format)
     if deployment is None:
         return None
@@ -43,15 +56,47 @@ def load_deployment(options: Options) -> Deployment | None:
     return _with_variables(deployment, options.variables, os.environ)
 
 
+def read_document(
+    document: Document, settings: Mapping[str, str] = _NO_SETTINGS, style: Format = Format.TEXT
+) -> Deployment | None:
+    """Return what a composed descriptor says, or None after its faults have been written."""
+    diagnostics = Diagnostics()
+    deployment = read_descriptor(
+        document.text.encode(),
+        name=COMMAND_LINE,
+        surroundings=_surroundings(os.path.join(document.folder, COMMAND_LINE), settings),
+        diagnostics=diagnostics,
+    )
+    write_findings_of(diagnostics, style)
+    return deployment
+
+
+def _surroundings(file: str, settings: Mapping[str, str]) -> Surroundings:
+    return surroundings_of(
+        file,
+        settings=settings,
+        python=sys.executable or "python3",
+        with_assembly=True,
+    )
+
+
 def write_findings_of(diagnostics: Diagnostics, style: Format) -> None:
     """Write what is wrong with a descriptor, and how much that is."""
-    findings, errors = diagnostics.by_location(), len(diagnostics.errors)
+    findings = [_told(one) for one in diagnostics.by_location()]
+    errors = len(diagnostics.errors)
     if style is Format.JSON and errors:
         write_json({"errors": errors, "findings": [one.as_dict() for one in findings]})
         return
     write_findings(findings, sys.stderr)
     if errors:
         print(counted(errors, "fault"), file=sys.stderr)
+
+
+def _told(finding: Diagnostic) -> Diagnostic:
+    """Return a finding without the line of a document that nobody has seen."""
+    if finding.location.file != COMMAND_LINE:
+        return finding
+    return replace(finding, location=Location(COMMAND_LINE, 0))
 
 
 def _with_arguments(deployment: Deployment, arguments: Sequence[str]) -> Deployment:

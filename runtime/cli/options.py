@@ -10,21 +10,35 @@ from enum import StrEnum
 
 from gcm.cli.common_options import CommandParser, ShowVersion, setting
 from gcm.records import dataclass
+from runtime.cli.one_line import OneLine, add_machine, cut, one_line_of
+
+_USAGE = """\
+gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ...]
+       gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]
+       gcm-deploy new [FILE]
+       gcm-deploy completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
-Start what a descriptor describes, on the machines it names, and bring it to its end.
+Run an MPI program on several clusters as if they were one machine.
 
-The output of the application goes to standard output and standard error; what gcm-deploy itself
-says goes to standard error."""
+  gcm-deploy -n 4 ring.py                 4 ranks in one cluster, on this machine
+  gcm-deploy --emulate 2x2x2 ring.py      2 sites of 2 clusters of 2 ranks, on this machine
+  gcm-deploy -H ana@lyon:4,porto:4 ring.py --steps 20
+                                          a cluster on each host, reached over ssh
+  gcm-deploy new                          ask four questions and write a descriptor
+  gcm-deploy laptop.xml -- --steps 20     run what a descriptor describes
+  gcm-deploy --dry-run laptop.xml         show what would be started, and start nothing
+
+The output of the program goes to standard output and standard error; what gcm-deploy itself says
+goes to standard error."""
 
 _EPILOG = """\
-examples:
-  gcm-deploy descriptors/quickstart.xml            run it
-  gcm-deploy --dry-run descriptors/quickstart.xml  show what would be started, and start nothing
-  gcm-deploy --export-adl grid.fractal laptop.xml  write the machine as an assembly
-  gcm-deploy laptop.xml -- --steps 20              hand arguments to the application
-  gcm-deploy --set ranks=4 --tag-output ring.xml   set a variable, tell whose line is whose
-  gcm-deploy --output-dir logs --quiet ring.xml    one file for each rank and stream
+more examples:
+  gcm-deploy --emulate 2x2 --write ring.xml ring.py    save what that means as a descriptor
+  gcm-deploy -n 4 -m package.module                    a module, as Python has it
+  gcm-deploy --set ranks=4 --tag-output quickstart.xml set a variable, tell whose line is whose
+  gcm-deploy --output-dir logs --quiet laptop.xml      one file for each rank and stream
+  gcm-deploy --export-adl grid.fractal laptop.xml      write the machine as an assembly
 
 exit codes:
   0 all is well, or the exit code of the application (128 + n for signal n)
@@ -50,15 +64,17 @@ class Progress(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The command line, read."""
+    """The command line, read: a descriptor, or in its place a program and its machine."""
 
     descriptor: str
+    one_line: OneLine | None
     settings: Mapping[str, str]
     variables: tuple[str, ...]
     arguments: tuple[str, ...]
     dry_run: bool
     show_variables: bool
     export_adl: str
+    write: str
     format: Format
     tag_output: bool
     output_dir: str
@@ -69,17 +85,23 @@ class Options:
 
 def read_options(words: Sequence[str]) -> Options:
     """Return what the words of a command line mean; raises `SystemExit` for wrong ones."""
-    # Cut by hand: what argparse makes of `--` changes from one Python to the next.
-    end = words.index("--") if "--" in words else len(words)
-    found = _parser().parse_args(words[:end])
+    parser = build_parser()
+    pieces = cut(words, parser)
+    found = parser.parse_args(pieces.options)
+    try:
+        one_line = one_line_of(found, pieces)
+    except ValueError as fault:
+        parser.error(str(fault))
     return Options(
-        descriptor=found.descriptor,
+        descriptor=found.descriptor or "",
+        one_line=one_line,
         settings=dict(found.settings),
         variables=tuple(found.variables),
-        arguments=tuple(words[end + 1 :]),
+        arguments=tuple(pieces.arguments),
         dry_run=found.dry_run,
         show_variables=found.show_variables,
         export_adl=found.export_adl or "",
+        write=found.write,
         format=Format(found.format),
         tag_output=found.tag_output,
         output_dir=found.output_dir,
@@ -89,16 +111,30 @@ def read_options(words: Sequence[str]) -> Options:
     )
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(
-        prog="gcm-deploy",
-        usage="gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
+def command_parser(
+    prog: str, description: str, epilog: str, *, usage: str | None = None
+) -> CommandParser:
+    """Return a parser of this command, or of one of those that stand as its first word."""
+    return CommandParser(
+        prog=prog,
+        usage=usage,
+        description=description,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("descriptor", metavar="DESCRIPTOR", help="what to deploy: an XML file")
+
+
+def build_parser() -> CommandParser:
+    """Return the parser of what stands before the arguments of the program."""
+    parser = command_parser("gcm-deploy", _DESCRIPTION, _EPILOG, usage=_USAGE)
+    parser.stray_hint = "arguments for the program of a descriptor stand behind '--'"
+    parser.add_argument(
+        "descriptor", nargs="?", metavar="DESCRIPTOR", help="what to deploy: an XML file"
+    )
+    add_machine(parser)
+    _add_instead(parser)
+    _add_watching(parser)
     parser.add_argument(
         "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], type=setting,
         help="the value of a variable of the descriptor; may be repeated",
@@ -109,13 +145,11 @@ def _parser() -> argparse.ArgumentParser:
         " for any text, may be repeated",
     )  # fmt: skip
     parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the version")
-    _add_instead(parser)
-    _add_watching(parser)
     return parser
 
 
 def _add_instead(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("instead of a run")
+    group = parser.add_argument_group("instead of a run").add_mutually_exclusive_group()
     group.add_argument(
         "--dry-run", action="store_true",
         help="show what would be started where, with the exact commands, and start nothing",
@@ -127,6 +161,10 @@ def _add_instead(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--export-adl", metavar="FILE", type=_document,
         help="write the machine that would be built as an ADL document, FILE.fractal",
+    )  # fmt: skip
+    group.add_argument(
+        "--write", metavar="FILE", default="",
+        help="write the descriptor that a program with -n, --emulate or -H means; '-': show it",
     )  # fmt: skip
 
 

@@ -33,6 +33,9 @@ DOCUMENTS = [
     "docs/surroundings.md",
     "docs/results.md",
 ]
+SECTIONS = [("docs/deploy.md", "Without a descriptor")]
+"""Single sections, of documents that also show what no test can run."""
+
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
 DEPLOY = [sys.executable, "-m", "runtime.cli"]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -46,9 +49,11 @@ class Block(NamedTuple):
     line: int
 
 
-def blocks(document: str) -> Iterator[Block]:
+def blocks(document: str, section: str = "") -> Iterator[Block]:
     text = (ROOT / document).read_text("utf-8")
-    for found in FENCE.finditer(text):
+    begin = text.index(f"\n## {section}\n") if section else 0
+    end = text.find("\n## ", begin + 1) if section else len(text)
+    for found in FENCE.finditer(text, begin, end):
         yield Block(found[1], found[2], text.count("\n", 0, found.start()) + 2)
 
 
@@ -104,12 +109,12 @@ def check(block: Block, folder: Path) -> str:
     return ""
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_what_a_document_shows_is_what_happens(document: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("document", "section"), [*((one, "") for one in DOCUMENTS), *SECTIONS])
+def test_what_a_document_shows_is_what_happens(document: str, section: str, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     faults = [
         f"{document}:{block.line}: {fault}"
-        for block in blocks(document)
+        for block in blocks(document, section)
         if (fault := check(block, tmp_path))
     ]
     assert not faults, "\n".join(faults)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -30,8 +31,9 @@ def start() -> Iterator[Start]:
 
     def begin(*words: str | Path, **options: object) -> subprocess.Popen[str]:
         settings: dict[str, object] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        settings |= {"cwd": ROOT, "env": {**os.environ, "PYTHONPATH": str(ROOT)}}
         process: subprocess.Popen[str] = subprocess.Popen(  # type: ignore[call-overload]  # options
-            [*COMMAND, *map(str, words)], cwd=ROOT, text=True, **{**settings, **options}
+            [*COMMAND, *map(str, words)], text=True, **{**settings, **options}
         )
         running.append(process)
         return process

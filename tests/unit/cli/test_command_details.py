@@ -25,10 +25,12 @@ HELP = {
         "show the tree of components of an assembly",
         "draw an assembly as an SVG picture",
         "make an assembly in this process and run it",
-        "gcm check *.fractal                 every fault of every file",
-        "gcm show hello.fractal              the tree of components",
-        "gcm draw hello.fractal -o hello.svg a picture of it",
-        "gcm run hello.fractal               make it, start it, call `run`",
+        "print the script with which a shell completes this command",
+        "gcm run hello.fractal                make it, start it, call `run`",
+        "gcm check *.fractal laptop.xml       every fault of every file, descriptors too",
+        "gcm show hello.fractal               the tree of components",
+        "gcm draw hello.fractal -o hello.svg  a picture of it",
+        "gcm-deploy --help                    the other command: MPI programs, descriptors",
     ),
     "check": (
         "Report every fault of every file.",
@@ -97,7 +99,7 @@ def test_the_help_says_all_of_this(gcm: Gcm, command: str, monkeypatch: pytest.M
     code, out, _ = gcm(*filter(None, [command]), "--help")
     assert code == 0
     ends = [line.strip() for line in out.splitlines()]
-    examples = [f"  {text}" for text in HELP[command] if text.startswith("gcm ")]
+    examples = [f"  {text}" for text in HELP[command] if text.startswith(("gcm ", "gcm-deploy "))]
     assert out.partition("examples:\n")[2].splitlines() == examples
     for text in HELP[command]:
         assert any(line == text or line.endswith(f"  {text}") for line in ends), text

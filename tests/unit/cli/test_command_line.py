@@ -32,7 +32,7 @@ def test_the_help_lists_the_commands(gcm: Gcm) -> None:
         "show      show the tree of components of an assembly",
         "draw      draw an assembly as an SVG picture",
         "run       make an assembly in this process and run it",
-        "  gcm run hello.fractal               make it, start it, call `run`",
+        "  gcm run hello.fractal                make it, start it, call `run`",
     ):
         assert line in out
 

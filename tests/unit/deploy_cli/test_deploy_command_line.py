@@ -43,7 +43,7 @@ def test_all_behind_the_first_double_dash_is_for_the_application() -> None:
         (["--format", "xml", "g.xml"], "argument --format: invalid choice: 'xml'"),
         (["--dry", "g.xml"], "unrecognized arguments: --dry"),
         (["--quite", "g.xml"], "arguments: --quite; did you mean '--quiet'?"),
-        ([], "the following arguments are required: DESCRIPTOR"),
+        ([], "what shall run? a program, as in gcm-deploy -n 4 program.py, or a DESCRIPTOR"),
     ],
 )
 def test_a_wrong_command_line_is_refused(
@@ -57,7 +57,7 @@ def test_a_wrong_command_line_is_refused(
 def test_the_help_has_examples_and_exit_codes(deploy: Callable[..., Any]) -> None:
     answer = deploy("--help")
     assert answer.code == 0
-    assert "gcm-deploy --dry-run descriptors/quickstart.xml" in answer.out
+    assert "gcm-deploy --dry-run laptop.xml" in answer.out
     assert "130 Ctrl-C" in answer.out
 
 

@@ -1,0 +1,48 @@
+"""The command that is meant where `gcm` is given the document of another one, or no command."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+
+from gcm.cli.root_tag import root_tag
+
+DESCRIPTOR = "deployment"
+ADL = "definition"
+_DEPLOY = ("deploy", "launch", "mpiexec")
+_INSTEAD = {
+    "run": "gcm-deploy{settings} {file} runs it",
+    "show": "gcm-deploy --dry-run{settings} {file} shows what would be started where",
+    "draw": "gcm-deploy --export-adl machine.fractal{settings} {file} writes its machine, and gcm"
+    " draw machine.fractal -o machine.svg draws that",
+}
+"""What does with a descriptor what a command does with an ADL document."""
+
+
+def other_command(command: str, file: str, settings: Iterable[tuple[str, str]]) -> str:
+    """Return what to say where a file is no ADL document but of another kind, or nothing."""
+    quoted = shlex.quote(file)
+    if root_tag(file) == DESCRIPTOR:
+        words = "".join(f" --set {shlex.quote(f'{name}={value}')}" for name, value in settings)
+        instead = _INSTEAD[command].format(settings=words, file=quoted)
+        return f"'{file}' is a deployment descriptor and not an ADL document: {instead}"
+    if file.endswith(".py"):
+        return (
+            f"'{file}' is a Python program and not an ADL document: python {quoted} runs it,"
+            f" and gcm-deploy -n 4 {quoted} does on 4 ranks"
+        )
+    return ""
+
+
+def missing_command(words: Sequence[str]) -> str:
+    """Return what to say where a file, or a word of `gcm-deploy`, stands for a command of `gcm`."""
+    first, *rest = [*words, ""]
+    if first in _DEPLOY:
+        return f"to deploy: {shlex.join(['gcm-deploy', *rest[:-1]]) if words[1:] else 'gcm-deploy'}"
+    if first.startswith("-") or not os.path.isfile(first):
+        return ""
+    quoted = shlex.quote(first)
+    if root_tag(first) == ADL:
+        return f"what shall be done with '{first}'? gcm run {quoted} runs it; see gcm --help"
+    return other_command("run", first, ())

@@ -1,0 +1,188 @@
+"""A program and its machine on one line: the options for it, and where its arguments begin."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from gcm.cli.common_options import CommandParser
+from gcm.records import dataclass
+
+if TYPE_CHECKING:
+    from runtime.deployment.machine_argument import Emulation, Host, Machine
+
+_MACHINE = ("ranks", "emulate", "hosts")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class OneLine:
+    """A program, which may be a module, and the machine to run it on.
+
+    `python` is that of the machine's hosts, `options` are the words before the program.
+    """
+
+    program: str
+    is_module: bool
+    machine: Machine
+    python: str = ""
+    options: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A command line in pieces; without a `program` the options hold a descriptor or a module."""
+
+    options: Sequence[str]
+    program: str
+    arguments: Sequence[str]
+
+
+def cut(words: Sequence[str], parser: CommandParser) -> Cut:
+    """Cut a command line where the arguments of the program begin.
+
+    Where an option names the machine before anything that is no option, the first word that is
+    none is the program, and all behind it is the program's own, whatever it looks like; one `--`
+    may stand before it, and one behind. Else what is behind the first `--` are arguments: this is
+    cut by hand, because what argparse makes of `--` changes from one Python to the next.
+    """
+    position = 0
+    seen: set[str] = set()
+    while position < len(words) and "module" not in seen:
+        word = words[position]
+        if not word.startswith("-") or word in ("-", "--"):
+            break
+        option, has_value_behind = parser.option_of(word)
+        seen.add(option)
+        position += 1 + has_value_behind
+    if not seen & {*_MACHINE, "module"}:
+        end = words.index("--") if "--" in words else len(words)
+        return Cut(words[:end], "", words[end + 1 :])
+    options, rest = words[:position], words[position:]
+    if "module" in seen:
+        return Cut(options, "", _behind_dashes(rest))
+    rest = _behind_dashes(rest)
+    return Cut(options, rest[0] if rest else "", _behind_dashes(rest[1:]))
+
+
+def _behind_dashes(words: Sequence[str]) -> Sequence[str]:
+    return words[1:] if words and words[0] == "--" else words
+
+
+def add_machine(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a machine without a descriptor."""
+    group = parser.add_argument_group(
+        "without a descriptor", "all behind PROGRAM, or behind -m MODULE, are its arguments"
+    )
+    group.add_argument(
+        "-n", "-np", dest="ranks", metavar="RANKS", type=_told(_ranks),
+        help="one cluster on this machine, as with mpiexec",
+    )  # fmt: skip
+    group.add_argument(
+        "--emulate", metavar="SHAPE", type=_told(_shape),
+        help="clusters on this machine: SITESxCLUSTERSxRANKS, the ranks being those of each"
+        " cluster; CLUSTERSxRANKS is one site, RANKS one cluster",
+    )  # fmt: skip
+    group.add_argument(
+        "-H", dest="hosts", metavar="HOSTS", action="append", type=_told(_hosts),
+        help="a cluster on each host, over ssh: [USER@]HOST[:RANKS],... with ranges such as"
+        " node[1-4]:8; without a number 1 rank; localhost is this machine; a second -H is a"
+        " second site",
+    )  # fmt: skip
+    group.add_argument(
+        "-m", dest="module", metavar="MODULE", help="run a module, as python -m does"
+    )
+    group.add_argument(
+        "--python", metavar="PATH", default="", help="the Python on the hosts of -H elsewhere"
+    )
+
+
+def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
+    """Return what options mean together; None where a descriptor is named.
+
+    Raises:
+        ValueError: they do not fit together.
+    """
+    program = pieces.program or found.module or ""
+    given = [name for name in _MACHINE if getattr(found, name)]
+    fault = _fault(found, program, given)
+    if fault:
+        raise ValueError(fault)
+    if not program:
+        return None
+    machine: Machine = found.ranks or found.emulate or tuple(found.hosts or ())
+    return OneLine(program, bool(found.module), machine, found.python, pieces.options)
+
+
+def missing_machine(program: str) -> str:
+    """Return what to type where a program stands, and nothing says where it shall run.
+
+    >>> print(missing_machine("a.py").splitlines()[1])
+      gcm-deploy -n 4 a.py                    in one cluster of 4 ranks, on this machine
+    """
+    ways = {
+        "-n 4": "in one cluster of 4 ranks, on this machine",
+        "--emulate 2x2x2": "in 2 sites of 2 clusters of 2 ranks, on this machine",
+        "-H host1:4,host2:4": "in a cluster on each host, over ssh",
+    }
+    commands = {f"gcm-deploy {way} {program}": what for way, what in ways.items()}
+    width = max(map(len, commands))
+    lines = [f"  {command:{width}}   {what}" for command, what in commands.items()]
+    return "\n".join(["where shall it run?", *lines])
+
+
+def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str:
+    """Return what is wrong with the options together, or nothing."""
+    if found.descriptor and (given or program):
+        return f"-n, --emulate, -H and -m stand before the program, so before {found.descriptor}"
+    if len(given) > 1:
+        return (
+            "only one of -n, --emulate and -H can be: -n RANKS and --emulate SITESxCLUSTERSxRANKS"
+            " stay on this machine, -H HOST:RANKS,... says for each host how many ranks it gets"
+        )
+    if program and not given:
+        return missing_machine(f"-m {program}")
+    if given and not program:
+        return "what shall run? name a program behind the options, or a module with -m"
+    if found.python and not found.hosts:
+        return "--python is for the hosts of -H; here runs the Python that runs gcm-deploy"
+    if found.write and not program:
+        return "--write is for a program with -n, --emulate or -H; a descriptor is written already"
+    if not program and not found.descriptor:
+        return (
+            "what shall run? a program, as in gcm-deploy -n 4 program.py, or a DESCRIPTOR;"
+            " see gcm-deploy --help"
+        )
+    return ""
+
+
+def _ranks(text: str) -> Emulation:
+    if not text.isascii() or not text.isdigit():
+        raise ValueError(f"'{text}' is no number of ranks")
+    return _shape(text)
+
+
+# What is heavy is imported when it is used, so that `gcm-deploy --help` need not load it.
+def _shape(text: str) -> Emulation:
+    from runtime.deployment.machine_argument import parse_emulation
+
+    return parse_emulation(text)
+
+
+def _hosts(text: str) -> tuple[Host, ...]:
+    from runtime.deployment.machine_argument import parse_hosts
+
+    return parse_hosts(text)
+
+
+def _told(parse: Callable[[str], _T]) -> Callable[[str], _T]:
+    """Let argparse tell what is wrong with a value in the words of its parser."""
+
+    def parsed(text: str) -> _T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return parsed

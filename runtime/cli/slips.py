@@ -1,0 +1,76 @@
+"""What somebody meant who gave `gcm-deploy` a word of another command, or a file of another kind.
+
+Looked at only when something is wrong already.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+
+from gcm.cli.root_tag import root_tag
+from gcm.suggestion import did_you_mean
+from runtime.cli.errors import UsageError
+from runtime.cli.one_line import missing_machine
+from runtime.cli.one_line_document import is_program
+from runtime.cli.options import Options
+
+_RUN = "gcm-deploy {files}"
+_VERBS = {
+    "run": _RUN,
+    "start": _RUN,
+    "deploy": _RUN,
+    "launch": _RUN,
+    "exec": _RUN,
+    "check": "gcm check {files}",
+    "show": "gcm-deploy --dry-run {files}",
+    "plan": "gcm-deploy --dry-run {files}",
+    "draw": "gcm-deploy --export-adl machine.fractal {files}, and then"
+    " gcm draw machine.fractal -o machine.svg",
+    "help": "gcm-deploy --help",
+    "version": "gcm-deploy --version",
+}
+"""What to type for a word that other commands take first."""
+
+_WORDS = ("new", "completion")
+_OF_GCM = {"run", "check", "show", "draw"}
+
+
+def refuse_slip(words: Sequence[str]) -> None:
+    """Raise `UsageError` where the first word, which is no file, is like that of a command."""
+    verb, files = words[0], shlex.join(words[1:])
+    if verb in _VERBS:
+        raise UsageError(
+            f"'{verb}' is neither a file nor a command of gcm-deploy; type: {_instead(verb, files)}"
+        )
+    if not os.path.splitext(verb)[1] and (meant := did_you_mean(verb, (*_WORDS, *_VERBS))):
+        raise UsageError(f"'{verb}' is neither a file nor a command of gcm-deploy; {meant}")
+
+
+def what_was_meant(options: Options) -> str:
+    """Return what to say of a file that is no descriptor but something known, or nothing."""
+    file = options.descriptor
+    quoted = shlex.quote(file)
+    if root_tag(file) == "definition":
+        settings = "".join(
+            f" --set {shlex.quote(f'{name}={value}')}" for name, value in options.settings.items()
+        )
+        verb, does = ("show", "shows it") if options.dry_run else ("run", "runs it in one process")
+        return (
+            f"'{file}' is an assembly and not a descriptor: gcm {verb} {quoted}{settings} {does};"
+            f' to put it on nodes, name it in a descriptor, as <assembly file="{file}"/>'
+        )
+    if is_program(file):
+        rest = shlex.join([file, *options.arguments])
+        return f"'{file}' is a program and not a descriptor; {missing_machine(rest)}"
+    return ""
+
+
+def _instead(verb: str, files: str) -> str:
+    first = shlex.split(files)[0] if files else ""
+    if verb in _OF_GCM and root_tag(first) == "definition":
+        return f"gcm {verb} {files}"
+    if _VERBS[verb] == _RUN and is_program(first):
+        return f"gcm-deploy -n 4 {files}"
+    return _VERBS[verb].format(files=files or "DESCRIPTOR")

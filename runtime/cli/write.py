@@ -1,0 +1,53 @@
+"""`--write`: saves the descriptor that a program and its machine mean."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from runtime.cli.exit_codes import FAULTS
+from runtime.cli.load import read_document
+from runtime.cli.one_line_document import document_of
+from runtime.cli.options import Options
+from runtime.cli.streams import OutputFailed, write
+
+STANDARD_OUTPUT = "-"
+
+
+def write_descriptor(options: Options) -> int:
+    """Write the descriptor to the file of `--write` if it has no fault, and start nothing.
+
+    Raises:
+        OutputFailed: the file is there already, or cannot be written.
+    """
+    assert options.one_line is not None, "the options are not read without"
+    shown = options.write == STANDARD_OUTPUT
+    folder = os.getcwd() if shown else os.path.dirname(os.path.abspath(options.write))
+    document = document_of(options.one_line, options.arguments, folder, variables=options.variables)
+    if read_document(document, options.settings, options.format) is None:
+        return FAULTS
+    if shown:
+        write(document.text)
+        return 0
+    save(document.text, options.write)
+    if not options.quiet:
+        print(f"gcm-deploy: wrote {options.write}", file=sys.stderr)
+    return 0
+
+
+def save(text: str, file: str, *, overwrite: bool = False) -> None:
+    """Write a descriptor to a file, which may only be there already with `overwrite`.
+
+    Raises:
+        OutputFailed: it is, or the file cannot be written.
+    """
+    try:
+        with open(file, "w" if overwrite else "x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise OutputFailed(f"'{file}' is there already", cure="Name another file") from None
+    except OSError as error:
+        raise OutputFailed(
+            f"'{file}' cannot be written: {error.strerror}",
+            cure="Name a file in a folder that is there and may be written to",
+        ) from error

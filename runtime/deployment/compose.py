@@ -1,0 +1,179 @@
+"""Writes the descriptor that a program and a machine make, with comments, for one reader of all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from gcm.records import dataclass
+from runtime.deployment.grammar import NAME_PATTERN
+from runtime.deployment.machine_argument import Emulation, Host, Machine
+from runtime.deployment.model import ProgramKind
+
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# `xml.sax.saxutils` has the same, but loads a web client with it.
+_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+    | {blank: f"&#{ord(blank)};" for blank in "\t\n\r"}
+)
+_DEFAULT_NAME = "program"
+
+_HEAD = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<!--
+  What to run, and the machine to run it on. With this file as DESCRIPTOR
+
+      gcm-deploy DESCRIPTOR    runs it; its option dry-run shows the plan and starts nothing
+      gcm check DESCRIPTOR     tells every fault of it
+
+  Relative paths begin at the folder of this file. docs/descriptor.md has all elements.
+-->
+"""
+_PROGRAM = "runs on every rank of every cluster"
+_RESULTS = "what the ranks write there comes home when they have ended"
+_EMULATION = """\
+all clusters are emulated on this machine; a <grid> in the place of this names real ones:
+       <grid>
+         <site>
+           <cluster><ssh host="front.example.org"/><mpi ranks="4"/></cluster>
+         </site>
+       </grid>"""
+_GRID = "each host is a cluster; those of one site are near each other"
+_HERE = "this machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A program to run and the machine to run it on.
+
+    `program` is a path as the descriptor's folder sees it, the name of a module, or that of an
+    executable on the search path. `folder` is the folder of the application, empty for the one
+    it has without being told. `python` starts front-ends on other machines. `variables`
+    are those of the environment, each `NAME` or `NAME=VALUE`, `results` the sources of files to
+    bring home.
+    """
+
+    name: str
+    kind: ProgramKind
+    program: str
+    machine: Machine
+    arguments: tuple[str, ...] = ()
+    folder: str = ""
+    python: str = ""
+    variables: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+
+
+def compose(request: Request) -> str:
+    """Return the descriptor as an XML document.
+
+    Raises:
+        ValueError: some text has a character that no XML document can have.
+    """
+    lines = [f"<deployment {_pairs(('name', _name(request.name, _DEFAULT_NAME)))}>"]
+    lines += _indented(_comment(_PROGRAM), _application(request))
+    if request.results:
+        transfers = [
+            f"<file-transfer {_pairs(('direction', 'out'), ('source', source))}/>"
+            for source in request.results
+        ]
+        lines += ["", *_indented(_comment(_RESULTS), transfers)]
+    lines += ["", *_indented(_machine(request)), "</deployment>"]
+    return _HEAD + "\n".join(lines) + "\n"
+
+
+def _application(request: Request) -> Iterator[str]:
+    head = f"<application {_pairs((request.kind, request.program), ('folder', request.folder))}"
+    inside = [f"<argument value={_quoted(argument)}/>" for argument in request.arguments]
+    for variable in request.variables:
+        name, equals, value = variable.partition("=")
+        given = f" value={_quoted(value)}" if equals else ""
+        inside.append(f"<environment name={_quoted(name)}{given}/>")
+    if not inside:
+        yield f"{head}/>"
+        return
+    yield f"{head}>"
+    yield from _indented(inside)
+    yield "</application>"
+
+
+def _machine(request: Request) -> Iterator[str]:
+    machine = request.machine
+    if isinstance(machine, Emulation):
+        yield from _comment(_EMULATION)
+        numbers = {"sites": machine.sites, "clusters": machine.clusters, "ranks": machine.ranks}
+        yield f"<emulate {_pairs(*((name, str(number)) for name, number in numbers.items()))}/>"
+        return
+    yield from _comment(_GRID)
+    led = [_first_elsewhere(hosts) for hosts in machine]
+    site = next((number for number, leader in enumerate(led) if leader is not None), 0)
+    yield f"<grid{_front_end(f'site{site}' if site else '')}>"
+    for hosts, leader in zip(machine, led, strict=True):
+        names = _names(hosts)
+        yield f"  <site{_front_end(names[leader] if leader else '')}>"
+        for host, name in zip(hosts, names, strict=True):
+            yield from _indented(_cluster(host, name, request.python), by="    ")
+        yield "  </site>"
+    yield "</grid>"
+
+
+def _cluster(host: Host, name: str, python: str) -> Iterator[str]:
+    if host.is_local:
+        yield from _comment(_HERE)
+    yield f"<cluster {_pairs(('name', name))}>"
+    if not host.is_local:
+        yield f"  <ssh {_pairs(('host', host.name), ('user', host.user))}/>"
+        if python:
+            yield f"  <front-end {_pairs(('python', python))}/>"
+    yield f"  <mpi {_pairs(('ranks', str(1 if host.ranks is None else host.ranks)))}/>"
+    yield "</cluster>"
+
+
+def _first_elsewhere(hosts: Iterable[Host]) -> int | None:
+    """Return the first host that others can connect to, which this machine may not let them."""
+    return next((number for number, host in enumerate(hosts) if not host.is_local), None)
+
+
+def _front_end(name: str) -> str:
+    return f" front-end={_quoted(name)}" if name else ""
+
+
+def _names(hosts: Iterable[Host]) -> list[str]:
+    """Return a name for the cluster of each host, all different."""
+    names: list[str] = []
+    for number, host in enumerate(hosts):
+        name = wanted = _name(host.name, f"cluster{number}")
+        count = 1
+        while name in names:
+            count += 1
+            name = f"{wanted}-{count}"
+        names.append(name)
+    return names
+
+
+def _name(text: str, default: str) -> str:
+    """Return a name that is as near to the text as names can be."""
+    name = _NO_NAME.sub("-", text).strip("-.")
+    return name if re.fullmatch(NAME_PATTERN, name) else default
+
+
+def _comment(text: str) -> list[str]:
+    return f"<!-- {text} -->".splitlines()
+
+
+def _indented(*blocks: Iterable[str], by: str = "  ") -> list[str]:
+    return [f"{by}{line}" if line else line for block in blocks for line in block]
+
+
+def _pairs(*attributes: tuple[str, str]) -> str:
+    """Return the attributes that have a value."""
+    return " ".join(f"{name}={_quoted(value)}" for name, value in attributes if value)
+
+
+def _quoted(text: str) -> str:
+    if found := _NOT_IN_XML.search(text):
+        raise ValueError(
+            f"{text!r} has the character {found.group()!r}, which no descriptor can hold"
+        )
+    return '"' + text.replace("${", "$${").translate(_ESCAPES) + '"'

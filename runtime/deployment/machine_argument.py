@@ -1,0 +1,93 @@
+"""A machine in one word of a command line: `2x2x2` to emulate, or the hosts to reach over ssh."""
+
+from __future__ import annotations
+
+import re
+
+from gcm.records import dataclass
+from runtime.deployment.hosts import HostListError, expand_hosts
+
+LOCALHOST = "localhost"
+_SHAPE = re.compile(r"[0-9]{1,9}(?:[xX][0-9]{1,9}){0,2}", re.ASCII)
+_BETWEEN = re.compile(r",(?![^\[]*\])")
+_HOST = re.compile(
+    r"(?:(?P<user>[^@]*)@)?(?:\[(?P<v6>[^\]]*:[^\]]*)\]|(?P<names>[^:]*))(?::(?P<ranks>.*))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Emulation:
+    """Equal clusters on this machine."""
+
+    sites: int
+    clusters: int
+    ranks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A machine that is a cluster; `ranks` is None where nobody said how many."""
+
+    name: str
+    user: str = ""
+    ranks: int | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Tell whether it is this machine, which needs no ssh."""
+        return self.name == LOCALHOST and not self.user
+
+
+Machine = Emulation | tuple[tuple[Host, ...], ...]
+"""What to run on: an emulation, or sites of hosts."""
+
+
+def parse_emulation(text: str) -> Emulation:
+    """Return what `SITESxCLUSTERSxRANKS` means; what is left out on the left is 1.
+
+    >>> parse_emulation("3x4")
+    Emulation(sites=1, clusters=3, ranks=4)
+
+    Raises:
+        ValueError: it has another form.
+    """
+    if not _SHAPE.fullmatch(text):
+        raise ValueError(
+            f"'{text}' is not SITESxCLUSTERSxRANKS, CLUSTERSxRANKS or RANKS, as 2x2x2, 2x4 or 8"
+        )
+    numbers = [int(number) for number in text.lower().split("x")]
+    sites, clusters, ranks = [1] * (3 - len(numbers)) + numbers
+    return Emulation(sites, clusters, ranks)
+
+
+def parse_hosts(text: str) -> tuple[Host, ...]:
+    """Return the hosts of a list of `[USER@]HOST[:RANKS]` with commas between.
+
+    A host may have ranges, and an IPv6 address stands in brackets.
+
+    >>> parse_hosts("ana@node[1-2]:8,[fe80::1]")[1:]
+    (Host(name='node2', user='ana', ranks=8), Host(name='fe80::1', user='', ranks=None))
+
+    Raises:
+        ValueError: it has another form.
+    """
+    return tuple(host for word in _BETWEEN.split(text) for host in _hosts(word.strip(), text))
+
+
+def _hosts(word: str, text: str) -> list[Host]:
+    if not word:
+        raise ValueError(f"'{text}' has a comma with no host before or behind it")
+    found = _HOST.fullmatch(word)
+    if found is None:
+        raise ValueError(f"'{word}' is not [USER@]HOST[:RANKS]")
+    user, ranks = found["user"], found["ranks"]
+    if user == "":
+        raise ValueError(f"'{word}' has no user before its '@'")
+    if ranks is not None and not re.fullmatch("[0-9]{1,9}", ranks, re.ASCII):
+        several = "; an IPv6 address stands in brackets: [fe80::1]:4" if ":" in ranks else ""
+        raise ValueError(f"'{ranks}' behind the ':' of '{word}' is no number of ranks{several}")
+    try:
+        names = (found["v6"],) if found["v6"] else expand_hosts(found["names"])
+    except HostListError as error:
+        raise ValueError(f"'{word}' names no host: {error}") from error
+    return [Host(name, user or "", None if ranks is None else int(ranks)) for name in names]

@@ -1,0 +1,73 @@
+"""A program on one line, as a person runs it: real processes, real MPI."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+LONG = 60
+
+SHOWS = """\
+import os, sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+places = world.gather(os.getcwd())
+if world.rank == 0:
+    print(world.size, sorted(set(places)), sys.argv[1:], os.environ.get("COLOUR"))
+sys.exit(7 if "fail" in sys.argv else 0)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a program in a package."""
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "shows.py").write_text(SHOWS)
+    return tmp_path
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=LONG)
+    return process.returncode, out, err
+
+
+@pytest.mark.parametrize(
+    ("line", "size", "arguments"),
+    [
+        ("--emulate 2x2x2 package/shows.py --quiet -- x", 8, ["--quiet", "--", "x"]),
+        ("-n 3 package/shows.py", 3, []),
+        ("-n 2 -m package.shows -n 5", 2, ["-n", "5"]),
+        ("-H localhost:2 -H localhost package/shows.py", 3, []),
+    ],
+)
+def test_a_program_runs_where_it_was_called_from(
+    start: Any, folder: Path, line: str, size: int, arguments: list[str]
+) -> None:
+    process = start("--quiet", "-x", "COLOUR=red", *line.split(), cwd=folder)
+    assert ended(process) == (0, f"{size} ['{folder}'] {arguments} red\n", "")
+
+
+def test_the_written_descriptor_does_the_same_from_anywhere(start: Any, folder: Path) -> None:
+    line = "-x COLOUR=red --write grids/two.xml --emulate 2x1 package/shows.py a fail"
+    (folder / "grids").mkdir()
+    assert ended(start(*line.split(), cwd=folder)) == (0, "", "gcm-deploy: wrote grids/two.xml\n")
+    code, out, _ = ended(start("--quiet", folder / "grids" / "two.xml", cwd="/"))
+    assert (code, out) == (7, f"2 ['{folder}'] ['a', 'fail'] red\n")
+
+
+def test_progress_summary_and_tags_are_those_of_any_run(start: Any, folder: Path) -> None:
+    code, out, err = ended(
+        start("--tag-output", "--emulate", "2x1", "package/shows.py", cwd=folder)
+    )
+    assert (code, out) == (0, f"[0:0:0] 2 ['{folder}'] [] None\n")
+    assert "gcm-deploy: running: 2 ranks in 2 clusters" in err
+    assert "shows: exit code 0; 2 ranks in 2 clusters; " in err
+
+
+def test_an_executable_runs_in_every_cluster(start: Any, folder: Path) -> None:
+    process = start("--quiet", "--emulate", "2x2", "echo", "native", cwd=folder)
+    assert ended(process) == (0, "native\n" * 4, "")

@@ -1,0 +1,82 @@
+"""Machines in one word: what each form means, and what is said of any other one."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.deployment.machine_argument import Emulation, Host, parse_emulation, parse_hosts
+
+
+@pytest.mark.parametrize(
+    ("text", "sites", "clusters", "ranks"),
+    [
+        ("2x3x4", 2, 3, 4),
+        ("3x4", 1, 3, 4),
+        ("4", 1, 1, 4),
+        ("2X2", 1, 2, 2),
+        ("0x1", 1, 0, 1),  # the reader of descriptors knows the limits
+    ],
+)
+def test_what_is_left_out_on_the_left_of_a_shape_is_1(
+    text: str, sites: int, clusters: int, ranks: int
+) -> None:
+    assert parse_emulation(text) == Emulation(sites, clusters, ranks)
+
+
+@pytest.mark.parametrize("text", ["", "x", "2x", "x2", "2x2x2x2", "2*2", "-1", "2 x 2", "two", "²"])
+def test_any_other_shape_is_refused_with_those_there_are(text: str) -> None:
+    with pytest.raises(ValueError, match="is not SITESxCLUSTERSxRANKS, CLUSTERSxRANKS or RANKS"):
+        parse_emulation(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("lyon", [Host("lyon")]),
+        ("lyon:4", [Host("lyon", "", 4)]),
+        ("ana@lyon:4,porto:2", [Host("lyon", "ana", 4), Host("porto", "", 2)]),
+        ("ana@front.lyon.example", [Host("front.lyon.example", "ana")]),
+        ("localhost:2, lyon", [Host("localhost", "", 2), Host("lyon")]),
+        ("node[1-3]:8", [Host(f"node{number}", "", 8) for number in (1, 2, 3)]),
+        ("ana@node[01,10-11]", [Host(f"node{number}", "ana") for number in ("01", "10", "11")]),
+        ("r[1-2]n[1-2]", [Host(f"r{r}n{n}") for r in (1, 2) for n in (1, 2)]),
+        ("[fe80::1]", [Host("fe80::1")]),
+        ("ana@[fe80::1%eth0]:4", [Host("fe80::1%eth0", "ana", 4)]),
+        ("10.0.0.7:1", [Host("10.0.0.7", "", 1)]),
+        ("a,a", [Host("a"), Host("a")]),
+    ],
+)
+def test_hosts_have_users_ranges_addresses_and_ranks(text: str, hosts: list[Host]) -> None:
+    assert list(parse_hosts(text)) == hosts
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "'' has a comma with no host before or behind it"),
+        ("a,,b", "'a,,b' has a comma with no host"),
+        ("a,", "'a,' has a comma with no host"),
+        ("a:", "'' behind the ':' of 'a:' is no number of ranks"),
+        ("a:four", "'four' behind the ':' of 'a:four' is no number of ranks"),
+        ("a:-1", "'-1' behind"),
+        ("fe80::1", "an IPv6 address stands in brackets: [fe80::1]:4"),
+        ("@a", "'@a' has no user before its '@'"),
+        ("ana@", "'ana@' names no host: the list is empty"),
+        (":4", "':4' names no host"),
+        ("node[4-1]", "'node[4-1]' names no host: the range 4-1"),
+        ("node[1-", "the brackets of 'node[1-' do not match"),
+        ("node[1-999999]", "stands for too many names"),
+    ],
+)
+def test_what_is_wrong_with_a_host_is_said_in_full(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError) as refused:  # noqa: PT011 - the message is what counts
+        parse_hosts(text)
+    assert complaint in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [("localhost", True), ("ana@localhost", False), ("127.0.0.1", False), ("far", False)],
+)
+def test_localhost_alone_is_this_machine(host: str, local: bool) -> None:
+    assert [one.is_local for one in parse_hosts(host)] == [local]
