@@ -36,7 +36,7 @@ from runtime.engine.hierarchy import host_of
 from runtime.engine.listener import Listener
 from runtime.engine.openings import Openings, Post
 from runtime.engine.outcome import Connections, RankReport, Relay, Traffic
-from runtime.engine.output import Output
+from runtime.engine.output import MOST_ROOM, Output, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_link import COUPLING
 from runtime.engine.reports import event_of
@@ -98,6 +98,11 @@ class Executor:
             )
             for cluster in plan.deployment.clusters()
         }
+        size = room_for(len(self._places))
+        self._rooms = {
+            name: Room(size, partial(place.tell, "output_taken"))
+            for name, place in self._places.items()
+        }
         self._bound: set[str] = set()
         self._handshakes: list[Place] = []
         self._helpers: list[Helper] = []
@@ -119,7 +124,6 @@ class Executor:
     def __exit__(self, *_: object) -> None:
         """End what is left and let go of all places, in parallel."""
         self._stopping = True
-        self._output.close()
         kill_all(self._helpers)
         for place in self._places.values():
             place.kill()
@@ -244,6 +248,7 @@ class Executor:
     def _stop_places(self) -> None:
         for place in self._places.values():
             if place.is_up:
+                place.tell("output_taken", MOST_ROOM)  # for last words, whoever reads them or not
                 place.tell("stop")
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
@@ -314,8 +319,6 @@ class Executor:
             return None
         if request.target.interface != CONTROL:
             return self._host.serve(request)
-        if request.target.operation in ("said", "node_said"):
-            self._output.announce()
         self._post(lambda: self._understand(place, request))
         return None
 
@@ -329,9 +332,10 @@ class Executor:
             self._assembly.heard(cluster, request.target.operation, args)
         match request.target.operation:
             case "said":
-                self._output.ranks(cluster, *args)
+                self._output.ranks(cluster, args[0], self._rooms[cluster])
             case "node_said":
-                self._output.node(*args)
+                name, stream, block = args
+                self._output.block(name, stream, block, self._rooms[cluster])
             case "up":
                 self._is_up(place)
             case "bound":
@@ -349,6 +353,7 @@ class Executor:
     def _is_up(self, place: Place) -> None:
         """Once all front-ends are there, let them bind their components to each other."""
         place.is_up = True
+        self._rooms[place.identifier].taken(0)
         if self._stopping:
             place.tell("stop")
         if all(one.is_up for one in self._places.values()):

@@ -19,6 +19,7 @@ from runtime.engine.doorstep import NOT_FOUND
 from runtime.engine.front_end_components import Components
 from runtime.engine.hierarchy import part_path
 from runtime.engine.outcome import Relay
+from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.shared_routes import SharedRoutes
 from runtime.engine.whereabouts import Whereabouts
@@ -69,6 +70,7 @@ class FrontEnd:
         self._components: Components | None = None
         self._answers: dict[str, Any] | None = None
         self._whereabouts = Whereabouts()
+        self._room = OutputRoom()
         self._may_go = False
         self._past: list[tuple[int, int, int]] = []
         self._ended: list[RanksLife] = []  # lives of which something may be left
@@ -153,6 +155,8 @@ class FrontEnd:
                 self._release()
             case "stop":
                 self._stop()
+            case "output_taken":
+                self._room.give(*args)
             case "start_node" if self._nodes is not None:
                 self._nodes.start(*args)
             case "lead" if self._nodes is not None:
@@ -238,7 +242,9 @@ class FrontEnd:
         # Only where there are nodes: an idle front-end stays small.
         from runtime.engine.node_keeper import NodeKeeper
 
-        return NodeKeeper(self._configuration, self._host, self._tell, self._end_if_all_ended)
+        return NodeKeeper(
+            self._configuration, self._host, self._tell, self._end_if_all_ended, self._room
+        )
 
     # --- the ranks --------------------------------------------------------------------------------
 
@@ -251,6 +257,7 @@ class FrontEnd:
             self._outward,
             self._end_if_all_ended,
             routes=self._routes,
+            room=self._room,
             guard=guard,
         )
 

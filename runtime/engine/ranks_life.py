@@ -10,6 +10,7 @@ from typing import Any
 
 from runtime.engine.configuration import Configuration
 from runtime.engine.gate import Facts, Gate
+from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_job import RanksJob, Said
 from runtime.engine.room import write_key
 from runtime.engine.shared_routes import SharedRoutes
@@ -44,6 +45,7 @@ class RanksLife:
         over: Callable[[], None],
         *,
         routes: SharedRoutes,
+        room: OutputRoom,
         guard: ForkedGuard | None = None,
     ) -> None:
         assert told.job is not None
@@ -59,8 +61,9 @@ class RanksLife:
         self._here: set[str] = set()
         self._ended: set[str] = set()
         self._job = RanksJob(
-            told.job, told.folder, self._said, self._job_ended, reactor, guard=guard
+            told.job, told.folder, self._said, self._job_ended, reactor, room=room, guard=guard
         )
+        self._room = room
         self._gate: Gate | None = None
         self._last: tuple[int, str] | None = None
         self._first_left = ""
@@ -195,6 +198,7 @@ class RanksLife:
         return str(fault)
 
     def _said(self, batch: list[Said]) -> None:
+        self._room.take(sum(len(block) for _, _, block in batch))
         self._tell("said", batch)
 
     def _job_ended(self, code: int, why: str) -> None:
