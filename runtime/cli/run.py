@@ -47,6 +47,7 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
                 interrupts=interrupts,
                 patience=Patience(start=options.timeout),
                 warm=warm,
+                stdin=0,
             )
     finally:
         printer.close()

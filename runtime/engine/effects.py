@@ -38,9 +38,11 @@ from runtime.engine.openings import Openings, Post
 from runtime.engine.outcome import Connections, RankReport, Relay, Traffic
 from runtime.engine.output import MOST_ROOM, Output, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
+from runtime.engine.rank_input import FIRST_CLUSTER
 from runtime.engine.rank_link import COUPLING
 from runtime.engine.reports import event_of
 from runtime.engine.run_state import RunState
+from runtime.engine.standard_input import StandardInput
 from runtime.engine.warm_start import WarmStart
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
@@ -82,6 +84,7 @@ class Executor:
         codes: Codes,
         assembly: DeployedAssembly | None = None,
         warm: WarmStart | None = None,
+        stdin: int | None = None,
     ) -> None:
         self._plan = plan
         self._ears = Ears(reactor, self._hear, self._gone)
@@ -103,6 +106,10 @@ class Executor:
             name: Room(size, partial(place.tell, "output_taken"))
             for name, place in self._places.items()
         }
+        self._input = None
+        if stdin is not None and FIRST_CLUSTER in self._places:
+            tell = partial(self._places[FIRST_CLUSTER].tell, "input")
+            self._input = StandardInput(stdin, tell)
         self._bound: set[str] = set()
         self._handshakes: list[Place] = []
         self._helpers: list[Helper] = []
@@ -124,6 +131,8 @@ class Executor:
     def __exit__(self, *_: object) -> None:
         """End what is left and let go of all places, in parallel."""
         self._stopping = True
+        if self._input is not None:
+            self._input.close()
         kill_all(self._helpers)
         for place in self._places.values():
             place.kill()
@@ -336,6 +345,8 @@ class Executor:
             case "node_said":
                 name, stream, block = args
                 self._output.block(name, stream, block, self._rooms[cluster])
+            case "input_wanted":
+                self._read_input(place, *args)
             case "up":
                 self._is_up(place)
             case "bound":
@@ -349,6 +360,15 @@ class Executor:
                 self._exchanged.tell(*args)
             case "rank_ready":
                 self._facts[args[0]] = args[1]
+
+    def _read_input(self, place: Place, size: int) -> None:
+        """Read what the first rank wants to read, if the run has an input at all."""
+        if self._input is None:
+            place.tell("input", b"")
+        elif not self._stopping:
+            if self._input.is_terminal:
+                place.tell("show_prompts")
+            self._input.want(size)
 
     def _is_up(self, place: Place) -> None:
         """Once all front-ends are there, let them bind their components to each other."""

@@ -86,7 +86,7 @@ class FrontEnd:
     def run(self, received: bytes = b"") -> None:
         """Serve until the end."""
         self._launcher.open(received)
-        if self._can_forward() and (self._ranks is None or self._ranks.open()):
+        if self._can_forward() and (self._ranks is None or self._ranks.open(reads_input=True)):
             if self._ranks is not None and self._configuration.at_once:
                 self._ranks.start()
             self._tell("up")
@@ -161,13 +161,23 @@ class FrontEnd:
                 self._nodes.start(*args)
             case "lead" if self._nodes is not None:
                 self._nodes.lead(*args)
-            case "start_ranks" if ranks is not None:
+            case operation if ranks is not None:
+                self._obey_for(ranks, operation, args)
+
+    def _obey_for(self, ranks: RanksLife, operation: str, args: tuple[Any, ...]) -> None:
+        """Do what the launcher says about the ranks."""
+        match operation:
+            case "start_ranks":
                 self._start_ranks(ranks)
-            case "stop_ranks" if ranks is not None:
+            case "stop_ranks":
                 ranks.ask_to_end()
                 self._reactor.later(args[0], ranks.kill)
-            case "kill_ranks" if ranks is not None:
+            case "kill_ranks":
                 ranks.kill()
+            case "input":
+                ranks.read_input(*args)
+            case "show_prompts":
+                ranks.show_prompts()
 
     # --- the components -------------------------------------------------------------------------
 

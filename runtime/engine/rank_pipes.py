@@ -27,6 +27,9 @@ PLENTY = AT_ONCE // 4
 PACE = 0.005
 """Seconds before a pipe that had little is read again: many small writes make few messages."""
 
+PROMPT = 0.1
+"""Seconds after which a line without its end is taken for a prompt, where somebody types."""
+
 Block = tuple[int, Stream, bytes]
 Say = Callable[[list[Block]], None]
 
@@ -47,6 +50,7 @@ class RankPipes:
         self._pipes: list[_Pipe] = []
         self._heard: list[tuple[_Pipe, int]] = []
         self._blocks: list[Block] = []
+        self._prompts: set[int] = set()
         self._paths: list[str] = []
         for rank in range(ranks):
             for stream in Stream:
@@ -59,6 +63,21 @@ class RankPipes:
     def finish(self, then: Callable[[], None]) -> None:
         """Say what is left once nobody writes any more, and call `then`; returns at once."""
         self._reactor.soon(lambda: self._finish(then))
+
+    def show_prompts(self) -> None:
+        """Say what rank 0 writes also without a newline, if it stays without; on the reactor's."""
+        self._prompts = {pipe.descriptor for pipe in self._pipes if pipe.rank == 0}
+        for pipe in self._pipes:
+            self._look_for_prompt(pipe)
+
+    def _look_for_prompt(self, pipe: _Pipe) -> None:
+        if pipe.descriptor in self._prompts and pipe.cutter.has_begun:
+            self._reactor.later(PROMPT, partial(self._say_prompt, pipe, pipe.heard))
+
+    def _say_prompt(self, pipe: _Pipe, heard: int) -> None:
+        if pipe in self._pipes and pipe.heard == heard:
+            self._keep(pipe, pipe.cutter.finish())
+            self._say_all()
 
     def _watch(self, pipes: Iterable[_Pipe]) -> None:
         for pipe in pipes:
@@ -94,7 +113,9 @@ class RankPipes:
             data = os.read(pipe.descriptor, AT_ONCE)
         except BlockingIOError:
             return 0
+        pipe.heard += len(data)
         self._keep(pipe, pipe.cutter.feed(data))
+        self._look_for_prompt(pipe)
         return len(data)
 
     def _finish(self, then: Callable[[], None]) -> None:
@@ -122,7 +143,7 @@ class RankPipes:
 class _Pipe:
     """One stream of one rank."""
 
-    __slots__ = ("cutter", "descriptor", "rank", "stream")
+    __slots__ = ("cutter", "descriptor", "heard", "rank", "stream")
 
     def __init__(self, path: str, rank: int, stream: Stream) -> None:
         # Open for writing too, so that it is not at its end before a rank has come.
@@ -132,3 +153,4 @@ class _Pipe:
         self.rank = rank
         self.stream = stream
         self.cutter = BlockCutter()
+        self.heard = 0

@@ -113,10 +113,12 @@ class RanksJob:
             ranks, room = self._job.ranks, self._output_room
             return RankPipes(self._reactor, self._room, ranks, self._written, room)
         except OSError as fault:
-            raise LaunchError(
-                f"no pipes can be made for what the ranks write: {fault}",
-                cure="Name another folder for temporary files, with rights and space",
-            ) from fault
+            raise no_pipes(fault) from fault
+
+    def show_prompts(self) -> None:
+        """Pass on what rank 0 writes also without a newline, if it stays without for a while."""
+        if self._pipes is not None:
+            self._pipes.show_prompts()
 
     def _handed_on(self, flavour: Flavour) -> tuple[str, ...]:
         """Return the options by which Open MPI hands the environment to other hosts.
@@ -225,6 +227,14 @@ class RanksJob:
             self._done(code, why)
         else:
             self._pipes.finish(lambda: self._done(code, why))
+
+
+def no_pipes(fault: OSError) -> LaunchError:
+    """Return what is raised where no pipes can be made."""
+    return LaunchError(
+        f"no pipes can be made for what the ranks read and write: {fault}",
+        cure="Name another folder for temporary files, with rights and space",
+    )
 
 
 def _missing(fault: CommandNotFound) -> MissingMpiexec:

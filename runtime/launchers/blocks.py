@@ -26,6 +26,11 @@ class BlockCutter:
         self._rest: list[bytes] = []
         self._size = 0
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether something has come of a line that is not complete."""
+        return bool(self._rest)
+
     def feed(self, data: bytes) -> bytes:
         """Return the lines that are complete now; without a newline, a piece of a long one."""
         cut = data.rfind(b"\n") + 1

@@ -41,7 +41,7 @@ def rank_of_environment() -> int:
 
 
 def pipe_of(folder: str, rank: int, stream: str) -> str:
-    """Return where a front-end makes the pipe for what a rank writes to `stdout` or `stderr`."""
+    """Return where a front-end makes the pipe for a rank's `stdin`, `stdout` or `stderr`."""
     return os.path.join(folder, f"{rank}.{stream}")
 
 
@@ -61,6 +61,23 @@ def write_to_pipes(folder: str, rank: int) -> bool:
         os.dup2(pipe, place)
         os.close(pipe)
     return True
+
+
+def read_from_pipe(folder: str, rank: int) -> None:
+    """From now on this process reads what comes through its pipe; nothing, if there is none.
+
+    What `mpiexec` gave it differs: some never end what ranks but the first one read, and some end
+    the whole job if the first one does not read fast enough.
+    """
+    try:
+        # One that waits would wait for ever if the front-end has gone.
+        source = os.open(pipe_of(folder, rank, "stdin"), os.O_RDONLY | os.O_NONBLOCK)
+        os.set_blocking(source, True)
+    except FileNotFoundError:
+        source = os.open(os.devnull, os.O_RDONLY)
+    if source:
+        os.dup2(source, 0)
+        os.close(source)
 
 
 def tag_output(rank: int, *, keep_connection: bool = False) -> None:

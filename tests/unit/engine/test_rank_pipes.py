@@ -13,7 +13,6 @@ import pytest
 
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.rank_pipes import AT_ONCE, Block, RankPipes
-from runtime.launchers.base import Stream
 from runtime.launchers.ranks import pipe_of
 from runtime.transport.reactor import Reactor
 
