@@ -10,7 +10,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import actors, assemblies, calls, front_ends, mpi, output, plot, startup, streams, wire
+from benchmarks import (
+    actors,
+    assemblies,
+    calls,
+    front_ends,
+    mpi,
+    output,
+    plot,
+    startup,
+    streams,
+    wire,
+)
 from benchmarks.grid import missing
 from benchmarks.report import Goal, Line, show
 
