@@ -48,7 +48,9 @@ class StandardInput:
             self._thread.start()
 
     def close(self) -> None:
-        """Read no more."""
+        """Read no more; twice is once."""
+        if self._is_over:
+            return
         self._is_over = True
         os.close(self._close)
         self._wanted.release()

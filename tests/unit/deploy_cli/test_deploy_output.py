@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -205,7 +206,7 @@ def test_a_reader_that_left_is_told_once_and_blocks_nobody() -> None:
     assert told.wait(10)
     taken: list[int] = []
     for number in range(10):
-        printer.put(RankOutput("0:0:0", OUT, b"b\n", lambda number=number: taken.append(number)))
+        printer.put(RankOutput("0:0:0", OUT, b"b\n", partial(taken.append, number)))
     printer.close()
     assert taken == list(range(10))
     assert [type(one) for one in failures] == [BrokenPipeError]
