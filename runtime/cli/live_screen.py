@@ -112,7 +112,8 @@ class LiveScreen:
             else:
                 above.append(self._above.output(item.rank, item.data))
         if self._output is not None and elsewhere:
-            self._output.write(b"".join(elsewhere))
+            for piece in elsewhere:  # what is small is gathered there
+                self._output.write(piece)
             self._output.flush()
         above.append(self._above.end_line())  # the tree begins a line of its own
         return b"".join(above)

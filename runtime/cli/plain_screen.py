@@ -41,21 +41,22 @@ class PlainScreen:
         """Write the items in order, and let go of them at once."""
         keep(items, self._files)
         for stream, pieces in groupby(self._pieces(items), key=lambda pair: pair[0]):
-            self._write(stream, b"".join(piece for _, piece in pieces))
+            self._write(stream, (piece for _, piece in pieces))
 
     def close(self) -> None:
         """End the last lines, and close the files of the ranks."""
         try:
             for stream in self._ends:
                 if rest := self._streams[stream].end_line():
-                    self._write(stream, rest)
+                    self._write(stream, (rest,))
         finally:
             if self._files is not None:
                 self._files.close()
 
-    def _write(self, stream: Stream, data: bytes) -> None:
+    def _write(self, stream: Stream, pieces: Iterable[bytes]) -> None:
         target = self._targets[stream]
-        target.write(data)
+        for piece in pieces:  # what is small is gathered by the target
+            target.write(piece)
         target.flush()
 
     def _pieces(self, items: Iterable[Item]) -> Iterator[tuple[Stream, bytes]]:

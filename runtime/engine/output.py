@@ -16,7 +16,7 @@ MOST_WAITING = 64 << 20
 LEAST_ROOM, MOST_ROOM = 256 << 10, 4 << 20
 """How much room a front-end gets for output, with very many and with few of them."""
 
-Say = Callable[[str, str, bytes], None]
+Buffer = bytes | memoryview
 
 
 def room_for(front_ends: int) -> int:
@@ -36,12 +36,12 @@ class Output:
         self._post = post
 
     def ranks(
-        self, cluster: str, batch: Iterable[tuple[int | None, str, bytes]], room: Room
+        self, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]], room: Room
     ) -> None:
         """Say what came from a cluster; without a rank it was its `mpiexec`."""
         for rank, stream, block in batch:
             name = cluster if rank is None else f"{cluster}:{rank}"
-            self.block(name, stream, block, room)
+            self.block(name, stream, bytes(block), room)
 
     def block(self, name: str, stream: str, block: bytes, room: Room) -> None:
         """Say what came from a front-end."""

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from pickle import PickleBuffer
 from typing import Any
 
 from runtime.engine.configuration import Configuration
@@ -226,7 +227,8 @@ class RanksLife:
 
     def _said(self, batch: list[Said]) -> None:
         self._room.take(sum(len(block) for _, _, block in batch))
-        self._tell("said", batch)
+        # A large block goes on its way as it is, not copied into the message.
+        self._tell("said", [(rank, stream, PickleBuffer(block)) for rank, stream, block in batch])
 
     def _job_ended(self, code: int, why: str) -> None:
         self._reactor.soon(lambda: self._hear_them_out(code, why))
