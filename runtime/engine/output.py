@@ -9,14 +9,13 @@ import threading
 from collections.abc import Callable, Iterable
 
 from runtime.engine.listener import Listener
+from runtime.launchers.blocks import Buffer
 
 MOST_WAITING = 64 << 20
 """About how many bytes of output may wait for the listener, in all."""
 
 LEAST_ROOM, MOST_ROOM = 256 << 10, 4 << 20
 """How much room a front-end gets for output, with very many and with few of them."""
-
-Buffer = bytes | memoryview
 
 
 def room_for(front_ends: int) -> int:

@@ -12,6 +12,20 @@ LAST_BYTES = 16 << 10
 LAST_LINES = 20
 
 
+Buffer = bytes | memoryview
+"""A block as it comes out of a message."""
+
+
+def lines_of(block: bytes) -> list[str]:
+    """Return the lines of a block as text; what is no UTF-8 is replaced.
+
+    >>> lines_of(b"one\\r\\n\\ntwo\\n")
+    ['one', '', 'two']
+    """
+    text = block.removesuffix(b"\n").decode("utf-8", errors="replace")
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
 class BlockCutter:
     """Cut a stream of bytes behind the last newline of each piece that comes.
 
