@@ -10,12 +10,23 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import actors, assemblies, calls, front_ends, mpi, plot, startup, streams, wire
+from benchmarks import (
+    actors,
+    assemblies,
+    calls,
+    front_ends,
+    mpi,
+    output,
+    plot,
+    startup,
+    streams,
+    wire,
+)
 from benchmarks.grid import missing
 from benchmarks.report import Goal, Line, show
 
 PICTURES = Path("build/benchmarks")
-PARTS = ("components", "startup", "wire", "streams", "front-ends", "mpi")
+PARTS = ("components", "startup", "wire", "streams", "front-ends", "output", "mpi")
 
 
 def main() -> None:
@@ -41,6 +52,8 @@ def main() -> None:
         streams.main(["--turns", "1"] if options.brief else [])
     if "front-ends" in wanted:
         front_ends.main([])
+    if "output" in wanted:
+        output.main(["--turns", "1"] if options.brief else [])
     if "mpi" in wanted:
         if lacking := missing():
             console.print(f"MPI over several clusters: {lacking}", style="yellow")

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from runtime.cli.picture import Line, picture
-from runtime.cli.plain_screen import keep, shown
-from runtime.cli.printer import Change, Item, RankLine
-from runtime.cli.rank_output import RankFiles, encoded
+from runtime.cli.plain_screen import keep
+from runtime.cli.printer import Change, Item, RankOutput
+from runtime.cli.rank_output import RankFiles, SharedStream
 from runtime.cli.tree import DONE, ENDED, FAILED, LOST, PLANNED, READY, RUNNING, STARTING, UP, Tree
 from runtime.launchers.base import Stream
 
@@ -42,7 +42,8 @@ class LiveScreen:
     nothing flickers however fast the lines come. They reach the terminal as the application wrote
     them: `rich.live` would lay out each one anew, at many times the cost.
 
-    `output` is where lines of standard output go when that is not this terminal too.
+    `output` is where standard output goes when that is not this terminal too. A last line without
+    its end stays so there, unless it `ends_output`.
     """
 
     pause = 0.08
@@ -58,6 +59,7 @@ class LiveScreen:
         output: BinaryIO | None = None,
         tags: bool = False,
         files: RankFiles | None = None,
+        ends_output: bool = False,
     ) -> None:
         self._terminal = terminal
         self._console = console
@@ -65,21 +67,26 @@ class LiveScreen:
         self._clock = clock
         self._began = clock()
         self._output = output
-        self._tags = tags
+        self._above = SharedStream(tags=tags)
+        self._elsewhere = SharedStream(tags=tags)
+        self._ends_output = ends_output
         self._files = files
         self._height = 0
 
     def show(self, items: Sequence[Item]) -> None:
         """Print the lines above the tree, then draw the tree once."""
         keep(items, self._files)
-        above = self._above(items)
+        above = self._sorted(items)
         lines = self._drawn()
-        self._replace(b"".join([*map(encoded, above), *map(self._rendered, lines)]), len(lines))
+        self._replace(above + b"".join(map(self._rendered, lines)), len(lines))
 
     def close(self) -> None:
         """Take the tree away; what was printed above it stays."""
         try:
             self._replace(b"", 0)
+            if self._output is not None and self._ends_output:
+                self._output.write(self._elsewhere.end_line())
+                self._output.flush()
         finally:
             if self._files is not None:
                 self._files.close()
@@ -91,21 +98,25 @@ class LiveScreen:
         self._terminal.flush()
         self._height = height
 
-    def _above(self, items: Iterable[Item]) -> list[str]:
-        above: list[str] = []
-        elsewhere: list[str] = []
+    def _sorted(self, items: Iterable[Item]) -> bytes:
+        """Apply the changes, write what goes elsewhere, and return what goes above the tree."""
+        above: list[bytes] = []
+        elsewhere: list[bytes] = []
         for item in items:
             if isinstance(item, Change):
                 self._tree.apply(item.path, item.state, item.detail)
-            elif isinstance(item, RankLine):
-                aside = self._output is not None and item.stream is Stream.OUTPUT
-                (elsewhere if aside else above).append(shown(item, self._tags))
+            elif not isinstance(item, RankOutput):
+                above.append(self._above.word(item.text))
+            elif self._output is not None and item.stream is Stream.OUTPUT:
+                elsewhere.append(self._elsewhere.output(item.rank, item.data))
             else:
-                above.append(item.text)
+                above.append(self._above.output(item.rank, item.data))
         if self._output is not None and elsewhere:
-            self._output.write(b"".join(map(encoded, elsewhere)))
+            for piece in elsewhere:  # what is small is gathered there
+                self._output.write(piece)
             self._output.flush()
-        return above
+        above.append(self._above.end_line())  # the tree begins a line of its own
+        return b"".join(above)
 
     def _drawn(self) -> list[Line]:
         size = self._console.size

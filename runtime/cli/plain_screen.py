@@ -1,4 +1,4 @@
-"""Writes lines as they come: those of the application to its streams, news to standard error."""
+"""Writes output as it comes: that of the application to its streams, news to standard error."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from itertools import groupby
 from typing import BinaryIO
 
 from runtime.cli.plain_lines import PlainLines
-from runtime.cli.printer import Item, RankLine, Word
-from runtime.cli.rank_output import RankFiles, encoded, tagged
+from runtime.cli.printer import Item, RankOutput, Word
+from runtime.cli.rank_output import RankFiles, SharedStream
 from runtime.launchers.base import Stream
 
 
 class PlainScreen:
-    """A screen for pipes, files and whoever wants no live tree; without `news` it tells none."""
+    """A screen for pipes, files and whoever wants no live tree; without `news` it tells none.
+
+    A last line without its end stays so on standard output, unless `ends_lines`.
+    """
 
     pause = 0.0
     patience: float | None = None
@@ -26,43 +29,49 @@ class PlainScreen:
         news: PlainLines | None,
         tags: bool = False,
         files: RankFiles | None = None,
+        ends_lines: bool = False,
     ) -> None:
-        self._streams = {Stream.OUTPUT: output, Stream.ERROR: error}
+        self._targets = {Stream.OUTPUT: output, Stream.ERROR: error}
+        self._streams = {stream: SharedStream(tags=tags) for stream in Stream}
         self._news = news
-        self._tags = tags
         self._files = files
+        self._ends = tuple(Stream) if ends_lines else (Stream.ERROR,)
 
     def show(self, items: Sequence[Item]) -> None:
         """Write the items in order, and let go of them at once."""
         keep(items, self._files)
-        for stream, lines in groupby(self._lines(items), key=lambda pair: pair[0]):
-            target = self._streams[stream]
-            target.write(b"".join(encoded(line) for _, line in lines))
-            target.flush()
+        for stream, pieces in groupby(self._pieces(items), key=lambda pair: pair[0]):
+            self._write(stream, (piece for _, piece in pieces))
 
     def close(self) -> None:
-        """Close the files of the ranks."""
-        if self._files is not None:
-            self._files.close()
+        """End the last lines, and close the files of the ranks."""
+        try:
+            for stream in self._ends:
+                if rest := self._streams[stream].end_line():
+                    self._write(stream, (rest,))
+        finally:
+            if self._files is not None:
+                self._files.close()
 
-    def _lines(self, items: Iterable[Item]) -> Iterator[tuple[Stream, str]]:
+    def _write(self, stream: Stream, pieces: Iterable[bytes]) -> None:
+        target = self._targets[stream]
+        for piece in pieces:  # what is small is gathered by the target
+            target.write(piece)
+        target.flush()
+
+    def _pieces(self, items: Iterable[Item]) -> Iterator[tuple[Stream, bytes]]:
         for item in items:
-            if isinstance(item, RankLine):
-                yield item.stream, shown(item, self._tags)
+            if isinstance(item, RankOutput):
+                yield item.stream, self._streams[item.stream].output(item.rank, item.data)
             elif isinstance(item, Word):
-                yield Stream.ERROR, item.text
+                yield Stream.ERROR, self._streams[Stream.ERROR].word(item.text)
             elif self._news and (told := self._news.told(item.path, item.state, item.detail)):
-                yield Stream.ERROR, f"gcm-deploy: {told}"
+                yield Stream.ERROR, self._streams[Stream.ERROR].word(f"gcm-deploy: {told}")
 
 
 def keep(items: Iterable[Item], files: RankFiles | None) -> None:
-    """Write the lines of ranks to their files, where there are some."""
+    """Write the output of ranks to their files, where there are some."""
     if files is not None:
         for item in items:
-            if isinstance(item, RankLine):
-                files.write(item.rank, item.stream, item.text)
-
-
-def shown(line: RankLine, tags: bool) -> str:
-    """Return the text of a line, with its rank before it when that is wanted."""
-    return tagged(line.rank, line.text) if tags else line.text
+            if isinstance(item, RankOutput):
+                files.write(item.rank, item.stream, item.data)

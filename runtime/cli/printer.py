@@ -1,4 +1,4 @@
-"""The one thread that writes: lines of the application and news of the run, in order."""
+"""The one thread that writes: output of the application and news of the run, in order."""
 
 from __future__ import annotations
 
@@ -10,17 +10,25 @@ from typing import Protocol
 from gcm.records import dataclass
 from runtime.launchers.base import Stream
 
-MOST_WAITING = 32 << 20
-"""How many characters may wait for a slow reader before those who bring more have to wait too."""
+PLENTY = 1 << 20
+"""So many bytes of output are shown at once, however much longer a screen would like to gather."""
+
+
+def _nothing() -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True)
-class RankLine:
-    """A line that a rank has written."""
+class RankOutput:
+    """Whole lines that a rank has written, or a piece of one; `taken` is called once it is shown.
+
+    Whoever brings it bounds how much of it is there at a time.
+    """
 
     rank: str
     stream: Stream
-    text: str
+    data: bytes
+    taken: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,7 @@ class Word:
     text: str
 
 
-Item = RankLine | Change | Word
+Item = RankOutput | Change | Word
 
 
 class Screen(Protocol):
@@ -77,26 +85,20 @@ class Printer:
         self._changed = threading.Condition()
         self._waiting: deque[Item] = deque()
         self._size = 0
-        self._unbounded = False
         self._closing = False
         self._broken = False
         self._thread = threading.Thread(target=self._work, name="gcm-deploy output", daemon=True)
         self._thread.start()
 
     def put(self, item: Item) -> None:
-        """Show an item soon; waits while a slow reader has too much before it."""
+        """Show an item soon, without waiting; fit to be called from a signal handler."""
         with self._changed:
-            self._changed.wait_for(self._has_room)
             if not self._broken:
                 self._waiting.append(item)
                 self._size += _size(item)
                 self._changed.notify_all()
-
-    def hurry(self) -> None:
-        """Let nobody wait for a slow reader any more, since the run has to end."""
-        with self._changed:
-            self._unbounded = True
-            self._changed.notify_all()
+                return
+        _let_go([item])
 
     def close(self) -> None:
         """Return when everything has been shown and the screen is closed."""
@@ -104,9 +106,6 @@ class Printer:
             self._closing = True
             self._changed.notify_all()
         self._thread.join()
-
-    def _has_room(self) -> bool:
-        return self._size < MOST_WAITING or self._unbounded or self._broken
 
     def _work(self) -> None:
         try:
@@ -120,6 +119,7 @@ class Printer:
     def _show_all(self) -> None:
         while (items := self._next()) is not None:
             self._screen.show(items)
+            _let_go(items)
             if self._screen.pause:
                 self._gather()
 
@@ -132,20 +132,28 @@ class Printer:
             items = list(self._waiting)
             self._waiting.clear()
             self._size = 0
-            self._changed.notify_all()
             return items
 
     def _gather(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._closing, self._screen.pause)
+            self._changed.wait_for(
+                lambda: self._closing or self._size >= PLENTY, self._screen.pause
+            )
 
     def _give_up(self, error: Exception) -> None:
         with self._changed:
             self._broken = True
+            dropped = list(self._waiting)
             self._waiting.clear()
-            self._changed.notify_all()
+        _let_go(dropped)
         self._failed(error)
 
 
 def _size(item: Item) -> int:
-    return len(item.text) if isinstance(item, RankLine | Word) else 0
+    return len(item.data) if isinstance(item, RankOutput) else 0
+
+
+def _let_go(items: Sequence[Item]) -> None:
+    for item in items:
+        if isinstance(item, RankOutput):
+            item.taken()

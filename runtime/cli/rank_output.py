@@ -1,11 +1,11 @@
-"""Where each line of the application goes: to a stream of ours, to a file of its rank, or both."""
+"""Where the output of ranks goes: to a stream they share, to a file of each rank, or both."""
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from runtime.cli.streams import OutputFailed
 from runtime.launchers.base import Stream
@@ -15,16 +15,16 @@ MOST_OPEN = 128
 
 
 class RankFiles:
-    """One file for each rank and stream below a folder, made when its first line comes.
+    """One file for each rank and stream below a folder, made when its first output comes.
 
-    Each line is handed to the system as it comes, so that the files can be followed. `close` them
-    in the end.
+    All is handed to the system as it comes, so that the files can be followed. `close` them in the
+    end.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._begun: set[Path] = set()
-        self._open: OrderedDict[Path, BinaryIO] = OrderedDict()
+        self._open: OrderedDict[Path, FileIO] = OrderedDict()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -34,11 +34,13 @@ class RankFiles:
         """Return the file of a rank's or a node's stream, such as `0.1.2.stdout`."""
         return self.folder / f"{re.sub('[:/]', '.', rank)}.{stream}"
 
-    def write(self, rank: str, stream: Stream, line: str) -> None:
-        """Append a line; raises `OutputFailed`."""
+    def write(self, rank: str, stream: Stream, data: bytes) -> None:
+        """Append some output; raises `OutputFailed`."""
         path = self.path(rank, stream)
         try:
-            self._file(path).write(encoded(line))
+            file, rest = self._file(path), memoryview(data)
+            while rest:
+                rest = rest[file.write(rest) :]
         except OSError as error:
             raise _failed(path, error) from error
 
@@ -48,7 +50,7 @@ class RankFiles:
             file.close()
         self._open.clear()
 
-    def _file(self, path: Path) -> BinaryIO:
+    def _file(self, path: Path) -> FileIO:
         """Return the file, open; what an earlier run has left in it is overwritten."""
         file = self._open.pop(path, None)
         if file is None:
@@ -60,13 +62,48 @@ class RankFiles:
         return file
 
 
-def tagged(rank: str, line: str) -> str:
-    """Return a line that begins with the rank it came from.
+class SharedStream:
+    """Makes one stream of the output of many, whose lines stay whole.
 
-    >>> tagged("0:1:2", "hello")
-    '[0:1:2] hello'
+    Where one has written a line without its end and another one goes on, a newline is put between.
+
+    >>> stream = SharedStream(tags=True)
+    >>> stream.output("0:0:1", b"one\\ntw"), stream.output("0:0:1", b"o\\nthree")
+    (b'[0:0:1] one\\n[0:0:1] tw', b'o\\n[0:0:1] three')
+    >>> stream.output("0:0:2", b"x\\n"), stream.word("news")
+    (b'\\n[0:0:2] x\\n', b'news\\n')
     """
-    return f"[{rank}] {line}"
+
+    def __init__(self, *, tags: bool) -> None:
+        self._tags = tags
+        self._begun = ""  # by whom a line was begun that has not ended yet
+
+    def output(self, rank: str, data: bytes) -> bytes:
+        """Return what to write for some output that is not empty."""
+        goes_on = self._begun == rank
+        before = b"" if goes_on else self.end_line()
+        self._begun = "" if data.endswith(b"\n") else rank
+        return before + (tagged(rank, data, goes_on=goes_on) if self._tags else data)
+
+    def word(self, text: str) -> bytes:
+        """Return what to write for a line that is no rank's."""
+        return self.end_line() + encoded(text)
+
+    def end_line(self) -> bytes:
+        """Return what to write so that the next thing begins on a line of its own."""
+        begun, self._begun = self._begun, ""
+        return b"\n" if begun else b""
+
+
+def tagged(rank: str, data: bytes, *, goes_on: bool = False) -> bytes:
+    """Return lines that begin with the rank they came from; the first one may have begun before.
+
+    >>> tagged("0:1:2", b"one\\ntwo\\n")
+    b'[0:1:2] one\\n[0:1:2] two\\n'
+    """
+    tag = f"[{rank}] ".encode()
+    inner = data.count(b"\n", 0, -1)
+    return (b"" if goes_on else tag) + data.replace(b"\n", b"\n" + tag, inner)
 
 
 def encoded(line: str) -> bytes:

@@ -52,6 +52,7 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
                 interrupts=interrupts,
                 patience=Patience(start=options.timeout + copying_time(plan)),
                 warm=warm,
+                stdin=0,
             )
     finally:
         printer.close()
@@ -84,11 +85,12 @@ def _why(failure: Exception) -> str:
 
 def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> Screen:
     out, err, tags = sys.stdout.buffer, sys.stderr.buffer, options.tag_output
-    if options.quiet:
-        return PlainScreen(out, err, news=None, tags=tags, files=files)
+    # where something of ours may follow it
+    ends = sys.stdout.isatty() or options.format is Format.JSON
     tree = Tree(plan)
-    if not _wants_tree(options.progress):
-        return PlainScreen(out, err, news=PlainLines(tree), tags=tags, files=files)
+    if options.quiet or not _wants_tree(options.progress):
+        news = None if options.quiet else PlainLines(tree)
+        return PlainScreen(out, err, news=news, tags=tags, files=files, ends_lines=ends)
     # rich takes its time to load, so only who looks at it waits for it
     from rich.console import Console
 
@@ -96,7 +98,10 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
 
     console = Console(stderr=True, highlight=False, force_terminal=True)
     output = None if sys.stdout.isatty() else out
-    return LiveScreen(err, console, tree, time.monotonic, output=output, tags=tags, files=files)
+    clock = time.monotonic
+    return LiveScreen(
+        err, console, tree, clock, output=output, tags=tags, files=files, ends_output=ends
+    )
 
 
 def _wants_tree(progress: Progress) -> bool:

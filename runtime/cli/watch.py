@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from runtime.cli.history import History
-from runtime.cli.printer import Change, Item, Printer, RankLine, Word
+from runtime.cli.printer import Change, Item, Printer, RankOutput, Word
 from runtime.launchers.base import Stream
 
 GIVE_UP_SECONDS = 8.0
@@ -35,9 +35,9 @@ class Watch:
         self._history.note(path, state, self._clock())
         self._put(Change(path, state, detail))
 
-    def line(self, identifier: str, stream: str, text: str) -> None:
-        """Show a line of output."""
-        self._put(RankLine(identifier, Stream(stream), text))
+    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
+        """Show some output."""
+        self._put(RankOutput(identifier, Stream(stream), data, taken))
 
 
 class Ending:
@@ -72,8 +72,6 @@ class Ending:
             self._last.start()
         elif self._times > 2:
             self._give_up(self.code)
-        # nobody may wait for a slow reader now, this handler least of all
-        self._printer.hurry()
         if self._times <= 2:
             self._printer.put(Word(_words(number, self._times)))
         self._press()

@@ -16,6 +16,7 @@ from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, 
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
 from runtime.engine.whereabouts import Report, report
+from runtime.launchers.blocks import Buffer, lines_of
 
 KEPT_LINES = 10_000
 """How many of a code's last lines can be asked for."""
@@ -126,7 +127,7 @@ class Codes:
         self.hub.lose(why)
 
     def _keep(
-        self, run: CodeRun, cluster: str, batch: Iterable[tuple[int | None, str, str]]
+        self, run: CodeRun, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]]
     ) -> None:
         if not self._steered:
             return
@@ -134,7 +135,8 @@ class Codes:
         with self._changed:
             self._lines[run.name].extend(
                 OutputLine(None if rank is None else first + rank, stream, text)
-                for rank, stream, text in batch
+                for rank, stream, block in batch
+                for text in lines_of(bytes(block))
             )
 
     def _ranks_up(self, run: CodeRun, cluster: str) -> None:

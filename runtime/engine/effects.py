@@ -38,11 +38,13 @@ from runtime.engine.homecoming import Homecoming
 from runtime.engine.listener import Listener
 from runtime.engine.openings import Openings, Post
 from runtime.engine.outcome import Connections, RankReport, Relay, Results, Traffic
-from runtime.engine.output import Output
+from runtime.engine.output import MOST_ROOM, Output, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
+from runtime.engine.rank_input import FIRST_CLUSTER
 from runtime.engine.rank_link import COUPLING
 from runtime.engine.reports import event_of
 from runtime.engine.run_state import RunState
+from runtime.engine.standard_input import StandardInput
 from runtime.engine.warm_start import WarmStart
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
@@ -85,6 +87,7 @@ class Executor:
         codes: Codes,
         assembly: DeployedAssembly | None = None,
         warm: WarmStart | None = None,
+        stdin: int | None = None,
     ) -> None:
         self._plan = plan
         self._ears = Ears(reactor, self._hear, self._gone)
@@ -102,6 +105,15 @@ class Executor:
             for cluster in plan.deployment.clusters()
         }
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
+        size = room_for(len(self._places))
+        self._rooms = {
+            name: Room(size, partial(place.tell, "output_taken"))
+            for name, place in self._places.items()
+        }
+        self._input = None
+        if stdin is not None and FIRST_CLUSTER in self._places:
+            tell = partial(self._places[FIRST_CLUSTER].tell, "input")
+            self._input = StandardInput(stdin, tell)
         self._bound: set[str] = set()
         self._handshakes: list[Place] = []
         self._helpers: list[Helper] = []
@@ -124,7 +136,8 @@ class Executor:
         """End what is left and let go of all places, in parallel."""
         self._stopping = True
         self._homecoming.give_up()
-        self._output.close()
+        if self._input is not None:
+            self._input.close()
         kill_all(self._helpers)
         for place in self._places.values():
             place.kill()
@@ -253,6 +266,7 @@ class Executor:
     def _stop_places(self) -> None:
         for place in self._places.values():
             if place.is_up:
+                place.tell("output_taken", MOST_ROOM)  # for last words, whoever reads them or not
                 place.tell("stop")
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
@@ -319,8 +333,6 @@ class Executor:
             return None
         if request.target.interface != CONTROL:
             return self._host.serve(request)
-        if request.target.operation in ("said", "node_said"):
-            self._output.announce()
         self._post(lambda: self._understand(place, request))
         return None
 
@@ -334,9 +346,12 @@ class Executor:
             self._assembly.heard(cluster, request.target.operation, args)
         match request.target.operation:
             case "said":
-                self._output.ranks(cluster, *args)
+                self._output.ranks(cluster, args[0], self._rooms[cluster])
             case "node_said":
-                self._output.node(*args)
+                name, stream, block = args
+                self._output.block(name, stream, block, self._rooms[cluster])
+            case "input_wanted":
+                self._read_input(place, *args)
             case "up":
                 self._is_up(place)
             case "bound":
@@ -351,9 +366,19 @@ class Executor:
             case "rank_ready":
                 self._facts[args[0]] = args[1]
 
+    def _read_input(self, place: Place, size: int) -> None:
+        """Read what the first rank wants to read, if the run has an input at all."""
+        if self._input is None:
+            place.tell("input", b"")
+        elif not self._stopping:
+            if self._input.is_terminal:
+                place.tell("show_prompts")
+            self._input.want(size)
+
     def _is_up(self, place: Place) -> None:
         """Once all front-ends are there, let them bind their components to each other."""
         place.is_up = True
+        self._rooms[place.identifier].taken(0)
         if self._stopping:
             place.tell("stop")
         if all(one.is_up for one in self._places.values()):

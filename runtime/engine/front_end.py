@@ -19,6 +19,7 @@ from runtime.engine.doorstep import NOT_FOUND
 from runtime.engine.front_end_components import Components
 from runtime.engine.hierarchy import part_path
 from runtime.engine.outcome import Relay
+from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.shared_routes import SharedRoutes
 from runtime.engine.whereabouts import Whereabouts
@@ -69,6 +70,7 @@ class FrontEnd:
         self._components: Components | None = None
         self._answers: dict[str, Any] | None = None
         self._whereabouts = Whereabouts()
+        self._room = OutputRoom()
         self._may_go = False
         self._past: list[tuple[int, int, int]] = []
         self._ended: list[RanksLife] = []  # lives of which something may be left
@@ -84,7 +86,7 @@ class FrontEnd:
     def run(self, received: bytes = b"") -> None:
         """Serve until the end."""
         self._launcher.open(received)
-        if self._can_forward() and (self._ranks is None or self._ranks.open()):
+        if self._can_forward() and (self._ranks is None or self._ranks.open(reads_input=True)):
             if self._ranks is not None and self._configuration.at_once:
                 self._ranks.start()
             self._tell("up")
@@ -153,17 +155,29 @@ class FrontEnd:
                 self._release()
             case "stop":
                 self._stop()
+            case "output_taken":
+                self._room.give(*args)
             case "start_node" if self._nodes is not None:
                 self._nodes.start(*args)
             case "lead" if self._nodes is not None:
                 self._nodes.lead(*args)
-            case "start_ranks" if ranks is not None:
+            case operation if ranks is not None:
+                self._obey_for(ranks, operation, args)
+
+    def _obey_for(self, ranks: RanksLife, operation: str, args: tuple[Any, ...]) -> None:
+        """Do what the launcher says about the ranks."""
+        match operation:
+            case "start_ranks":
                 self._start_ranks(ranks)
-            case "stop_ranks" if ranks is not None:
+            case "stop_ranks":
                 ranks.ask_to_end()
                 self._reactor.later(args[0], ranks.kill)
-            case "kill_ranks" if ranks is not None:
+            case "kill_ranks":
                 ranks.kill()
+            case "input":
+                ranks.read_input(*args)
+            case "show_prompts":
+                ranks.show_prompts()
 
     # --- the components -------------------------------------------------------------------------
 
@@ -238,7 +252,9 @@ class FrontEnd:
         # Only where there are nodes: an idle front-end stays small.
         from runtime.engine.node_keeper import NodeKeeper
 
-        return NodeKeeper(self._configuration, self._host, self._tell, self._end_if_all_ended)
+        return NodeKeeper(
+            self._configuration, self._host, self._tell, self._end_if_all_ended, self._room
+        )
 
     # --- the ranks --------------------------------------------------------------------------------
 
@@ -251,6 +267,7 @@ class FrontEnd:
             self._outward,
             self._end_if_all_ended,
             routes=self._routes,
+            room=self._room,
             guard=guard,
         )
 

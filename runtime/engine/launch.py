@@ -38,17 +38,19 @@ def deploy(
     interrupts: Interrupts | None = None,
     patience: Patience | None = None,
     warm: WarmStart | None = None,
+    stdin: int | None = None,
 ) -> Outcome:
     """Execute a plan and return how it ended; what goes wrong is in the outcome, not raised.
 
-    Everything that was started is gone when this returns.
+    Everything that was started is gone when this returns. The first rank of all reads what comes
+    from the descriptor `stdin`, nothing without one.
 
     >>> interrupts = Interrupts()                                         # doctest: +SKIP
     >>> signal.signal(signal.SIGINT, interrupts.press)                    # doctest: +SKIP
     >>> deploy(plan, listener, interrupts=interrupts).exit_code           # doctest: +SKIP
     0
     """
-    machine = Machine(plan, listener, patience=patience, warm=warm)
+    machine = Machine(plan, listener, patience=patience, warm=warm, stdin=stdin)
     if interrupts is not None:
         interrupts.reach(machine)
     with machine:

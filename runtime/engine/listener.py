@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -16,11 +17,13 @@ class Listener(Protocol):
         """
         ...
 
-    def line(self, identifier: str, stream: str, text: str) -> None:
-        """Take one line of output.
+    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
+        """Take some output: whole lines, unless it is the end or a piece of a very long line.
 
         `identifier` is a rank's (`0:1:2`), a cluster's (`0:1`) when its `mpiexec` speaks, or the
-        name of a helper process; `stream` is `stdout` or `stderr`.
+        name of a node or a helper process; `stream` is `stdout` or `stderr`. Call `taken`, from
+        any thread, once nothing more has to be done about it: what ranks write waits for that, so
+        that only so much is ever on its way.
         """
         ...
 
@@ -31,5 +34,12 @@ class Silent:
     def state(self, path: str, state: str, detail: str = "") -> None:
         """Do nothing."""
 
-    def line(self, identifier: str, stream: str, text: str) -> None:
-        """Do nothing."""
+    def output(
+        self,
+        identifier: str,  # noqa: ARG002 - of no interest
+        stream: str,  # noqa: ARG002
+        data: bytes,  # noqa: ARG002
+        taken: Callable[[], None],
+    ) -> None:
+        """Take it."""
+        taken()

@@ -50,6 +50,8 @@ class Machine:
     >>> with Machine(plan, steered=True) as machine:          # doctest: +SKIP
     ...     machine.code("ocean").control.wait()
 
+    Its rank 0:0:0 reads the descriptor `stdin`, all others nothing, as it does without.
+
     Leaving the block stops what still runs. Everything a machine started is gone once `wait` has
     returned, and within five seconds also when the process that holds it is killed.
     """
@@ -63,9 +65,11 @@ class Machine:
         steered: bool = False,
         idle: bool = False,
         warm: WarmStart | None = None,
+        stdin: int | None = None,
     ) -> None:
         self.plan = plan
         self._warm = warm
+        self._stdin = stdin
         patience = patience or Patience()
         self._codes = Codes(plan, steered=steered, idle=idle, settle=patience.settle)
         self._deployed = self._new_assembly(steered) if plan.deployment.assembly else None
@@ -205,7 +209,7 @@ class Machine:
             post = self._queue.put
             with Executor(
                 self.plan, local, reactor, self._listener, post,
-                codes=self._codes, assembly=self._deployed, warm=self._warm,
+                codes=self._codes, assembly=self._deployed, warm=self._warm, stdin=self._stdin,
             ) as executor:  # fmt: skip
                 self._executor = executor
                 code = self._loop(executor)

@@ -12,12 +12,13 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.engine.configuration import Configuration, NodeJob, NodeStart, as_first_input
 from runtime.engine.control import ControlHost
+from runtime.engine.output_room import OutputRoom
 from runtime.engine.room import address_in, as_others_see
 from runtime.errors import GridError
 from runtime.hosting.node import NODE
 from runtime.launchers.base import Command, Process, Stream
+from runtime.launchers.blocks import BlockCutter
 from runtime.launchers.errors import LaunchError
-from runtime.launchers.lines import Lines
 from runtime.launchers.local import LocalLauncher
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
@@ -34,12 +35,18 @@ class NodeKeeper:
     """Starts node processes when it is told to. `over` is called once all of them have ended."""
 
     def __init__(
-        self, told: Configuration, host: ControlHost, tell: Tell, over: Callable[[], None]
+        self,
+        told: Configuration,
+        host: ControlHost,
+        tell: Tell,
+        over: Callable[[], None],
+        room: OutputRoom,
     ) -> None:
         self._told = told
         self._host = host
         self._tell = tell
         self._over = over
+        self._room = room
         self._nodes = {job.home: _Node(job, self) for job in told.nodes}
         self._making = threading.Lock()
         self._launcher: LocalLauncher | None = None
@@ -65,6 +72,7 @@ class NodeKeeper:
     def ask_to_end(self) -> None:
         """Let every node process end in order."""
         self.is_stopping = True
+        self._room.stir()
         for node in self._nodes.values():
             if node.channel is not None:
                 node.channel.close()
@@ -74,6 +82,7 @@ class NodeKeeper:
     def close(self) -> None:
         """End what is left and let go; waits until that is so."""
         self.is_stopping = True
+        self._room.stir()
         if self._door is not None:
             self._door.close()
         with self._making:
@@ -120,9 +129,11 @@ class NodeKeeper:
 
     # --- what nodes tell ------------------------------------------------------------------------
 
-    def said(self, job: NodeJob, batch: list[tuple[str, str]]) -> None:
-        """Pass on lines of output, each with the name of its stream."""
-        self._tell("node_said", job.name, batch)
+    def said(self, job: NodeJob, stream: Stream, block: bytes) -> None:
+        """Pass on lines of output, and wait for room as long as the nodes are wanted."""
+        self._room.take(len(block))
+        self._tell("node_said", job.name, str(stream), block)
+        self._room.wait(lambda: self.is_stopping)
 
     def failed(self, job: NodeJob, fault: GridError) -> None:
         """Tell that a process could not be started."""
@@ -156,8 +167,7 @@ class _Node:
         self.runs = False
         self._keeper = keeper
         self._process: Process | None = None
-        self._lines = Lines(lambda stream, line: self._batch.append((str(stream), line)))
-        self._batch: list[tuple[str, str]] = []
+        self._cutters = {stream: BlockCutter() for stream in Stream}
 
     def start(self, launcher: LocalLauncher, front_end: str, told: Configuration) -> None:
         """Start it; raises LaunchError."""
@@ -193,18 +203,16 @@ class _Node:
 
     def received(self, stream: Stream, data: bytes) -> None:
         """Pass on the lines that are complete."""
-        self._lines.received(stream, data)
-        self._pass_on()
+        self._pass_on(stream, self._cutters[stream].feed(data))
 
     def finished(self) -> None:
         """Pass on what never got its newline."""
-        self._lines.finished()
-        self._pass_on()
+        for stream, cutter in self._cutters.items():
+            self._pass_on(stream, cutter.finish())
 
-    def _pass_on(self) -> None:
-        batch, self._batch = self._batch, []
-        if batch:
-            self._keeper.said(self.job, batch)
+    def _pass_on(self, stream: Stream, block: bytes) -> None:
+        if block:
+            self._keeper.said(self.job, stream, block)
 
 
 def _last_words(process: Process | None) -> str:

@@ -1,4 +1,7 @@
-"""The lines of ranks, nodes and helpers on their way to the listener: in order, within bounds."""
+"""The output of ranks, nodes and helpers on its way to the listener: in order, within bounds.
+
+Each front-end may say so many bytes that the listener has not taken yet; then its ranks wait.
+"""
 
 from __future__ import annotations
 
@@ -6,57 +9,68 @@ import threading
 from collections.abc import Callable, Iterable
 
 from runtime.engine.listener import Listener
+from runtime.launchers.blocks import Buffer
 
-MOST_BATCHES = 1000
-"""How many batches of output may wait for the listener before their sources have to."""
+MOST_WAITING = 64 << 20
+"""About how many bytes of output may wait for the listener, in all."""
 
-Batch = Iterable[tuple[int | None, str, str]]
+LEAST_ROOM, MOST_ROOM = 256 << 10, 4 << 20
+"""How much room a front-end gets for output, with very many and with few of them."""
+
+
+def room_for(front_ends: int) -> int:
+    """Return how many bytes of output each of so many front-ends may have on their way.
+
+    >>> [room_for(number) >> 10 for number in (1, 16, 100, 1000)]
+    [4096, 4096, 655, 256]
+    """
+    return max(LEAST_ROOM, min(MOST_ROOM, MOST_WAITING // max(1, front_ends)))
 
 
 class Output:
-    """Passes lines on. `post` lets the engine's thread do something, which alone may `say`."""
+    """Passes output on. `post` lets the engine's thread do something, which alone may `say`."""
 
     def __init__(self, listener: Listener, post: Callable[[Callable[[], None]], object]) -> None:
         self._listener = listener
         self._post = post
-        self._changed = threading.Condition()
-        self._announced = 0
-        self._is_closed = False
 
-    def announce(self) -> None:
-        """Wait for room for a batch; `ranks` or `node` says it later."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._announced < MOST_BATCHES or self._is_closed)
-            self._announced += 1
-
-    def close(self) -> None:
-        """Let nobody wait for room any more: what is announced from now on is not said."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-
-    def ranks(self, cluster: str, batch: Batch) -> None:
-        """Say an announced batch of a cluster; without a rank it was its `mpiexec`."""
-        self._make_room()
-        for rank, stream, text in batch:
+    def ranks(
+        self, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]], room: Room
+    ) -> None:
+        """Say what came from a cluster; without a rank it was its `mpiexec`."""
+        for rank, stream, block in batch:
             name = cluster if rank is None else f"{cluster}:{rank}"
-            self._listener.line(name, stream, text)
+            self.block(name, stream, bytes(block), room)
 
-    def node(self, name: str, batch: Iterable[tuple[str, str]]) -> None:
-        """Say an announced batch of a node."""
-        self._make_room()
-        for stream, text in batch:
-            self._listener.line(name, stream, text)
+    def block(self, name: str, stream: str, block: bytes, room: Room) -> None:
+        """Say what came from a front-end."""
+        self._listener.output(name, stream, block, lambda: room.taken(len(block)))
 
     def say(self, name: str, stream: str, text: str) -> None:
         """Say a line now."""
-        self._listener.line(name, stream, text)
+        data = f"{text}\n".encode(errors="replace")
+        self._listener.output(name, stream, data, lambda: None)
 
     def helper(self, name: str, stream: str, text: str) -> None:
         """Say a line of a helper process, from its own thread."""
-        self._post(lambda: self._listener.line(name, stream, text))
+        self._post(lambda: self.say(name, stream, text))
 
-    def _make_room(self) -> None:
-        with self._changed:
-            self._announced -= 1
-            self._changed.notify()
+
+class Room:
+    """Tells a front-end in good time how much of its output has been taken."""
+
+    def __init__(self, size: int, tell: Callable[[int], None]) -> None:
+        """Give it so much room in all."""
+        self._tell = tell
+        self._enough = max(1, size // 4)
+        self._lock = threading.Lock()
+        self._untold = size
+
+    def taken(self, size: int) -> None:
+        """Know that the listener has taken so much; from any thread."""
+        with self._lock:
+            self._untold += size
+            if self._untold < self._enough:
+                return
+            told, self._untold = self._untold, 0
+        self._tell(told)

@@ -6,7 +6,12 @@ import os
 import sys
 
 from runtime.engine.rank_options import RankOptions
-from runtime.launchers.ranks import rank_of_environment, tag_output, write_to_pipes
+from runtime.launchers.ranks import (
+    rank_of_environment,
+    read_from_pipe,
+    tag_output,
+    write_to_pipes,
+)
 from runtime.launchers.segments import MPICH, mapped_segments, remove_segments
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
@@ -29,6 +34,7 @@ def main(words: list[str], *, known_as: int = 0) -> int:
     os.umask(options.umask)
     if not write_to_pipes(options.room, rank):
         tag_output(rank, keep_connection=True)
+    read_from_pipe(options.room, rank)
     from runtime.engine.rank_link import RankLink, remember
 
     name = f"{options.cluster}:{rank}"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import signal
-from collections import deque
 from collections.abc import Callable
 
 from runtime.engine.configuration import Job
 from runtime.engine.head_count import living_ranks
+from runtime.engine.output_room import OutputRoom
 from runtime.engine.rank_notes import take_first_note
-from runtime.engine.rank_pipes import MOST_RANKS, RankPipes
+from runtime.engine.rank_pipes import MOST_RANKS, Block, RankPipes
 from runtime.launchers.base import Reach, Stream
+from runtime.launchers.blocks import LastLines
 from runtime.launchers.errors import CommandNotFound, LaunchError, MissingMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.guarded import GuardedProcess
@@ -21,7 +22,6 @@ from runtime.launchers.rank_lines import RankLines
 from runtime.transport.reactor import Reactor
 
 AUTO = "auto"
-LAST_LINES = 20
 _SIGNALS = re.compile(r"\(signal (\d+)\)|exited on signal (\d+)")
 
 # Version 5 and version 4 of Open MPI each have their word for the same.
@@ -29,13 +29,14 @@ _SESSION_FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
 
 _BLAMED = re.compile(r"^=\s+PID (\d+) RUNNING AT ")
 
-Said = tuple[int | None, str, str]
-"""A line with its rank, None for `mpiexec` itself, and the name of its stream."""
+Said = tuple[int | None, str, bytes]
+"""Whole lines with their rank, None for `mpiexec` itself, and the name of their stream."""
 
 
 class RanksJob:
     """One `mpiexec`. `say` gets lines in order, `done` the exit code and why it is not 0.
 
+    What is said takes `room`; without any, the ranks have to wait.
     It runs under `guard` if there is one, else under a guard that is started with it.
     """
 
@@ -47,9 +48,11 @@ class RanksJob:
         done: Callable[[int, str], None],
         reactor: Reactor,
         *,
+        room: OutputRoom,
         guard: ForkedGuard | None = None,
     ) -> None:
         self._job = job
+        self._output_room = room
         self._room = job.argv[job.argv.index("--room") + 1]
         self._folder = folder
         self._say = say
@@ -62,7 +65,8 @@ class RanksJob:
         self._process: GuardedProcess | None = None
         self._lines = RankLines(self._heard)
         self._batch: list[Said] = []
-        self._last: deque[str] = deque(maxlen=LAST_LINES)
+        self._last = LastLines()
+        self._is_stopping = False
         self._signal = 0
         self.blamed: int | None = None
         """The process number of the rank that has ended badly, or that `mpiexec` says has."""
@@ -70,7 +74,7 @@ class RanksJob:
     @property
     def last_lines(self) -> str:
         """What ranks and `mpiexec` said last on stderr, for an error message."""
-        return "\n".join(self._last)
+        return self._last.text
 
     def start(self) -> None:
         """Start the ranks; raises LaunchError, such as MissingMpiexec, or LauncherClosed."""
@@ -106,12 +110,15 @@ class RanksJob:
         if self._job.hosts or self._job.ranks > MOST_RANKS:
             return None
         try:
-            return RankPipes(self._reactor, self._room, self._job.ranks, self._written)
+            ranks, room = self._job.ranks, self._output_room
+            return RankPipes(self._reactor, self._room, ranks, self._written, room)
         except OSError as fault:
-            raise LaunchError(
-                f"no pipes can be made for what the ranks write: {fault}",
-                cure="Name another folder for temporary files, with rights and space",
-            ) from fault
+            raise no_pipes(fault) from fault
+
+    def show_prompts(self) -> None:
+        """Pass on what rank 0 writes also without a newline, if it stays without for a while."""
+        if self._pipes is not None:
+            self._pipes.show_prompts()
 
     def _handed_on(self, flavour: Flavour) -> tuple[str, ...]:
         """Return the options by which Open MPI hands the environment to other hosts.
@@ -144,40 +151,51 @@ class RanksJob:
 
     def stop(self) -> None:
         """End all ranks at once."""
+        self._wait_no_more()
         if self._process is not None:
             self._process.signal(signal.SIGKILL, Reach.TREE)
 
     def close(self) -> None:
         """End everything and let go; waits until that is so. Nothing starts afterwards."""
         self._is_closed = True
+        self._wait_no_more()
         if self._launcher is not None:
             self._launcher.close()
+
+    def _wait_no_more(self) -> None:
+        self._is_stopping = True
+        self._output_room.stir()
 
     # --- from the launcher's thread -------------------------------------------------------------
 
     def received(self, stream: Stream, data: bytes) -> None:
-        """Take what `mpiexec` says, and pass on the lines that are complete."""
+        """Take what `mpiexec` says, and pass on the lines that are complete.
+
+        It waits for room, as it may: nobody else uses this launcher.
+        """
         self._lines.received(stream, data)
         self._pass_on()
+        self._output_room.wait(lambda: self._is_stopping)
 
     def finished(self) -> None:
         """Pass on what never got its newline."""
         self._lines.finished()
         self._pass_on()
 
-    def _written(self, rank: int, stream: Stream, lines: list[str]) -> None:
-        """Take what a rank wrote into its pipe, on the reactor's thread."""
-        if stream is Stream.ERROR:
-            self._last.extend(line for line in lines if line.strip())
-        self._say([(rank, str(stream), line) for line in lines])
+    def _written(self, blocks: list[Block]) -> None:
+        """Take what ranks wrote into their pipes, on the reactor's thread."""
+        for _, stream, block in blocks:
+            if stream is Stream.ERROR:
+                self._last.add(block)
+        self._say([(rank, str(stream), block) for rank, stream, block in blocks])
 
-    def _heard(self, rank: int | None, stream: Stream, line: str) -> None:
-        self._batch.append((rank, str(stream), line))
+    def _heard(self, rank: int | None, stream: Stream, block: bytes) -> None:
+        self._batch.append((rank, str(stream), block))
         if stream is Stream.ERROR or rank is None:
-            if line.strip():
-                self._last.append(line)
-            found = None if rank is not None else _SIGNALS.search(line)
-            blamed = None if rank is not None else _BLAMED.search(line)
+            self._last.add(block)
+        if rank is None:
+            line = block.decode("utf-8", errors="replace")
+            found, blamed = _SIGNALS.search(line), _BLAMED.search(line)
             if blamed is not None:
                 self.blamed = int(blamed[1])
             if found is not None:
@@ -209,6 +227,14 @@ class RanksJob:
             self._done(code, why)
         else:
             self._pipes.finish(lambda: self._done(code, why))
+
+
+def no_pipes(fault: OSError) -> LaunchError:
+    """Return what is raised where no pipes can be made."""
+    return LaunchError(
+        f"no pipes can be made for what the ranks read and write: {fault}",
+        cure="Name another folder for temporary files, with rights and space",
+    )
 
 
 def _missing(fault: CommandNotFound) -> MissingMpiexec:

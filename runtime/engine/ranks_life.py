@@ -6,11 +6,15 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
+from pickle import PickleBuffer
 from typing import Any
 
 from runtime.engine.configuration import Configuration
 from runtime.engine.gate import Facts, Gate
-from runtime.engine.ranks_job import RanksJob, Said
+from runtime.engine.output_room import OutputRoom
+from runtime.engine.rank_input import FIRST_CLUSTER, RankInput
+from runtime.engine.ranks_job import RanksJob, Said, no_pipes
 from runtime.engine.room import write_key
 from runtime.engine.shared_routes import SharedRoutes
 from runtime.errors import GridError
@@ -44,6 +48,7 @@ class RanksLife:
         over: Callable[[], None],
         *,
         routes: SharedRoutes,
+        room: OutputRoom,
         guard: ForkedGuard | None = None,
     ) -> None:
         assert told.job is not None
@@ -59,9 +64,11 @@ class RanksLife:
         self._here: set[str] = set()
         self._ended: set[str] = set()
         self._job = RanksJob(
-            told.job, told.folder, self._said, self._job_ended, reactor, guard=guard
+            told.job, told.folder, self._said, self._job_ended, reactor, room=room, guard=guard
         )
+        self._room = room
         self._gate: Gate | None = None
+        self._input: RankInput | None = None
         self._last: tuple[int, str] | None = None
         self._first_left = ""
         self._stopping = False
@@ -85,8 +92,11 @@ class RanksLife:
         """Whether the program runs."""
         return self._gate is not None and self._gate.released
 
-    def open(self) -> bool:
-        """Let ranks report; tell the launcher if they cannot."""
+    def open(self, *, reads_input: bool = False) -> bool:
+        """Let ranks report; tell the launcher if they cannot.
+
+        With `reads_input` the first rank of all reads the standard input of the run, else no rank.
+        """
         told = self._told
         credentials = Credentials(told.secret, told.cluster, told.certificate)
         try:
@@ -95,10 +105,27 @@ class RanksLife:
             )
             self._routes.gate = self._gate
             write_key(told.room, self._gate.address, told.secret, told.reach, told.certificate)
+            if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.hosts:
+                self._input = self._new_input()
         except GridError as fault:
             self._fail("front-end", fault)
             return False
         return True
+
+    def _new_input(self) -> RankInput:
+        try:
+            return RankInput(self._reactor, self._told.room, partial(self._tell, "input_wanted"))
+        except OSError as fault:
+            raise no_pipes(fault) from fault
+
+    def read_input(self, data: bytes) -> None:
+        """Pass on what rank 0 is to read, b"" for the end."""
+        if self._input is not None:
+            self._input.put(data)
+
+    def show_prompts(self) -> None:
+        """Pass on what rank 0 writes also without a newline, since somebody types what it reads."""
+        self._job.show_prompts()
 
     def start(self, before: Sequence[RanksLife] = ()) -> None:
         """Start the ranks, unless they are killed; what is left of lives `before` goes first."""
@@ -115,6 +142,8 @@ class RanksLife:
             known = self._routes.known()
             more = {"routes": known} if known else {}
             self._gate.release({rank: {**answer, **more} for rank, answer in answers.items()})
+        if self._input is not None:
+            self._input.begin()
 
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not there."""
@@ -143,6 +172,8 @@ class RanksLife:
     def close(self) -> None:
         """End everything and let go; waits until that is so."""
         self.shut()
+        if self._input is not None:
+            self._reactor.soon(self._input.close)
         # First, because who ends this process may not wait for the rest.
         remove_segments(path for facts in self._facts for path in facts["segments"])
         self._killed.set()
@@ -195,7 +226,9 @@ class RanksLife:
         return str(fault)
 
     def _said(self, batch: list[Said]) -> None:
-        self._tell("said", batch)
+        self._room.take(sum(len(block) for _, _, block in batch))
+        # A large block goes on its way as it is, not copied into the message.
+        self._tell("said", [(rank, stream, PickleBuffer(block)) for rank, stream, block in batch])
 
     def _job_ended(self, code: int, why: str) -> None:
         self._reactor.soon(lambda: self._hear_them_out(code, why))
@@ -212,6 +245,8 @@ class RanksLife:
         if self.is_over or self._last is None:
             return
         self.is_over = True
+        if self._input is not None:
+            self._input.close()
         code, why = self._last
         blamed, named = self._blamed(), self._blamed_by_mpiexec()
         if self.is_released and code and not self._stopping and blamed != named:

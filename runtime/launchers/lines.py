@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable
 
 from runtime.launchers.base import Stream
+from runtime.launchers.blocks import LONGEST_LINE
 
-LONGEST_LINE = 1 << 20  # a longer one is handed on in pieces, so that memory stays bounded
 TAIL_LINES = 20
 TAIL_WIDTH = 500
 

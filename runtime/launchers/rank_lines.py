@@ -6,49 +6,69 @@ import re
 from collections.abc import Callable
 
 from runtime.launchers.base import Stream
-from runtime.launchers.lines import Lines
+from runtime.launchers.blocks import BlockCutter
+from runtime.launchers.ranks import unescaped
 
-_RECORD = re.compile(r"\x1e(\d+) ([oe])([.+]) (.*)", re.DOTALL)
-_OPEN_MPI_TAG = re.compile(r"\[\d+,(\d+)\]<std(out|err)>: ?")
-_STREAMS = {"o": Stream.OUTPUT, "e": Stream.ERROR, "out": Stream.OUTPUT, "err": Stream.ERROR}
+_RECORD = re.compile(rb"\x1e(\d+) ([oe]) (.*)", re.DOTALL)
+_OPEN_MPI_TAG = re.compile(rb"\[\d+,(\d+)\]<std(out|err)>: ?")
+_STREAMS = {
+    b"o": Stream.OUTPUT,
+    b"e": Stream.ERROR,
+    b"out": Stream.OUTPUT,
+    b"err": Stream.ERROR,
+}
 
 
 class RankLines:
-    """A sink that calls with rank, stream and line; the rank is None when `mpiexec` itself speaks.
+    """A sink that calls with rank, stream and whole lines.
 
-    >>> sink = RankLines(lambda rank, stream, line: print(rank, stream, line))
-    >>> sink.received(Stream.ERROR, b"\\x1e3 o. hello\\nmpiexec: oh\\n")
-    3 stdout hello
-    None stderr mpiexec: oh
+    The rank is None, and it is a single line, when `mpiexec` itself speaks.
+
+    >>> sink = RankLines(lambda rank, stream, block: print(rank, stream, block))
+    >>> sink.received(Stream.ERROR, b"\\x1e3 o hello\\x10n\\nmpiexec: oh\\n")
+    3 stdout b'hello\\n'
+    None stderr b'mpiexec: oh\\n'
     """
 
-    def __init__(self, call: Callable[[int | None, Stream, str], None]) -> None:
+    def __init__(self, call: Callable[[int | None, Stream, bytes], None]) -> None:
         self._call = call
-        self._lines = Lines(self._take)
-        self._begun: dict[tuple[int, Stream], str] = {}
-        self.received = self._lines.received
+        self._cutters = {stream: BlockCutter() for stream in Stream}
+        self._ranks: dict[tuple[int, Stream], BlockCutter] = {}
+
+    def received(self, stream: Stream, data: bytes) -> None:
+        """Pass on the lines that are complete now."""
+        self._take(stream, self._cutters[stream].feed(data))
 
     def finished(self) -> None:
         """Pass on what never got its newline."""
-        self._lines.finished()
-        begun, self._begun = self._begun, {}
-        for (rank, stream), line in begun.items():
-            self._call(rank, stream, line)
+        for stream, cutter in self._cutters.items():
+            self._take(stream, cutter.finish())
+        for (rank, stream), cutter in self._ranks.items():
+            if rest := cutter.finish():
+                self._call(rank, stream, rest)
 
-    def _take(self, stream: Stream, line: str) -> None:
+    def _take(self, stream: Stream, block: bytes) -> None:
+        for line in _lines(block):
+            self._sort(stream, line)
+
+    def _sort(self, stream: Stream, line: bytes) -> None:
         rank: int | None = None
         tag = _OPEN_MPI_TAG.match(line)
         if tag is not None:
             line = line[tag.end() :]
             rank, stream = int(tag[1]), _STREAMS[tag[2]]
-        record = _RECORD.fullmatch(line)
+        record = _RECORD.fullmatch(line.removesuffix(b"\n"))
         if record is None:
-            if line or tag is None:
+            if tag is None or line != b"\n":  # it ends every record with a line of its own
                 self._call(rank, stream, line)
             return
         key = int(record[1]), _STREAMS[record[2]]
-        text = self._begun.pop(key, "") + record[4]
-        if record[3] == "+":
-            self._begun[key] = text
-        else:
-            self._call(*key, text)
+        block = self._ranks.setdefault(key, BlockCutter()).feed(unescaped(record[3]))
+        if block:
+            self._call(*key, block)
+
+
+def _lines(block: bytes) -> list[bytes]:
+    """Split behind newlines, and nowhere else."""
+    *whole, rest = block.split(b"\n")
+    return [*(line + b"\n" for line in whole), *([rest] if rest else [])]

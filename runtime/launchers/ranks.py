@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-RECORD = b"\x1e"  # begins each record: rank, stream, whether the line ends here, text
-COMPLETE, CONTINUED = b".", b"+"
+RECORD = b"\x1e"  # begins each record, which is one line: rank, stream, what was written
 OUTPUT, ERROR = b"o", b"e"
+ESCAPE, NEWLINE, ITSELF = b"\x10", b"\x10n", b"\x10p"
 ATOMIC = 4096  # what a pipe takes in one piece, at least on Linux
 ROOM = ATOMIC - 64  # for text, beside tags of ours and of `mpiexec`
 LINGER = 1.0  # seconds to listen to what a rank left running after its end
@@ -41,7 +41,7 @@ def rank_of_environment() -> int:
 
 
 def pipe_of(folder: str, rank: int, stream: str) -> str:
-    """Return where a front-end makes the pipe for what a rank writes to `stdout` or `stderr`."""
+    """Return where a front-end makes the pipe for a rank's `stdin`, `stdout` or `stderr`."""
     return os.path.join(folder, f"{rank}.{stream}")
 
 
@@ -61,6 +61,23 @@ def write_to_pipes(folder: str, rank: int) -> bool:
         os.dup2(pipe, place)
         os.close(pipe)
     return True
+
+
+def read_from_pipe(folder: str, rank: int) -> None:
+    """From now on this process reads what comes through its pipe; nothing, if there is none.
+
+    What `mpiexec` gave it differs: some never end what ranks but the first one read, and some end
+    the whole job if the first one does not read fast enough.
+    """
+    try:
+        # One that waits would wait for ever if the front-end has gone.
+        source = os.open(pipe_of(folder, rank, "stdin"), os.O_RDONLY | os.O_NONBLOCK)
+        os.set_blocking(source, True)
+    except FileNotFoundError:
+        source = os.open(os.devnull, os.O_RDONLY)
+    if source:
+        os.dup2(source, 0)
+        os.close(source)
 
 
 def tag_output(rank: int, *, keep_connection: bool = False) -> None:
@@ -141,53 +158,45 @@ def carry(rank: int, streams: dict[int, bytes], life: int) -> int:
     whole group of a rank that died, last words or not.
     """
     os.setsid()
-    heads = {fd: RECORD + f"{rank} ".encode() + name for fd, name in streams.items()}
-    rest = dict.fromkeys(streams, b"")
+    heads = {fd: RECORD + f"{rank} ".encode() + name + b" " for fd, name in streams.items()}
     deadline: float | None = None
     poll = select.poll()
     for descriptor in (*streams, life):
         poll.register(descriptor, select.POLLIN)
-    while rest and (deadline is None or time.monotonic() < deadline):
+    while heads and (deadline is None or time.monotonic() < deadline):
         for descriptor, _ in poll.poll(None if deadline is None else LINGER * 1000):
             if descriptor == life:
                 poll.unregister(life)
                 deadline = time.monotonic() + LINGER
                 continue
             data = os.read(descriptor, 65536)
-            *lines, rest[descriptor] = (rest[descriptor] + data).split(b"\n")
-            write_whole([one for line in lines for one in records(heads[descriptor], line)])
-            if not data or len(rest[descriptor]) >= ROOM:
-                write_whole(records(heads[descriptor], rest[descriptor], CONTINUED))
-                rest[descriptor] = b""
+            for record in records(heads[descriptor], data):
+                os.write(2, record)
             if not data:
                 poll.unregister(descriptor)
-                del rest[descriptor]
-    for descriptor, left in rest.items():
-        write_whole(records(heads[descriptor], left, CONTINUED))
+                del heads[descriptor]
     return 0
 
 
-def records(head: bytes, line: bytes, end: bytes = COMPLETE) -> list[bytes]:
-    """Return a line as records; the last one says whether it ends there, or is nothing."""
-    if not line and end == CONTINUED:
-        return []
-    cuts = range(0, len(line) or 1, ROOM)
-    return [
-        head + (CONTINUED if cut < cuts[-1] else end) + b" " + line[cut : cut + ROOM] + b"\n"
-        for cut in cuts
-    ]
+def records(head: bytes, data: bytes) -> list[bytes]:
+    """Return what was written as records, none of which the system may split.
+
+    >>> records(b"0 o ", b"one\\ntwo\\n")
+    [b'0 o one\\x10ntwo\\x10n\\n']
+    """
+    text = data.replace(ESCAPE, ITSELF).replace(b"\n", NEWLINE)
+    found, begin = [], 0
+    while begin < len(text):
+        end = min(begin + ROOM, len(text))
+        end -= text[end - 1 : end] == ESCAPE  # it stays together with what follows it
+        found.append(head + text[begin:end] + b"\n")
+        begin = end
+    return found
 
 
-def write_whole(said: list[bytes]) -> None:
-    """Write records in as few writes as possible, none of which the system may split."""
-    piece = b""
-    for record in said:
-        if len(piece) + len(record) > ATOMIC:
-            os.write(2, piece)
-            piece = b""
-        piece += record
-    if piece:
-        os.write(2, piece)
+def unescaped(text: bytes) -> bytes:
+    """Return what was written from the text of a record."""
+    return text.replace(NEWLINE, b"\n").replace(ITSELF, ESCAPE)
 
 
 def main(argv: list[str]) -> None:

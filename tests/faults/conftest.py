@@ -50,9 +50,11 @@ class Recorder:
     def state(self, path: str, state: str, detail: str = "") -> None:
         self.states.append((path, state, detail))
 
-    def line(self, identifier: str, stream: str, text: str) -> None:
-        self.lines.append((identifier, stream, text))
-        self.on_line(identifier, text)
+    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
+        for text in data.decode(errors="replace").splitlines():
+            self.lines.append((identifier, stream, text))
+            self.on_line(identifier, text)
+        taken()
 
     def said_by(self, identifier: str, stream: str = "stdout") -> list[str]:
         return [text for who, where, text in self.lines if (who, where) == (identifier, stream)]

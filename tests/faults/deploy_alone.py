@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 from gcm.documents import Diagnostics
 from runtime.deployment import Surroundings, make_plan, read_descriptor
@@ -20,9 +21,11 @@ class Printer:
         if state == "running":
             print("running", path, flush=True)
 
-    def line(self, identifier: str, stream: str, text: str) -> None:
-        """Print a line."""
-        print(identifier, stream, text, flush=True)
+    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
+        """Print lines."""
+        for text in data.decode().splitlines():
+            print(identifier, stream, text, flush=True)
+        taken()
 
 
 def main() -> int:

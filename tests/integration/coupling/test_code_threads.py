@@ -124,10 +124,13 @@ def test_a_code_whose_ranks_do_not_read_can_be_killed(deaf: Machine) -> None:
 
 def test_what_was_left_is_ended_also_while_it_talks_without_a_pause(plan: Plan) -> None:
     class Slow(Silent):
-        def line(self, name: str, stream: str, text: str) -> None:
-            until = time.perf_counter() + 5e-6
+        def output(
+            self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]
+        ) -> None:
+            until = time.perf_counter() + 1e-3
             while time.perf_counter() < until:
                 pass
+            taken()
 
     loud = ("/usr/bin/yes", "and so on")
     codes = plan(bad=("/bin/sh", "-c", "exit 7"), loud=loud)

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,8 +36,9 @@ class Recorder:
     def state(self, path: str, state: str, detail: str = "") -> None:
         """Take no interest."""
 
-    def line(self, identifier: str, stream: str, text: str) -> None:
-        self.lines.append((identifier, stream, text))
+    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
+        self.lines += [(identifier, stream, text) for text in data.decode().splitlines()]
+        taken()
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,47 @@ def test_two_sites_over_ssh_run_and_their_files_come_home(server: Server, tmp_pa
     assert ("0:0:0", "stdout", "the token came back with 6: right") in recorder.lines
     for path in ("lyon/rhone", "porto/douro"):
         assert (tmp_path / "home" / path / "result.txt").read_text() == "right"
+
+
+READS_AND_WRITES = """
+from mpi4py import MPI
+import os, sys
+size = 0
+while data := os.read(0, 1 << 20):
+    size += len(data)
+print("read", size)
+for number in range(100_000):
+    print(MPI.COMM_WORLD.rank, number, "x" * 60)
+os.write(2, b"\\xff\\n")
+"""
+
+
+def test_input_and_much_output_pass_over_ssh_unchanged(server: Server, tmp_path: Path) -> None:
+    first, _ = pythons()
+    (tmp_path / "program.py").write_text(READS_AND_WRITES)
+    (tmp_path / "input").write_bytes(b"y\n" * 2_000_000)
+    plan = plan_of(
+        tmp_path,
+        '<deployment name="t"><application script="program.py"/><grid><site name="lyon">'
+        f"{cluster('rhone', server.hop(0), first)}</site></grid></deployment>",
+    )
+    said: dict[tuple[str, str], bytes] = {}
+
+    class Joined(Recorder):
+        def output(
+            self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]
+        ) -> None:
+            said[identifier, stream] = said.get((identifier, stream), b"") + data
+            taken()
+
+    with open(tmp_path / "input", "rb") as source:
+        outcome = deploy(plan, Joined(), stdin=source.fileno())
+    assert outcome.errors == ()
+    for rank, size in ((0, 4_000_000), (1, 0)):
+        lines = [f"read {size}", *(f"{rank} {number} " + "x" * 60 for number in range(100_000))]
+        assert said.pop((f"0:0:{rank}", "stdout")).decode().splitlines() == lines
+        assert said.pop((f"0:0:{rank}", "stderr")) == b"\xff\n"
+    assert not said
 
 
 LOOKS = """

@@ -20,6 +20,7 @@ from gcm.invocation import Invocation
 from runtime.engine.configuration import Configuration, Job
 from runtime.engine.control import CONTROL
 from runtime.engine.front_end import FrontEnd
+from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.room import KEY
 from runtime.engine.shared_routes import SharedRoutes
@@ -140,6 +141,7 @@ class Lives:
             lambda _: None,
             lambda: None,
             routes=SharedRoutes(self._reactor),
+            room=OutputRoom(),
         )
         self._made.callback(life.close)
         return life

@@ -41,9 +41,14 @@ def job(mpi: Mpi, program: str, count: int = 2, *, tagged: bool = True) -> Comma
 
 
 def run(local: LocalLauncher, command: Command) -> tuple[int, Said]:
+    heard: dict[tuple[int | None, Stream], bytes] = collections.defaultdict(bytes)
+
+    def call(rank: int | None, stream: Stream, block: bytes) -> None:
+        heard[rank, stream] += block
+
+    ended = local.start(command, RankLines(call)).wait(60)
     said: Said = collections.defaultdict(list)
-    sink = RankLines(lambda rank, stream, line: said[rank, stream].append(line))
-    ended = local.start(command, sink).wait(60)
+    said |= {which: data.decode().splitlines() for which, data in heard.items()}
     return ended.shell_code, said
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
-from runtime.cli import printer as printer_module
 from runtime.cli import rank_output
 from runtime.cli.live_screen import LiveScreen
 from runtime.cli.plain_lines import PlainLines
 from runtime.cli.plain_screen import PlainScreen
-from runtime.cli.printer import Change, Item, Printer, RankLine, Word
-from runtime.cli.rank_output import RankFiles
+from runtime.cli.printer import Change, Item, Printer, RankOutput, Word
+from runtime.cli.rank_output import RankFiles, SharedStream
 from runtime.cli.streams import OutputFailed
 from runtime.cli.tree import Tree
 from runtime.deployment import DeploymentPlan
@@ -31,6 +33,10 @@ def no_failure(error: Exception) -> None:
     raise AssertionError(error)
 
 
+def said(rank: str, stream: Stream, text: str) -> RankOutput:
+    return RankOutput(rank, stream, f"{text}\n".encode())
+
+
 def written(
     items: Sequence[Item], *, news: PlainLines | None = None, tags: bool = False
 ) -> tuple[str, str]:
@@ -42,7 +48,7 @@ def written(
 
 
 def test_each_stream_gets_its_own_lines() -> None:
-    items = [RankLine("0:0:0", OUT, "a"), RankLine("0:0:1", ERR, "oh"), RankLine("0:0:0", OUT, "b")]
+    items = [said("0:0:0", OUT, "a"), said("0:0:1", ERR, "oh"), said("0:0:0", OUT, "b")]
     assert written(items) == ("a\nb\n", "oh\n")
     assert written(items, tags=True) == ("[0:0:0] a\n[0:0:0] b\n", "[0:0:1] oh\n")
 
@@ -57,18 +63,52 @@ def test_news_goes_to_standard_error_only_when_wanted(plan: Plan) -> None:
     assert written([Word("gcm-deploy: stopping")]) == ("", "gcm-deploy: stopping\n")
 
 
-def test_text_that_utf8_cannot_say_is_still_written() -> None:
-    assert written([RankLine("0:0:0", OUT, "\ud800é")]) == ("?é\n", "")
+def test_bytes_that_are_no_text_pass_unchanged() -> None:
+    out = io.BytesIO()
+    screen = PlainScreen(out, io.BytesIO(), news=None, tags=True)
+    screen.show([RankOutput("0:0:0", OUT, b"\xff\x00\r\n\x85\n")])
+    assert out.getvalue() == b"[0:0:0] \xff\x00\r\n[0:0:0] \x85\n"
+
+
+def test_a_line_without_its_end_is_ended_only_where_something_follows() -> None:
+    begun = [RankOutput("0:0:0", OUT, b"half"), RankOutput("0:0:0", ERR, b"oh")]
+    assert written([*begun, RankOutput("0:0:0", OUT, b" and half\n")]) == (
+        "half and half\n",
+        "oh\n",
+    )
+    assert written([*begun, said("0:0:1", OUT, "x")], tags=True) == (
+        "[0:0:0] half\n[0:0:1] x\n", "[0:0:0] oh\n",
+    )  # fmt: skip
+    assert written(begun) == ("half", "oh\n")
+    assert written([*begun, Word("gcm-deploy: stopping")])[1] == "oh\ngcm-deploy: stopping\n"
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.binary(min_size=1, max_size=6)), max_size=8),
+    st.booleans(),
+)
+def test_what_each_wrote_can_be_told_from_what_is_shown(
+    blocks: list[tuple[str, bytes]], tags: bool
+) -> None:
+    shared = SharedStream(tags=tags)
+    whole = [(rank, data.replace(b"[", b"(") + b"\n") for rank, data in blocks]
+    shown = b"".join(shared.output(rank, data) for rank, data in whole)
+    if not tags:
+        assert shown == b"".join(data for _, data in whole)
+        return
+    for rank in "ab":
+        tag = f"[{rank}] ".encode()
+        own = b"".join(data for name, data in whole if name == rank)
+        lines = shown.split(b"\n")[:-1]
+        assert b"".join(line[4:] + b"\n" for line in lines if line.startswith(tag)) == own
 
 
 def test_each_rank_and_stream_has_its_own_file(tmp_path: Path) -> None:
     files = RankFiles(tmp_path / "new" / "logs")
     out = io.BytesIO()
     screen = PlainScreen(out, io.BytesIO(), news=None, tags=True, files=files)
-    screen.show(
-        [RankLine("0:1:2", OUT, "a"), RankLine("0:1:2", ERR, "x"), RankLine("1:0:0", OUT, "b")]
-    )
-    screen.show([RankLine("0:1:2", OUT, "c")])
+    screen.show([said("0:1:2", OUT, "a"), said("0:1:2", ERR, "x"), said("1:0:0", OUT, "b")])
+    screen.show([said("0:1:2", OUT, "c")])
     folder = tmp_path / "new" / "logs"
     # readable while the run lasts
     assert {path.name: path.read_text() for path in folder.iterdir()} == {
@@ -88,7 +128,7 @@ def test_more_ranks_than_files_that_may_be_open(
     files = RankFiles(tmp_path)
     for number in range(3):
         for rank in range(5):
-            files.write(f"0:0:{rank}", OUT, str(number))
+            files.write(f"0:0:{rank}", OUT, f"{number}\n".encode())
     files.close()
     assert [path.read_text() for path in sorted(tmp_path.iterdir())] == ["0\n1\n2\n"] * 5
 
@@ -105,7 +145,7 @@ def test_a_printer_shows_everything_in_order_before_it_closes() -> None:
 
     def write(rank: str) -> None:
         for number in range(500):
-            printer.put(RankLine(rank, OUT, f"{rank} {number}"))
+            printer.put(said(rank, OUT, f"{rank} {number}"))
 
     writers = [threading.Thread(target=write, args=(rank,)) for rank in ("a", "b", "c")]
     for writer in writers:
@@ -134,43 +174,18 @@ class _Gate(io.BytesIO):
         return super().write(data)
 
 
-def test_who_writes_waits_for_a_slow_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printer_module, "MOST_WAITING", 10)
+def test_output_counts_as_taken_once_it_is_shown() -> None:
     slow = _Gate()
     printer = Printer(PlainScreen(slow, io.BytesIO(), news=None), no_failure)
-    printer.put(RankLine("0:0:0", OUT, "first"))
+    taken = threading.Event()
+    printer.put(RankOutput("0:0:0", OUT, b"first\n", taken.set))
     assert slow.asked.wait(10)
-    printer.put(RankLine("0:0:0", OUT, "0123456789"))
-    done = threading.Event()
-
-    def write() -> None:
-        printer.put(RankLine("0:0:0", OUT, "late"))
-        done.set()
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    assert not done.wait(0.05)
+    printer.put(said("0:0:0", OUT, "nobody has to wait for a slow reader"))
+    assert not taken.is_set()
     slow.opened.set()
-    assert done.wait(10)
-    writer.join()
+    assert taken.wait(10)
     printer.close()
-    assert slow.getvalue() == b"first\n0123456789\nlate\n"
-
-
-def test_nobody_waits_for_a_slow_reader_once_the_run_has_to_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(printer_module, "MOST_WAITING", 1)
-    slow = _Gate()
-    printer = Printer(PlainScreen(slow, io.BytesIO(), news=None), no_failure)
-    printer.put(RankLine("0:0:0", OUT, "first"))
-    assert slow.asked.wait(10)
-    printer.hurry()
-    for number in range(5):
-        printer.put(RankLine("0:0:0", OUT, str(number)))
-    slow.opened.set()
-    printer.close()
-    assert slow.getvalue() == b"first\n0\n1\n2\n3\n4\n"
+    assert slow.getvalue() == b"first\nnobody has to wait for a slow reader\n"
 
 
 class _Left(io.BytesIO):
@@ -187,11 +202,13 @@ def test_a_reader_that_left_is_told_once_and_blocks_nobody() -> None:
         told.set()
 
     printer = Printer(PlainScreen(_Left(), io.BytesIO(), news=None), failed)
-    printer.put(RankLine("0:0:0", OUT, "a"))
+    printer.put(said("0:0:0", OUT, "a"))
     assert told.wait(10)
-    for _ in range(10):
-        printer.put(RankLine("0:0:0", OUT, "b"))
+    taken: list[int] = []
+    for number in range(10):
+        printer.put(RankOutput("0:0:0", OUT, b"b\n", partial(taken.append, number)))
     printer.close()
+    assert taken == list(range(10))
     assert [type(one) for one in failures] == [BrokenPipeError]
 
 
@@ -213,7 +230,7 @@ def test_lines_appear_above_a_tree_that_is_drawn_anew_in_one_write(plan: Plan) -
     terminal.truncate(0)
     terminal.seek(0)
     screen.show(
-        [RankLine("0:0:0", OUT, "a \x1b[1mb"), Change(f"{FIRST}/wrapper1", "ready"), Word("word")]
+        [said("0:0:0", OUT, "a \x1b[1mb"), Change(f"{FIRST}/wrapper1", "ready"), Word("word")]
     )
     assert terminal.getvalue().decode() == (
         "\x1b[A\x1b[A\x1b[A\r\x1b[J[0:0:0] a \x1b[1mb\nword\n"
@@ -229,7 +246,7 @@ def test_lines_appear_above_a_tree_that_is_drawn_anew_in_one_write(plan: Plan) -
 def test_a_tree_does_not_disturb_a_standard_output_that_is_elsewhere(plan: Plan) -> None:
     terminal, output = io.BytesIO(), io.BytesIO()
     screen = live(plan(), terminal, output)
-    screen.show([RankLine("0:0:0", OUT, "result"), RankLine("0:0:0", ERR, "warning")])
+    screen.show([said("0:0:0", OUT, "result"), said("0:0:0", ERR, "warning")])
     screen.close()
     assert output.getvalue() == b"[0:0:0] result\n"
     assert b"result" not in terminal.getvalue()

@@ -13,7 +13,7 @@ import pytest
 from runtime.cli import watch as watch_module
 from runtime.cli.history import History
 from runtime.cli.plain_screen import PlainScreen
-from runtime.cli.printer import Change, Item, Printer, RankLine, Word
+from runtime.cli.printer import Change, Item, Printer, RankOutput, Word
 from runtime.cli.watch import Ending, LogLines, Watch
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import Stream
@@ -111,13 +111,17 @@ def test_what_the_engine_tells_is_shown_and_remembered(
     shown: list[Item] = []
     history = History(plan())
     times = iter([1.0, 3.5])
+
+    def taken() -> None:
+        """Need nothing."""
+
     watch = Watch(shown.append, history, lambda: next(times))
     watch.state("/grid/site0/cluster0/wrapper1", "running")
-    watch.line("0:0:1", "stderr", "text")
+    watch.output("0:0:1", "stderr", b"text\n", taken)
     watch.state("/grid/site0/cluster0/wrapper1", "done", "exit code 0")
     assert shown == [
         Change("/grid/site0/cluster0/wrapper1", "running"),
-        RankLine("0:0:1", Stream.ERROR, "text"),
+        RankOutput("0:0:1", Stream.ERROR, b"text\n", taken),
         Change("/grid/site0/cluster0/wrapper1", "done", "exit code 0"),
     ]
     assert history.seconds("0:0:1") == 2.5

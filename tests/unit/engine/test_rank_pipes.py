@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.engine.rank_pipes import RankPipes
-from runtime.launchers.base import Stream
+from runtime.engine.output_room import OutputRoom
+from runtime.engine.rank_pipes import AT_ONCE, Block, RankPipes
 from runtime.launchers.ranks import pipe_of
 from runtime.transport.reactor import Reactor
 
@@ -30,18 +30,26 @@ os.write(5, b"for mpiexec")  # the first number that was free behind both pipes
 class Heard:
     """Pipes of two ranks, and what came through them."""
 
-    def __init__(self, reactor: Reactor, folder: Path) -> None:
-        self.lines: list[tuple[int, str, str]] = []
-        self.pipes = RankPipes(reactor, str(folder), 2, self._say)
+    def __init__(self, reactor: Reactor, folder: Path, *, most: int = 1 << 30) -> None:
+        self.room = OutputRoom()
+        self.room.give(most)
+        self.data: dict[tuple[int, str], bytes] = {}
+        self.changed = threading.Condition()
+        self.pipes = RankPipes(reactor, str(folder), 2, self._say, self.room)
 
-    def _say(self, rank: int, stream: Stream, lines: list[str]) -> None:
-        self.lines += [(rank, str(stream), line) for line in lines]
+    def _say(self, blocks: list[Block]) -> None:
+        with self.changed:
+            for rank, stream, block in blocks:
+                self.room.take(len(block))
+                key = (rank, str(stream))
+                self.data[key] = self.data.get(key, b"") + block
+            self.changed.notify_all()
 
-    def to_the_end(self) -> list[tuple[int, str, str]]:
+    def to_the_end(self) -> dict[tuple[int, str], bytes]:
         over = threading.Event()
         self.pipes.finish(over.set)
         assert over.wait(20)
-        return self.lines
+        return self.data
 
 
 @pytest.fixture
@@ -60,11 +68,10 @@ def test_what_a_rank_and_its_children_write_goes_into_its_pipes(
 ) -> None:
     done = run(tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "before\nfor mpiexec", "")
-    assert sorted(heard.to_the_end()) == [
-        (1, "stderr", "on stderr"),
-        (1, "stdout", "True"),
-        (1, "stdout", "from a child"),
-    ]
+    assert heard.to_the_end() == {
+        (1, "stderr"): b"on stderr\n",
+        (1, "stdout"): b"True\nfrom a child\n",
+    }
 
 
 def test_without_pipes_nothing_changes(tmp_path: Path) -> None:
@@ -76,17 +83,34 @@ def test_without_pipes_nothing_changes(tmp_path: Path) -> None:
 def test_more_than_a_pipe_holds_arrives_in_order_with_the_line_that_has_no_end(
     heard: Heard, tmp_path: Path
 ) -> None:
-    lines = [f"line {number}" for number in range(50_000)]
-    with open(pipe_of(str(tmp_path), 0, "stdout"), "w") as pipe:
-        pipe.write("\n".join(lines))
-    assert heard.to_the_end() == [(0, "stdout", line) for line in lines]
+    text = "\n".join(f"line {number}" for number in range(50_000)).encode()
+    Path(pipe_of(str(tmp_path), 0, "stdout")).write_bytes(text)
+    assert heard.to_the_end() == {(0, "stdout"): text}
+
+
+def test_a_rank_waits_while_nobody_takes_its_output(tmp_path: Path) -> None:
+    text = b"a line of sixteen\n" * 100_000
+    with Reactor() as reactor:
+        heard = Heard(reactor, tmp_path, most=1)
+        path = Path(pipe_of(str(tmp_path), 0, "stdout"))
+        writer = threading.Thread(target=path.write_bytes, args=(text,))
+        writer.start()
+        with heard.changed:
+            assert heard.changed.wait_for(lambda: heard.data, 20)
+        writer.join(0.2)
+        assert writer.is_alive()
+        assert len(heard.data[0, "stdout"]) <= AT_ONCE
+        reactor.soon(lambda: heard.room.give(1 << 30))
+        writer.join(20)
+        assert not writer.is_alive()
+        assert heard.to_the_end() == {(0, "stdout"): text}
 
 
 def test_pipes_are_private_and_gone_in_the_end(heard: Heard, tmp_path: Path) -> None:
     names = ["0.stderr", "0.stdout", "1.stderr", "1.stdout"]
     assert sorted(os.listdir(tmp_path)) == names
     assert {(tmp_path / name).stat().st_mode & 0o777 for name in names} == {0o600}
-    assert heard.to_the_end() == []
+    assert heard.to_the_end() == {}
     assert os.listdir(tmp_path) == []
 
 

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from runtime.launchers import ranks
 from runtime.launchers.base import Stream
-from runtime.launchers.lines import LONGEST_LINE, TAIL_WIDTH, Collected, Lines, LineSplitter, Tail
+from runtime.launchers.blocks import LAST_LINES, LONGEST_LINE, BlockCutter, LastLines
+from runtime.launchers.lines import TAIL_WIDTH, Collected, Lines, LineSplitter, Tail
 from runtime.launchers.rank_lines import RankLines
 
-Said = list[tuple[int | None, Stream, str]]
+Said = list[tuple[int | None, Stream, bytes]]
 
 
 @given(st.text(st.sampled_from("ab\n\r é")), st.lists(st.integers(0, 30)))
@@ -68,52 +69,98 @@ def test_collected_output_keeps_the_streams_apart() -> None:
     assert (sink.output, sink.error) == ("é", "e")
 
 
+@given(st.lists(st.binary(max_size=8).map(lambda data: data.replace(b"a", b"\n"))))
+def test_blocks_are_whole_lines_and_all_that_came(pieces: list[bytes]) -> None:
+    cutter = BlockCutter()
+    blocks = [cutter.feed(piece) for piece in pieces]
+    assert all(block.endswith(b"\n") for block in blocks if block)
+    rest = cutter.finish()
+    assert b"\n" not in rest
+    assert b"".join(blocks) + rest == b"".join(pieces)
+    assert cutter.finish() == b""
+
+
+def test_a_line_is_cut_off_as_soon_as_it_is_complete() -> None:
+    cutter = BlockCutter()
+    assert cutter.feed(b"one\ntwo\nthr") == b"one\ntwo\n"
+    assert cutter.feed(b"ee") == b""
+    assert cutter.feed(b"\n") == b"three\n"
+
+
+def test_an_endless_line_is_handed_on_in_pieces_that_make_it_up_again() -> None:
+    cutter = BlockCutter()
+    assert cutter.feed(b"x" * (LONGEST_LINE - 1)) == b""
+    assert cutter.feed(b"yz") == b"x" * (LONGEST_LINE - 1) + b"yz"
+    assert cutter.feed(b"end\n") == b"end\n"
+
+
+def test_the_last_lines_of_many_blocks_are_kept_as_text() -> None:
+    last = LastLines()
+    for number in range(10_000):
+        last.add(f"line {number}\n\n".encode())
+    last.add(b"\xff\n")
+    expected = [*(f"line {number}" for number in range(10_001 - LAST_LINES, 10_000)), "\ufffd"]
+    assert last.text.splitlines() == expected
+
+
+class Heard:
+    """What comes out of records, joined again for each rank and stream."""
+
+    def __init__(self) -> None:
+        self.said: Said = []
+        self.sink = RankLines(lambda *block: self.said.append(block))
+
+    def by(self, rank: int | None, stream: Stream) -> bytes:
+        return b"".join(data for *whom, data in self.said if whom == [rank, stream])
+
+
 @given(
     st.lists(
-        st.tuples(st.integers(0, 2), st.sampled_from("oe"), st.text(st.sampled_from("a \x1e[1,0"))),
+        st.tuples(
+            st.integers(0, 2),
+            st.sampled_from("oe"),
+            st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\x1e", b"\x10", b"n", b"p", b"\xff"]))
+            .map(b"".join),
+        ),
         max_size=8,
     ),
     st.booleans(),
-)
-def test_records_of_all_ranks_come_out_as_their_lines(
-    lines: list[tuple[int, str, str]], open_mpi: bool
+)  # fmt: skip
+def test_records_of_all_ranks_come_out_as_they_were_written(
+    written: list[tuple[int, str, bytes]], open_mpi: bool
 ) -> None:
-    said: Said = []
-    sink = RankLines(lambda rank, stream, line: said.append((rank, stream, line)))
-    for rank, letter, text in lines:
-        head = ranks.RECORD + f"{rank} {letter}".encode()
-        for record in ranks.records(head, text.encode()):
+    heard = Heard()
+    for rank, letter, data in written:
+        for record in ranks.records(ranks.RECORD + f"{rank} {letter} ".encode(), data):
             tag = f"[1,{rank}]<stderr>: ".encode() if open_mpi else b""
-            sink.received(Stream.ERROR, tag + record)
-    sink.finished()
-    streams = {"o": Stream.OUTPUT, "e": Stream.ERROR}
-    assert said == [(rank, streams[letter], text) for rank, letter, text in lines]
+            heard.sink.received(Stream.ERROR, tag + record)
+    assert all(data.endswith(b"\n") for *_, data in heard.said)
+    heard.sink.finished()
+    for rank in range(3):
+        for letter, stream in (("o", Stream.OUTPUT), ("e", Stream.ERROR)):
+            own = [data for *whom, data in written if whom == [rank, letter]]
+            assert heard.by(rank, stream) == b"".join(own)
+    assert heard.by(None, Stream.ERROR) == b""
 
 
-def test_a_long_line_travels_in_records_no_longer_than_a_pipe_takes_at_once() -> None:
-    head = ranks.RECORD + b"12345 o"
-    text = b"x" * (2 * ranks.ROOM + 1)
-    pieces = ranks.records(head, text)
-    assert [len(piece) <= ranks.ATOMIC for piece in pieces] == [True] * 3
-    said: Said = []
-    sink = RankLines(lambda rank, stream, line: said.append((rank, stream, line)))
-    for piece in pieces:
-        sink.received(Stream.ERROR, piece)
-    assert said == [(12345, Stream.OUTPUT, text.decode())]
-    assert ranks.records(head, b"x" * ranks.ROOM) == [head + b". " + b"x" * ranks.ROOM + b"\n"]
-
-
-def test_a_line_that_never_ended_is_said_at_the_end() -> None:
-    said: Said = []
-    sink = RankLines(lambda rank, stream, line: said.append((rank, stream, line)))
-    sink.received(Stream.ERROR, b"\x1e3 o+ half\n\x1e4 o. whole\n")
-    assert said == [(4, Stream.OUTPUT, "whole")]
-    sink.finished()
-    assert said[1:] == [(3, Stream.OUTPUT, "half")]
+def test_records_are_no_longer_than_a_pipe_takes_at_once() -> None:
+    head = ranks.RECORD + b"12345 o "
+    for data in (b"x" * (2 * ranks.ROOM + 1), b"\n" * ranks.ATOMIC, b"x" + b"\n" * ranks.ATOMIC):
+        pieces = ranks.records(head, data)
+        assert max(map(len, pieces)) <= ranks.ATOMIC
+        heard = Heard()
+        for piece in pieces:
+            heard.sink.received(Stream.ERROR, piece)
+        heard.sink.finished()
+        assert heard.by(12345, Stream.OUTPUT) == data
+    assert ranks.records(head, b"") == []
 
 
 def test_what_is_no_record_is_said_by_mpiexec_or_by_the_rank_open_mpi_names() -> None:
-    said: Said = []
-    sink = RankLines(lambda rank, stream, line: said.append((rank, stream, line)))
-    sink.received(Stream.ERROR, b"mpiexec: no\n[1,3]<stderr>: oh\n[1,2]<stdout>: \n")
-    assert said == [(None, Stream.ERROR, "mpiexec: no"), (3, Stream.ERROR, "oh")]
+    heard = Heard()
+    heard.sink.received(Stream.ERROR, b"mpiexec: no\n[1,3]<stderr>: oh\n[1,2]<stdout>: \nby\rme\n")
+    assert heard.said == [
+        (None, Stream.ERROR, b"mpiexec: no\n"),
+        (3, Stream.ERROR, b"oh\n"),
+        (None, Stream.ERROR, b"by\rme\n"),
+    ]
