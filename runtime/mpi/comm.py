@@ -9,6 +9,7 @@ from runtime.mpi.collective_calls import Collectives, NeighbourCollectives, Scan
 from runtime.mpi.creation import Creation
 from runtime.mpi.face_type import FaceType
 from runtime.mpi.intercomm import GroupCreation, InterParts
+from runtime.mpi.numbers import integer
 from runtime.mpi.point_to_point import PointToPoint
 from runtime.mpi.refusals import Refusals
 from runtime.mpi.topologies import CartParts, DistgraphParts, GraphParts
@@ -68,6 +69,7 @@ class Comm(
         """End the whole run, all clusters of it, with this exit code."""
         from runtime.mpi.worlds import abort
 
+        errorcode = integer(errorcode)
         abort(errorcode)
         super().Abort(errorcode)
 

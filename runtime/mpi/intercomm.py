@@ -17,6 +17,7 @@ from runtime.mpi.groups import Group, group_of, members_of, spans_clusters
 from runtime.mpi.handlers import hand_down, handle_as_asked
 from runtime.mpi.intercomm_leaders import agreed, told
 from runtime.mpi.membership import derived_context
+from runtime.mpi.numbers import integer
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class GroupCreation(MPI.Intracomm):
         if members is None:
             native = MPI.Intracomm.Create_group(self, checked_native(self, group), tag)
             return near_or_null(native, self)
+        tag = integer(tag)
         chosen = checked_group(self, members, group)
         turn = _turns.next("Create_group", members.context, chosen, tag)
         context = derived_context(members.context, "Create_group", chosen, tag, turn)
@@ -87,6 +89,8 @@ class GroupCreation(MPI.Intracomm):
                 MPI.Intracomm.Create_intercomm(self, local_leader, peer_comm, remote_leader, tag),
                 self,
             )
+        local_leader, remote_leader = integer(local_leader), integer(remote_leader)
+        tag = integer(tag)
         group = indexes_of(self, engine)
         if not 0 <= local_leader < len(group):
             refuse(self, MPI.ERR_RANK)

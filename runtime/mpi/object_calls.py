@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
+from runtime.mpi.numbers import integer
 from runtime.mpi.politeness import settle
 from runtime.mpi.requests import native_request, new_request
 from runtime.mpi.sends import begin_buffered, complete, receive_object, send_object, warn_of_buffer
@@ -25,7 +26,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.send(self, obj, dest, tag)
-        elif (near := m.near.get(dest)) is None:
+        elif (near := m.near_to(dest)) is None:
             complete(m, send_object(m, obj, dest, tag))
         else:
             settle(m.engine, m.native.isend(obj, near, tag).Test)
@@ -41,11 +42,11 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.recv(self, buf, source, tag, status)
-        if source == MPI.PROC_NULL:
+        near = m.near_to(source)
+        if near == MPI.PROC_NULL:
             return m.native.recv(buf, source, tag, status)
         if buf is not None:
             warn_of_buffer()
-        near = m.near.get(source)
         if near is None or m.sought or buf is not None:
             operation, load = receive_object(m, buf, source, tag)
             complete(m, operation, status)
@@ -65,7 +66,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.isend(self, obj, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.isend(obj, near, tag))
         return new_request(m, send_object(m, obj, dest, tag))
@@ -77,7 +78,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.irecv(self, buf, source, tag)
-        near = m.near.get(source)
+        near = m.near_to(source)
         if near is not None and (near == MPI.PROC_NULL or not m.sought):
             return native_request(m, m.native.irecv(buf, near, tag), source)
         operation, load = receive_object(m, buf, source, tag)
@@ -88,7 +89,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.ssend(self, obj, dest, tag)
-        elif (near := m.near.get(dest)) is None:
+        elif (near := m.near_to(dest)) is None:
             complete(m, send_object(m, obj, dest, tag, sync=True))
         else:
             settle(m.engine, m.native.issend(obj, near, tag).Test)
@@ -98,7 +99,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.issend(self, obj, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.issend(obj, near, tag))
         return new_request(m, send_object(m, obj, dest, tag, sync=True))
@@ -108,7 +109,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.bsend(self, obj, dest, tag)
-        elif (near := m.near.get(dest)) is not None:
+        elif (near := m.near_to(dest)) is not None:
             m.native.bsend(obj, near, tag)
         else:
             begin_buffered(m, send_object(m, obj, dest, tag))
@@ -118,7 +119,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.ibsend(self, obj, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.ibsend(obj, near, tag))
         return new_request(m, send_object(m, obj, dest, tag))
@@ -137,6 +138,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.sendrecv(self, sendobj, dest, sendtag, recvbuf, source, recvtag, status)
+        source, recvtag = integer(source), integer(recvtag)  # before anything is sent
         sending = ObjectCalls.isend(self, sendobj, dest, sendtag)
         received = ObjectCalls.recv(self, recvbuf, source, recvtag, status)
         sending.Wait()
