@@ -13,7 +13,12 @@ pytestmark = pytest.mark.mpi
 Grid = Callable[..., dict[int, list[str]]]
 Plain = Callable[..., list[str]]
 
-PROGRAM = Path(__file__).with_name("odd_arguments.py").read_text("utf-8")
+PROGRAM = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import odd_arguments
+odd_arguments.main()
+"""
 
 
 def test_all_calls_take_and_refuse_the_numbers_that_they_do_under_plain_mpi(
