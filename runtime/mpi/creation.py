@@ -143,7 +143,6 @@ class Creation(Splitting):
             return
         _refuse_predefined(self)
         release(self, members)
-        self._members = None
 
     def free(self) -> None:
         """Call `Free` if it is neither COMM_NULL nor there from the start."""
@@ -160,7 +159,6 @@ class Creation(Splitting):
             return
         _refuse_predefined(self)
         members.engine.wait(release(self, members))
-        self._members = None
 
 
 def _is_predefined(comm: MPI.Comm) -> bool:

@@ -17,6 +17,7 @@ import atexit
 from mpi4py import MPI as _native
 
 from runtime.later import Later as _Later
+from runtime.mpi import handles as _handles
 from runtime.mpi import library_calls as _library_calls
 from runtime.mpi import lifetime as _lifetime
 from runtime.mpi import worlds as _worlds
@@ -92,6 +93,8 @@ def _begin() -> None:
 
 globals().update({name: one for name, one in vars(_native).items() if name not in globals()})
 _lifetime.when_up(_begin)
+_addressof = _handles.addressof
+_handleof = _handles.handleof
 _commctx_intra = _library_calls.commctx_intra
 _commctx_inter = _library_calls.commctx_inter
 atexit.register(_worlds.finish)

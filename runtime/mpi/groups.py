@@ -11,6 +11,7 @@ from runtime.mpi import group_algebra as algebra
 from runtime.mpi.argument_errors import as_mpi
 from runtime.mpi.face_type import FaceType
 from runtime.mpi.group_algebra import Likeness, Members
+from runtime.mpi.handles import with_checked_handles
 from runtime.mpi.install import world_is_grid
 from runtime.mpi.numbers import entries, integer
 
@@ -168,6 +169,9 @@ class Group(MPI.Group, metaclass=FaceType):
         MPI.Group.Free(self)
         if _engine_of(self):
             self._engine, self._indexes = None, ()
+
+
+with_checked_handles(Group, MPI.Group)
 
 
 def group_of(engine: Engine, members: Members) -> Group:

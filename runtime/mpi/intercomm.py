@@ -9,6 +9,7 @@ from runtime.mpi.creation_children import child, meet, near_or_null, over, over_
 from runtime.mpi.creation_members import (
     checked_group,
     checked_native,
+    engine_of,
     indexes_of,
     members_behind,
 )
@@ -83,7 +84,7 @@ class GroupCreation(MPI.Intracomm):
 
         One member of each is the leader; they talk to each other through `peer_comm`.
         """
-        engine = _engine()
+        engine = engine_of(self, peer_comm) or _engine()
         if engine is None:
             return near_or_null(
                 MPI.Intracomm.Create_intercomm(self, local_leader, peer_comm, remote_leader, tag),
