@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from mpi4py import MPI
-
 from runtime.mpi.attributes import free_native
 from runtime.mpi.operations import RESTLESS, Operation, Steps
 

@@ -1,8 +1,8 @@
 """Handles: a communicator with members in several clusters has none that C code could use.
 
-The object itself holds MPI_COMM_NULL, so C code that looks into it, by mpi4py's C interface, is told
-by MPI that there is no such communicator, and does not compute on one cluster instead. What MPI
-keeps with a communicator, such as attributes and its name, is kept with the native one.
+The object itself holds MPI_COMM_NULL, so C code that looks into it, by mpi4py's C interface, is
+told by MPI that there is no such communicator, and does not compute on one cluster instead. What
+MPI keeps with a communicator, such as attributes and its name, is kept with the native one.
 """
 
 from __future__ import annotations

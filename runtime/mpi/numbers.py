@@ -1,8 +1,8 @@
 """Numbers that programs give, taken as mpi4py takes them: it alone says what a number is.
 
-mpi4py knows two kinds. What MPI takes as one `int`, such as a rank, a tag or a root, may be anything
-with `__int__`, and is rounded towards zero: `size / 2` is a rank. What stands in a list of numbers,
-such as counts or dimensions, has to be an integer, or to have `__index__`.
+mpi4py knows two kinds. What MPI takes as one `int`, such as a rank, a tag or a root, may be
+anything with `__int__`, and is rounded towards zero: `size / 2` is a rank. What stands in a list of
+numbers, such as counts or dimensions, has to be an integer, or to have `__index__`.
 """
 
 from __future__ import annotations

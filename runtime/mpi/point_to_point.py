@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.mpi.object_calls import ObjectCalls
 from runtime.mpi.numbers import integer
+from runtime.mpi.object_calls import ObjectCalls
 from runtime.mpi.operations import Both, NativeOperation, Operation
 from runtime.mpi.persistent_calls import PersistentCalls
 from runtime.mpi.politeness import settle

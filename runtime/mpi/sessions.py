@@ -20,9 +20,7 @@ class Session(MPI.Session, metaclass=FaceType):
     _stands_for: ClassVar[type[MPI.Session]] = MPI.Session
 
     @classmethod
-    def Init(
-        cls, info: MPI.Info = MPI.INFO_NULL, errhandler: MPI.Errhandler | None = None
-    ) -> Self:
+    def Init(cls, info: MPI.Info = MPI.INFO_NULL, errhandler: MPI.Errhandler | None = None) -> Self:
         """Return a new session, with the error handler that `mpi4py.rc.errors` asks for."""
         made: Any = super().Init(info, errhandler)
         session: Self = handle_as_asked(made, errhandler or MPI.ERRORS_ARE_FATAL)

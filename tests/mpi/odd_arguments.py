@@ -266,8 +266,10 @@ def collectives() -> dict[str, Case]:
 
     found = {
         f"{name} root": buffers(name)
-        for name in ("Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Reduce")
-        + ("Ibcast", "Igather", "Iscatter", "Ireduce")
+        for name in (
+            *("Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Reduce"),
+            *("Ibcast", "Igather", "Iscatter", "Ireduce"),
+        )
     }
     found |= {
         "bcast root": lambda w, _, k: w.bcast(w.rank, k(1)),
@@ -385,14 +387,17 @@ def topologies() -> dict[str, Case]:
 
         return call
 
+    def periodic(comm: Any) -> list[bool]:
+        return list(map(bool, comm.periods))
+
     def near(w: MPI.Intracomm) -> tuple[int, int]:
         return (w.rank + 1) % w.size, (w.rank - 1) % w.size
 
     return {
-        "dims": lambda w, _, k: freed(w.Create_cart([k(2), k(w.size // 2)]), lambda c: c.Get_topo()),
+        "dims": lambda w, _, k: freed(w.Create_cart([k(2), k(w.size // 2)]), MPI.Cartcomm.Get_topo),
         "one dim": lambda w, _, k: freed(w.Create_cart(k(2)), lambda c: c.Get_topo()),
         "periods": lambda w, _, k: freed(w.Create_cart([w.size], [k(1)]), lambda c: c.periods),
-        "one period": lambda w, _, k: freed(w.Create_cart([w.size], k(1)), lambda c: list(map(bool, c.periods))),
+        "one period": lambda w, _, k: freed(w.Create_cart([w.size], k(1)), periodic),
         "reorder": lambda w, _, k: freed(w.Create_cart([w.size], None, k(0)), lambda c: c.dims),
         "Cart_map": lambda w, _, k: w.Cart_map([k(2)]) in (*range(4), MPI.UNDEFINED),
         "Get_cart_rank": on_cart(lambda c, k: c.Get_cart_rank([k(1), k(0)])),

@@ -12,10 +12,8 @@ Grid = Callable[..., dict[int, list[str]]]
 
 NATIVE = """
     import ctypes
-    import sys
     from mpi4py import MPI
     world = MPI.COMM_WORLD
-    native = MPI.Comm.__mro__[-2].__module__ and sys.modules[MPI.Datatype.__module__]
     library = next(line.split()[-1] for line in open("/proc/self/maps") if "mpi4py/MPI" in line)
     mpi = ctypes.CDLL(library)
     handle = ctypes.c_int if MPI._sizeof(MPI.Comm) == 4 else ctypes.c_void_p
@@ -26,7 +24,8 @@ NATIVE = """
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    get = ctypes.PYFUNCTYPE(ctypes.POINTER(handle), ctypes.py_object)(pointer(capsule, name(capsule)))
+    kind = ctypes.PYFUNCTYPE(ctypes.POINTER(handle), ctypes.py_object)
+    get = kind(pointer(capsule, name(capsule)))
 
     def size(comm):
         found = ctypes.c_int(-1)

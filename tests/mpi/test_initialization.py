@@ -141,6 +141,4 @@ def test_an_error_policy_that_there_is_none_of_is_warned_of(grid: Grid) -> None:
         print(MPI.COMM_WORLD.Get_errhandler() == MPI.ERRORS_RETURN)
         """,
     )
-    assert said == {
-        rank: ["mpi4py.rc.errors: unexpected value 'ignore'", "True"] for rank in said
-    }
+    assert said == {rank: ["mpi4py.rc.errors: unexpected value 'ignore'", "True"] for rank in said}
