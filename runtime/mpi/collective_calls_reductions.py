@@ -20,6 +20,7 @@ from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
 from runtime.collectives.runs import allreduce_ordered, reduce_ordered, scan_ordered
+from runtime.mpi.argument_errors import check_kind
 from runtime.mpi.collective_box import LITTLE
 from runtime.mpi.collective_calls_memory import (
     elements,
@@ -84,6 +85,7 @@ class Work:
 
 def work_on(call: Call, op: MPI.Op, spec: Spec) -> Work:
     """Return what an operation is on this data; raises MPI's errors."""
+    check_kind(op, MPI.Op, "op")
     if isinstance(op, Average):
         members = call.members.size + (call.size if call.is_inter else 0)
         averaging = Averaging(spec.datatype, members)

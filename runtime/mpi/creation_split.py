@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mpi4py import MPI
 
-from runtime.mpi.argument_errors import as_mpi
+from runtime.mpi.argument_errors import as_mpi, check_kind
 from runtime.mpi.arguments import ArgumentFault, Wrong
 from runtime.mpi.creation_children import child, child_of_two, near_or_null
 from runtime.mpi.creation_exchange import all_of, both_of
@@ -86,6 +86,7 @@ class Splitting(MPI.Comm):
         if members is None and not _knows_clusters():
             return MPI.Comm.Split_type(self, split_type, key, info)
         split_type, key = integer(split_type), integer(key)
+        check_kind(info, MPI.Info, "info")
         if members is not None and members.is_inter:
             return self._split_inter_by_type(members, split_type, key)
         wanted = {one for one in all_of(self, split_type) if one != MPI.UNDEFINED}

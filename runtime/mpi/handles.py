@@ -77,6 +77,13 @@ class Handles:
     __hash__ = None  # type: ignore[assignment]  # as mpi4py's
 
 
+def named_like(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that has the name, the description and the signature of mpi4py's."""
+    call.__name__, call.__doc__ = native.__name__, native.__doc__
+    call.__wrapped__ = native  # type: ignore[attr-defined]  # `inspect.signature` follows it
+    return call
+
+
 def with_checked_handles(face: type[Any], native: type[Any]) -> None:
     """Let a class refuse to give a handle of what has members in several clusters."""
 
@@ -86,8 +93,7 @@ def with_checked_handles(face: type[Any], native: type[Any]) -> None:
             found: int = getattr(native, name)(self)
             return found
 
-        checked.__name__, checked.__doc__ = name, getattr(native, name).__doc__
-        return checked
+        return named_like(getattr(native, name), checked)
 
     def handle(self: Any) -> int:
         """MPI handle."""
@@ -107,8 +113,7 @@ def _kept(name: str) -> Callable[..., Any]:
         members = self._members
         return native(self if members is None else members.native, *args, **kwargs)
 
-    call.__name__, call.__doc__ = name, native.__doc__
-    return call
+    return named_like(native, call)
 
 
 for _name in _KEPT:

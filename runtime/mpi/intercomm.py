@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
+from runtime.mpi.argument_errors import check_kind
 from runtime.mpi.contexts import Turns
 from runtime.mpi.creation_children import child, meet, near_or_null, over, over_two
 from runtime.mpi.creation_members import (
@@ -90,6 +91,7 @@ class GroupCreation(MPI.Intracomm):
                 MPI.Intracomm.Create_intercomm(self, local_leader, peer_comm, remote_leader, tag),
                 self,
             )
+        check_kind(peer_comm, MPI.Intracomm, "peer_comm")
         local_leader, remote_leader = integer(local_leader), integer(remote_leader)
         tag = integer(tag)
         group = indexes_of(self, engine)

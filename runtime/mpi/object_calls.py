@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mpi4py import MPI
+from mpi4py import MPI, rc
 
+from runtime.mpi.argument_errors import check_status
 from runtime.mpi.numbers import integer
 from runtime.mpi.politeness import settle
 from runtime.mpi.requests import native_request, new_request
@@ -42,6 +43,8 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.recv(self, buf, source, tag, status)
+        if status is not None:
+            check_status(status)
         near = m.near_to(source)
         if near == MPI.PROC_NULL:
             return m.native.recv(buf, source, tag, status)
@@ -77,10 +80,11 @@ class ObjectCalls(MPI.Comm):
         """Begin to receive an object."""
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
-            return MPI.Comm.irecv(self, buf, source, tag)
+            return MPI.Comm.irecv(self, rc.irecv_bufsz if buf is None else buf, source, tag)
         near = m.near_to(source)
         if near is not None and (near == MPI.PROC_NULL or not m.sought):
-            return native_request(m, m.native.irecv(buf, near, tag), source)
+            room = rc.irecv_bufsz if buf is None else buf  # mpi4py asks before the program does
+            return native_request(m, m.native.irecv(room, near, tag), source)
         operation, load = receive_object(m, buf, source, tag)
         return new_request(m, operation, load)
 
@@ -138,6 +142,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.sendrecv(self, sendobj, dest, sendtag, recvbuf, source, recvtag, status)
+        check_status(status)
         source, recvtag = integer(source), integer(recvtag)  # before anything is sent
         sending = ObjectCalls.isend(self, sendobj, dest, sendtag)
         received = ObjectCalls.recv(self, recvbuf, source, recvtag, status)

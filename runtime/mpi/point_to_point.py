@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
+from runtime.mpi.argument_errors import check_status
 from runtime.mpi.numbers import integer
 from runtime.mpi.object_calls import ObjectCalls
 from runtime.mpi.operations import Both, NativeOperation, Operation
@@ -62,6 +63,8 @@ class BufferCalls(MPI.Comm):
         if m is None:
             MPI.Comm.Recv(self, buf, source, tag, status)
             return
+        if status is not None:
+            check_status(status)
         near = m.near_to(source)
         if near is None or m.sought:
             complete(m, receive_spec(m, buf, source, tag), status)
@@ -173,6 +176,7 @@ class ExchangeCalls(MPI.Comm):
         if m is None:
             MPI.Comm.Sendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag, status)
         else:
+            check_status(status)
             both = _both(m, (sendbuf, dest, sendtag), (recvbuf, source, recvtag))
             complete(m, both, status)
 
@@ -205,6 +209,7 @@ class ExchangeCalls(MPI.Comm):
         if m is None:
             MPI.Comm.Sendrecv_replace(self, buf, dest, sendtag, source, recvtag, status)
         else:
+            check_status(status)
             complete(m, _replacing(m, buf, (dest, sendtag), (source, recvtag)), status)
 
     def Isendrecv_replace(

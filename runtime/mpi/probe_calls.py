@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
+from runtime.mpi.argument_errors import check_status
 from runtime.mpi.errors import report
 from runtime.mpi.mailboxes import pattern_of
 from runtime.mpi.probing import Looking, Sight, look, match
@@ -32,6 +33,7 @@ class ProbeCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).Probe(source, tag, status)
+        check_status(status)
         there = checked_source(m, source, tag)
         if there is not None:
             _tell(_await(m, *there), status)
@@ -47,6 +49,7 @@ class ProbeCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).Iprobe(source, tag, status)
+        check_status(status)
         near = m.near_to(source)
         if near is not None and not m.sought:
             is_there = m.native.Iprobe(near, tag, status)
@@ -69,6 +72,7 @@ class ProbeCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).Mprobe(source, tag, status)
+        check_status(status)
         return _await_match(m, source, tag, status, lower=False)
 
     def Improbe(
@@ -81,6 +85,7 @@ class ProbeCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).Improbe(source, tag, status)
+        check_status(status)
         return _match_once(m, source, tag, status, lower=False)
 
     def probe(
@@ -111,6 +116,7 @@ class ProbeCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).mprobe(source, tag, status)
+        check_status(status)
         return _await_match(m, source, tag, status, lower=True)
 
     def improbe(
@@ -123,6 +129,7 @@ class ProbeCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).improbe(source, tag, status)
+        check_status(status)
         return _match_once(m, source, tag, status, lower=True)
 
 

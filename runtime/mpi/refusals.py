@@ -7,6 +7,7 @@ from mpi4py import MPI
 from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.face_type import FaceType
 from runtime.mpi.handlers import hand_down, handle_as_asked
+from runtime.mpi.handles import named_like
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -57,9 +58,7 @@ def _refusal(name: str, instead: str) -> Callable[..., Any]:
             return hand_down(self, made) if isinstance(made, MPI.Comm) else made  # type: ignore[arg-type]  # it is a part of one
         raise not_on_the_grid(name, instead)
 
-    refuse.__name__ = name
-    refuse.__doc__ = getattr(MPI.Cartcomm, name).__doc__
-    return refuse
+    return named_like(getattr(MPI.Cartcomm, name), refuse)
 
 
 for _name, _instead in _INSTEAD.items():
@@ -76,9 +75,7 @@ def _inside(native: type[Any], name: str, instead: str) -> Any:
         made = getattr(super(_FACES[native], cls), name)(*args, **kwargs)
         return handle_as_asked(made, _DEFAULTS[native])
 
-    call.__name__ = name
-    call.__doc__ = getattr(native, name).__doc__
-    return classmethod(call)
+    return classmethod(named_like(vars(native)[name].__func__, call))
 
 
 class Win(MPI.Win, metaclass=FaceType):

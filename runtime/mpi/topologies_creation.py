@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mpi4py import MPI
 
-from runtime.mpi.argument_errors import as_mpi
+from runtime.mpi.argument_errors import as_mpi, check_kind
 from runtime.mpi.arguments import ArgumentFault, Wrong
 from runtime.mpi.creation_children import child, near_or_null
 from runtime.mpi.creation_exchange import all_of
@@ -101,7 +101,9 @@ class TopologyCreation(MPI.Intracomm):
             edges = (sources, destinations, sourceweights, destweights)
             native: MPI.Distgraphcomm = create(self, *edges, info, reorder)
             return near_or_null(native, self)
-        coming, going = entries(sources or ()), entries(destinations or ())
+        check_kind(info, MPI.Info, "info")
+        coming = entries(() if sources is None else sources)
+        going = entries(() if destinations is None else destinations)
         to, away = _weights(sourceweights, len(coming)), _weights(destweights, len(going))
         with as_mpi(self):
             _check_nodes(coming + going, len(members.group))
@@ -130,6 +132,7 @@ class TopologyCreation(MPI.Intracomm):
                 ),
                 self,
             )
+        check_kind(info, MPI.Info, "info")
         starts = entries(sources)
         counts = entries(degrees, len(starts))
         ends = entries(destinations, sum(counts))

@@ -443,6 +443,75 @@ def groups() -> dict[str, Case]:
     }
 
 
+OBJECTS: dict[str, Make] = {
+    "None": lambda _: None,
+    "str": str,
+    "int": int,
+    "Op": lambda _: MPI.SUM,
+    "Info": lambda _: MPI.INFO_NULL,
+    "Status": lambda _: MPI.Status(),
+    "Comm": lambda _: MPI.COMM_SELF,
+    "function": lambda _: max,
+}
+
+
+def statuses() -> dict[str, Case]:
+    """Return the cases of messages that are written down."""
+
+    def exchange(w: MPI.Intracomm, p: int, k: Make) -> Any:
+        room = np.zeros(4, "i")
+        w.Sendrecv(data(w), p, 3, room, p, 3, k(0))
+        return room.tolist()
+
+    def replaced(w: MPI.Intracomm, p: int, k: Make) -> Any:
+        mine = data(w)
+        w.Sendrecv_replace(mine, p, 3, p, 3, k(0))
+        return mine.tolist()
+
+    return {
+        "Recv status": lambda w, p, k: taken(w, p, lambda room: w.Recv(room, p, 7, k(0))),
+        "recv status": lambda w, p, k: object_taken(w, p, lambda: w.recv(None, p, 7, k(0))),
+        "Probe status": lambda w, p, k: taken(w, p, lambda _: w.Probe(p, 7, k(0))),
+        "Mprobe status": lambda w, p, k: taken(w, p, lambda _: w.Mprobe(p, 7, k(0))),
+        "mprobe status": lambda w, p, k: object_taken(w, p, lambda: w.mprobe(p, 7, k(0))),
+        "Iprobe status": lambda w, p, k: w.Iprobe(p, 11, k(0)),
+        "improbe status": lambda w, p, k: w.improbe(p, 11, k(0)),
+        "Sendrecv status": exchange,
+        "Sendrecv_replace status": replaced,
+        "sendrecv status": lambda w, p, k: w.sendrecv(w.rank, p, 3, None, p, 3, k(0)),
+    }
+
+
+def other_objects() -> dict[str, Case]:
+    """Return the cases of operations, hints, groups and communicators."""
+
+    def reduced(name: str) -> Case:
+        def call(w: MPI.Intracomm, _: int, k: Make) -> Any:
+            into = np.zeros(1, "i")
+            getattr(w, name)(np.array([w.rank + 1], "i"), into, op=k(0))
+            return into.tolist() if w.rank == 0 else None
+
+        return call
+
+    return {f"{name} op": reduced(name) for name in ("Reduce", "Allreduce", "Scan", "Exscan")} | {
+        "Dup info": lambda w, _, k: freed(w.Dup(k(0))),
+        "Dup_with_info": lambda w, _, k: freed(w.Dup_with_info(k(0))),
+        "Split_type info": lambda w, _, k: freed(w.Split_type(MPI.UNDEFINED, 0, k(0))),
+        "Create": lambda w, _, k: freed(w.Create(k(0))),
+        "Create_group": lambda w, _, k: freed(w.Create_group(k(0))),
+        "Compare": lambda w, _, k: w.Compare(k(0)) in {MPI.CONGRUENT, MPI.UNEQUAL},
+        "peer_comm": lambda w, _, k: (
+            None if k is OBJECTS["Comm"] else freed(w.Create_intercomm(0, k(0), 0))
+        ),
+        "dist_graph info": lambda w, _, k: freed(
+            w.Create_dist_graph([w.rank], [1], [0], None, k(0)), lambda c: c.outedges
+        ),
+        "adjacent info": lambda w, _, k: freed(
+            w.Create_dist_graph_adjacent([0], [0], None, None, k(0)), lambda c: c.inedges
+        ),
+    }
+
+
 def outcome(case: Case, comm: MPI.Intracomm, peer: int, kind: Make) -> str:
     """Return what a call has given, or which error it has raised."""
     try:
@@ -460,9 +529,13 @@ def main() -> None:
     in_memory = calls_with_counts() | collectives_with_counts()
     pairs = calls_with_ranks() | exchanges() | calls_with_counts()
     alike = collectives() | collectives_with_counts() | communicators() | topologies() | groups()
-    tables = ((pairs, near), (pairs, far), (alike, 0))
-    for name, case, peer in [(*one, peer) for cases, peer in tables for one in cases.items()]:
-        for kind, make in KINDS.items():
+    tables = (
+        *((pairs, near, KINDS), (pairs, far, KINDS), (alike, 0, KINDS)),
+        *((statuses(), near, OBJECTS), (statuses(), far, OBJECTS), (other_objects(), 0, OBJECTS)),
+    )
+    cases = [(*one, peer, kinds) for table, peer, kinds in tables for one in table.items()]
+    for name, case, peer, kinds in cases:
+        for kind, make in kinds.items():
             if kind.startswith("large") and name in in_memory:
                 continue  # mpi4py does not look whether the memory is that large
             print(comm.rank, name, peer, kind, outcome(case, comm, peer, make), sep="|", flush=True)

@@ -142,3 +142,25 @@ def test_an_error_policy_that_there_is_none_of_is_warned_of(grid: Grid) -> None:
         """,
     )
     assert said == {rank: ["mpi4py.rc.errors: unexpected value 'ignore'", "True"] for rank in said}
+
+
+def test_objects_have_the_room_that_is_asked_for(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        """
+        import mpi4py
+        mpi4py.rc.irecv_bufsz = 1 << 20
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        text = "long" * 50_000
+        if world.rank == 0:
+            requests = [comm.irecv(source=1) for comm in (world, MPI.COMM_CLUSTER)]
+            print([request.wait() == text for request in (*requests, world.irecv(source=2))])
+        elif world.rank == 1:
+            world.send(text, 0)
+            MPI.COMM_CLUSTER.send(text, 0)
+        else:
+            world.send(text, 0)
+        """,
+    )
+    assert said[0] == ["[True, True, True]"]
