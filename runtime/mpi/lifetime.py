@@ -9,6 +9,7 @@ are mpi4py's own.
 from __future__ import annotations
 
 import os
+import sys
 
 from mpi4py import MPI, rc
 
@@ -133,12 +134,11 @@ def Query_thread() -> int:
 
 def Finalize() -> None:
     """Send what is still to be sent, then end the native MPI of this cluster."""
-    from runtime.mpi.worlds import finish
-
-    life = _lifetime()
+    life, worlds = _lifetime(), sys.modules.get("runtime.mpi.worlds")
     if life is not None:
         life.check()
-    finish()
+    if worlds is not None:
+        worlds.finish()
     _native["Finalize"]()
 
 
