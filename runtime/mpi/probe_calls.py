@@ -47,11 +47,12 @@ class ProbeCalls(MPI.Comm):
     ) -> bool:
         """Tell whether there is a message."""
         m: Membership | None = getattr(self, "_members", None)
-        if m is None or m.near_to(source) == MPI.PROC_NULL:
-            return _native(self, m).Iprobe(source, tag, status)
-        check_status(status)
+        if m is None:
+            return _Native(self).Iprobe(source, tag, status)
+        if status is not None:
+            check_status(status)
         near = m.near_to(source)
-        if near is not None and not m.sought:
+        if near is not None and (near == MPI.PROC_NULL or not m.sought):
             is_there = m.native.Iprobe(near, tag, status)
             if is_there and status is not None:
                 status.source = source
