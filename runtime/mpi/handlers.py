@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     _Comm = TypeVar("_Comm", bound=MPI.Comm)
-    _Made = TypeVar("_Made", MPI.Comm, MPI.Session, MPI.Win, MPI.File)
+    _Made = TypeVar("_Made", bound=MPI.Comm | MPI.Session | MPI.Win | MPI.File)
 
 _OTHERS = ("default", "fatal", "abort")
 """What `mpi4py.rc.errors` may say besides `exception`."""

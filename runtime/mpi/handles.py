@@ -68,7 +68,9 @@ class Handles:
         mine, theirs = self._members, getattr(other, "_members", None)
         if isinstance(other, MPI.Comm) and (mine is not None or theirs is not None):
             return mine is theirs
-        return MPI.Comm.__eq__(self, other)  # type: ignore[arg-type]  # it is a part of one
+        native: Any = MPI.Comm.__eq__
+        same: bool = native(self, other)
+        return same
 
     def __ne__(self, other: object) -> bool:
         """Tell whether it is another communicator."""

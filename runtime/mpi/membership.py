@@ -108,7 +108,10 @@ class Membership:
         return self.group[self.rank]
 
     def near_to(self, rank: Any) -> int | None:
-        """Return the native rank of a rank as a program gives it; None if it is not in `near`."""
+        """Return the native rank of a rank as a program gives it; None if it is not in `near`.
+
+        The most frequent calls look into `near` themselves if it is an `int`.
+        """
         return self.near.get(rank if type(rank) is int else integer(rank))
 
     def next_context(self, *how: object) -> bytes:

@@ -27,7 +27,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.send(self, obj, dest, tag)
-        elif (near := m.near_to(dest)) is None:
+        elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
             complete(m, send_object(m, obj, dest, tag))
         else:
             settle(m.engine, m.native.isend(obj, near, tag).Test)
@@ -45,7 +45,7 @@ class ObjectCalls(MPI.Comm):
             return MPI.Comm.recv(self, buf, source, tag, status)
         if status is not None:
             check_status(status)
-        near = m.near_to(source)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near == MPI.PROC_NULL:
             return m.native.recv(buf, source, tag, status)
         if buf is not None:
@@ -69,7 +69,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.isend(self, obj, dest, tag)
-        near = m.near_to(dest)
+        near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.isend(obj, near, tag))
         return new_request(m, send_object(m, obj, dest, tag))
@@ -81,7 +81,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.irecv(self, rc.irecv_bufsz if buf is None else buf, source, tag)
-        near = m.near_to(source)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is not None and (near == MPI.PROC_NULL or not m.sought):
             room = rc.irecv_bufsz if buf is None else buf  # mpi4py asks before the program does
             return native_request(m, m.native.irecv(room, near, tag), source)

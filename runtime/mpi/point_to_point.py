@@ -46,7 +46,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Send(self, buf, dest, tag)
-        elif (near := m.near_to(dest)) is None:
+        elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
             complete(m, send_spec(m, buf, dest, tag))
         elif not (request := m.native.Isend(buf, near, tag)).Test():
             settle(m.engine, request.Test, buf)
@@ -65,7 +65,7 @@ class BufferCalls(MPI.Comm):
             return
         if status is not None:
             check_status(status)
-        near = m.near_to(source)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is None or m.sought:
             complete(m, receive_spec(m, buf, source, tag), status)
             return
@@ -80,7 +80,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Isend(self, buf, dest, tag)
-        near = m.near_to(dest)
+        near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.Isend(buf, near, tag))
         return new_request(m, send_spec(m, buf, dest, tag))
@@ -90,7 +90,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Irecv(self, buf, source, tag)
-        near = m.near_to(source)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is not None and not m.sought:
             return native_request(m, m.native.Irecv(buf, near, tag), source)
         return new_request(m, receive_spec(m, buf, source, tag))

@@ -51,7 +51,7 @@ class ProbeCalls(MPI.Comm):
             return _Native(self).Iprobe(source, tag, status)
         if status is not None:
             check_status(status)
-        near = m.near_to(source)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is not None and (near == MPI.PROC_NULL or not m.sought):
             is_there = m.native.Iprobe(near, tag, status)
             if is_there and status is not None:

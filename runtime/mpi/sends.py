@@ -109,9 +109,9 @@ def checked(m: Membership, dest: Any, tag: Any) -> End | None:
     """
     rank, number = integer(dest), integer(tag)
     if not 0 <= rank < len(m.peers):
-        return _refuse(m, MPI.ERR_RANK)
+        return _refused(m, MPI.ERR_RANK)
     if not 0 <= number <= tag_limit():
-        return _refuse(m, MPI.ERR_TAG)
+        return _refused(m, MPI.ERR_TAG)
     return rank, number
 
 
@@ -119,7 +119,7 @@ def checked_source(m: Membership, source: Any, tag: Any) -> End | None:
     """Return a rank to receive from and a tag as numbers, as `checked` does."""
     rank, number = integer(source), integer(tag)
     fault = _fault_of_source(m, rank, number)
-    return _refuse(m, fault) if fault else (rank, number)
+    return _refused(m, fault) if fault else (rank, number)
 
 
 def source_or_refusal(m: Membership, source: Any, tag: Any) -> End:
@@ -147,8 +147,10 @@ def refused() -> Operation:
     return Finished(MPI.ANY_SOURCE)
 
 
-def _refuse(m: Membership, fault: int) -> None:
+def _refused(m: Membership, fault: int) -> End | None:
+    """Return that there is no such end, once an error handler has let the call go on."""
     tell(m.native, MPI.Exception(fault))
+    return None
 
 
 def warn_of_buffer() -> None:

@@ -190,7 +190,7 @@ def _weights(given: Sequence[int] | int | None, degree: int) -> list[int] | None
         if degree:
             raise ValueError("empty weights but nonzero degree")
         return []
-    return entries(given, degree)  # type: ignore[arg-type]  # another int has no length, and says so
+    return entries(given, degree)
 
 
 def _both_weights(

@@ -151,45 +151,70 @@ def data(w: MPI.Intracomm) -> np.ndarray:
 
 def calls_with_ranks() -> dict[str, Case]:
     """Return the cases of messages between two processes."""
+
+    def sends(name: str) -> dict[str, Case]:
+        def call(w: MPI.Intracomm, p: int, *there: Any) -> Any:
+            return received(w, p, lambda: getattr(w, name)(data(w), *there))
+
+        return {
+            f"{name} dest": lambda w, p, k: call(w, p, k(p), 7),
+            f"{name} tag": lambda w, p, k: call(w, p, p, k(7)),
+        }
+
+    def receives(name: str) -> dict[str, Case]:
+        def call(w: MPI.Intracomm, p: int, *there: Any) -> Any:
+            return taken(w, p, lambda room: getattr(w, name)(room, *there))
+
+        return {
+            f"{name} source": lambda w, p, k: call(w, p, k(p), 7),
+            f"{name} tag": lambda w, p, k: call(w, p, p, k(7)),
+        }
+
+    def probes(name: str) -> dict[str, Case]:
+        def call(w: MPI.Intracomm, p: int, *there: Any) -> Any:
+            return taken(w, p, lambda _: getattr(w, name)(*there))
+
+        return {
+            f"{name} source": lambda w, p, k: call(w, p, k(p), 7),
+            f"{name} tag": lambda w, p, k: call(w, p, p, k(7)),
+        }
+
+    def looks(name: str) -> dict[str, Case]:
+        return {
+            f"{name} source": lambda w, p, k: getattr(w, name)(k(p), 11),
+            f"{name} tag": lambda w, p, k: getattr(w, name)(p, k(11)),
+        }
+
+    def object_sends(name: str) -> dict[str, Case]:
+        def call(w: MPI.Intracomm, p: int, *there: Any) -> Any:
+            return object_received(w, p, lambda: getattr(w, name)(["x"], *there))
+
+        return {
+            f"{name} dest": lambda w, p, k: call(w, p, k(p), 7),
+            f"{name} tag": lambda w, p, k: call(w, p, p, k(7)),
+        }
+
+    def object_receives(name: str) -> dict[str, Case]:
+        def call(w: MPI.Intracomm, p: int, source: Any, tag: Any) -> Any:
+            return object_taken(w, p, lambda: getattr(w, name)(source=source, tag=tag))
+
+        return {
+            f"{name} source": lambda w, p, k: call(w, p, k(p), 7),
+            f"{name} tag": lambda w, p, k: call(w, p, p, k(7)),
+        }
+
+    forms: list[tuple[Callable[[str], dict[str, Case]], str]] = [
+        (sends, "Send Isend Issend Rsend Irsend Send_init Ssend_init"),
+        (receives, "Recv Irecv Recv_init"),
+        (probes, "Probe Mprobe probe"),
+        (looks, "Iprobe Improbe iprobe improbe"),
+        (object_sends, "send isend issend"),
+        (object_receives, "recv irecv mprobe"),
+    ]
     found: dict[str, Case] = {}
-    for name in ("Send", "Isend", "Issend", "Rsend", "Irsend", "Send_init", "Ssend_init"):
-        found[f"{name} dest"] = lambda w, p, k, n=name: received(
-            w, p, lambda: getattr(w, n)(data(w), k(p), 7)
-        )
-        found[f"{name} tag"] = lambda w, p, k, n=name: received(
-            w, p, lambda: getattr(w, n)(data(w), p, k(7))
-        )
-    for name in ("Recv", "Irecv", "Recv_init"):
-        found[f"{name} source"] = lambda w, p, k, n=name: taken(
-            w, p, lambda room: getattr(w, n)(room, k(p), 7)
-        )
-        found[f"{name} tag"] = lambda w, p, k, n=name: taken(
-            w, p, lambda room: getattr(w, n)(room, p, k(7))
-        )
-    for name in ("Probe", "Mprobe", "probe"):
-        found[f"{name} source"] = lambda w, p, k, n=name: taken(
-            w, p, lambda _: getattr(w, n)(k(p), 7)
-        )
-        found[f"{name} tag"] = lambda w, p, k, n=name: taken(w, p, lambda _: getattr(w, n)(p, k(7)))
-    for name in ("Iprobe", "Improbe", "iprobe", "improbe"):
-        found[f"{name} source"] = lambda w, p, k, n=name: getattr(w, n)(k(p), 11)
-        found[f"{name} tag"] = lambda w, p, k, n=name: getattr(w, n)(p, k(11))
-    for name in ("isend", "issend"):
-        found[f"{name} dest"] = lambda w, p, k, n=name: object_received(
-            w, p, lambda: getattr(w, n)(["x"], k(p), 7)
-        )
-        found[f"{name} tag"] = lambda w, p, k, n=name: object_received(
-            w, p, lambda: getattr(w, n)(["x"], p, k(7))
-        )
-    for name in ("recv", "irecv"):
-        found[f"{name} source"] = lambda w, p, k, n=name: object_taken(
-            w, p, lambda: getattr(w, n)(source=k(p), tag=7)
-        )
-        found[f"{name} tag"] = lambda w, p, k, n=name: object_taken(
-            w, p, lambda: getattr(w, n)(source=p, tag=k(7))
-        )
-    found["send dest"] = lambda w, p, k: object_received(w, p, lambda: w.send("y", k(p), 7))
-    found["mprobe source"] = lambda w, p, k: object_taken(w, p, lambda: w.mprobe(k(p), 7))
+    for cases, names in forms:
+        for name in names.split():
+            found |= cases(name)
     return found
 
 
@@ -211,16 +236,17 @@ def exchanges() -> dict[str, Case]:
     def swapped(w: MPI.Intracomm, *words: Any) -> Any:
         return w.sendrecv(w.rank, words[0], words[1], None, words[2], words[3])
 
-    found: dict[str, Case] = {}
-    for name, call in (("Sendrecv", exchange), ("Sendrecv_replace", replaced)):
-        found[f"{name} dest"] = lambda w, p, k, c=call: c(w, k(p), 3, p, 3)
-        found[f"{name} sendtag"] = lambda w, p, k, c=call: c(w, p, k(3), p, 3)
-        found[f"{name} source"] = lambda w, p, k, c=call: c(w, p, 3, k(p), 3)
-        found[f"{name} recvtag"] = lambda w, p, k, c=call: c(w, p, 3, p, k(3))
-    found["sendrecv dest"] = lambda w, p, k: swapped(w, k(p), 3, p, 3)
-    found["sendrecv source"] = lambda w, p, k: swapped(w, p, 3, k(p), 3)
-    found["sendrecv recvtag"] = lambda w, p, k: swapped(w, p, 3, p, k(3))
-    return found
+    def ends(name: str, call: Callable[..., Any]) -> dict[str, Case]:
+        return {
+            f"{name} dest": lambda w, p, k: call(w, k(p), 3, p, 3),
+            f"{name} sendtag": lambda w, p, k: call(w, p, k(3), p, 3),
+            f"{name} source": lambda w, p, k: call(w, p, 3, k(p), 3),
+            f"{name} recvtag": lambda w, p, k: call(w, p, 3, p, k(3)),
+        }
+
+    return (
+        ends("Sendrecv", exchange) | ends("Sendrecv_replace", replaced) | ends("sendrecv", swapped)
+    )
 
 
 def calls_with_counts() -> dict[str, Case]:
@@ -343,14 +369,14 @@ def communicators() -> dict[str, Case]:
 
     def leaders(w: MPI.Intracomm, parts: Callable[[], tuple[Any, Any, Any]]) -> Any:
         local, remote, tag = parts()
-        half = w.Split(w.rank % 2, 0)
+        half = MPI.Intracomm(w.Split(w.rank % 2, 0))
         try:
             return freed(half.Create_intercomm(local, w, remote, tag), lambda one: one.remote_size)
         finally:
             half.Free()
 
     def merged(w: MPI.Intracomm, _: int, k: Make) -> Any:
-        half = w.Split(w.rank % 2, 0)
+        half = MPI.Intracomm(w.Split(w.rank % 2, 0))
         both = half.Create_intercomm(0, w, 1 - w.rank % 2, 5)
         try:
             return freed(both.Merge(k(w.rank % 2)))
