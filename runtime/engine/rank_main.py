@@ -90,6 +90,10 @@ def _run(options: RankOptions, link: RankLink) -> int:
             from runtime.mpi.install import install
 
             install()
+        else:
+            from runtime.mpi.lifetime import put_into_mpi4py
+
+            put_into_mpi4py()
         code, why = run_program(options.kind, options.path, options.arguments)
         _run_exit_handlers()
     control.ended = True

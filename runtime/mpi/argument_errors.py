@@ -11,6 +11,19 @@ from runtime.mpi.arguments import ArgumentFault
 from runtime.mpi.errors import report
 
 
+def check_kind(given: object, kind: type, name: str) -> None:
+    """Raise mpi4py's TypeError for an argument that has to be an object of MPI, and is not."""
+    if not isinstance(given, kind):
+        words = f"expected mpi4py.MPI.{kind.__name__}, got {type(given).__name__}"
+        raise TypeError(f"Argument {name!r} has incorrect type ({words})")
+
+
+def check_status(status: object) -> None:
+    """Raise mpi4py's TypeError for what is given as a status, and is none."""
+    if status is not None:
+        check_kind(status, MPI.Status, "status")
+
+
 @contextmanager
 def as_mpi(comm: MPI.Comm | None = None) -> Iterator[None]:
     """Turn an `ArgumentFault` into the `MPI.Exception` of its class, with its text as a note.

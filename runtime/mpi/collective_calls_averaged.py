@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import index
 from typing import Any
 
 from mpi4py import MPI
 
 from gcm.records import dataclass
 from runtime.mpi.collective_calls_memory import elements, is_in_place, put_elements, read
+from runtime.mpi.numbers import counts as read_counts
+from runtime.mpi.numbers import integer
 from runtime.mpi.operations import NativeOperation, Operation
 from runtime.mpi.reductions import Averaging
 from runtime.mpi.requests import persistent_request, request_for
@@ -70,6 +71,7 @@ def prepared(comm: MPI.Comm, prepare: Callable[[], Summing]) -> MPI.Prequest:
 
 def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, root: int) -> Summing:
     """Give the root the mean of everybody's values."""
+    root = integer(root)
     inter = comm.Is_inter()
     if root == MPI.PROC_NULL:
         return Summing(comm, "Reduce", (None, None, MPI.SUM, root))
@@ -118,7 +120,7 @@ def reduce_scatter(
     if recvcounts is None:
         counts = comm.allgather(received.count)
     else:
-        counts = [index(one) for one in recvcounts]
+        counts = read_counts(recvcounts, comm.Get_size())
     rank = comm.Get_rank()
     target = Spec(
         received.buffer, received.memory, counts[rank], received.datatype, received.offset

@@ -29,6 +29,7 @@ from runtime.mpi.collective_calls_guard import GivenUp
 from runtime.mpi.collective_calls_neighbour_plans import neighbours
 from runtime.mpi.collective_calls_plans import root_there
 from runtime.mpi.collective_calls_state import Call, Plan, nothing, planned
+from runtime.mpi.numbers import integer
 from runtime.mpi.reductions import Average
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def _pickles(objects: Any, count: int) -> list[Blob]:
 @planned("bcast")
 def bcast(call: Call, obj: Any, root: int) -> Plan[Any]:
     """Plan a broadcast."""
+    root = integer(root)
     call.check_root(root)
     if root == MPI.PROC_NULL:
         return Plan("bcast", nothing)
@@ -72,6 +74,7 @@ def bcast(call: Call, obj: Any, root: int) -> Plan[Any]:
 @planned("gather")
 def gather(call: Call, sendobj: Any, root: int) -> Plan[Any]:
     """Plan a gather."""
+    root = integer(root)
     call.check_root(root)
     if root == MPI.PROC_NULL:
         return Plan("gather", nothing)
@@ -92,6 +95,7 @@ def gather(call: Call, sendobj: Any, root: int) -> Plan[Any]:
 @planned("scatter")
 def scatter(call: Call, sendobj: Any, root: int) -> Plan[Any]:
     """Plan a scatter."""
+    root = integer(root)
     call.check_root(root)
     if root == MPI.PROC_NULL:
         return Plan("scatter", nothing)
@@ -164,6 +168,7 @@ def _result(op: MPI.Op | Operator, blob: Blob, count: int) -> Any:
 @planned("reduce")
 def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator, root: int) -> Plan[Any]:
     """Plan a reduction to one process."""
+    root = integer(root)
     call.check_root(root)
     if root == MPI.PROC_NULL:
         return Plan("reduce", nothing)

@@ -36,6 +36,7 @@ from runtime.mpi.collective_calls_memory import (
     read_vector,
 )
 from runtime.mpi.collective_calls_state import Call, Plan, nothing, planned
+from runtime.mpi.numbers import integer
 from runtime.mpi.specs import EMPTY, Spec, read_vector_w
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def root_there(root: int) -> int | None:
 @planned("Bcast")
 def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
     """Plan a broadcast."""
+    root = integer(root)
     if not call.has_root(root):
         return call.refused(MPI.ERR_ROOT)
     if root == MPI.PROC_NULL:
@@ -91,6 +93,7 @@ def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
 @planned("Gather", vector="Gatherv")
 def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -> Plan[None]:
     """Plan a gather."""
+    root = integer(root)
     if not call.has_root(root):
         return call.refused(MPI.ERR_ROOT)
     name = "Gatherv" if vector else "Gather"
@@ -127,6 +130,7 @@ def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -
 @planned("Scatter", vector="Scatterv")
 def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -> Plan[None]:
     """Plan a scatter."""
+    root = integer(root)
     if not call.has_root(root):
         return call.refused(MPI.ERR_ROOT)
     name = "Scatterv" if vector else "Scatter"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -21,6 +20,7 @@ from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
 from runtime.collectives.runs import allreduce_ordered, reduce_ordered, scan_ordered
+from runtime.mpi.argument_errors import check_kind
 from runtime.mpi.collective_box import LITTLE
 from runtime.mpi.collective_calls_memory import (
     elements,
@@ -32,6 +32,8 @@ from runtime.mpi.collective_calls_memory import (
 from runtime.mpi.collective_calls_plans import root_there
 from runtime.mpi.collective_calls_state import Call, Plan, nothing, planned
 from runtime.mpi.errors import report
+from runtime.mpi.numbers import counts as read_counts
+from runtime.mpi.numbers import integer
 from runtime.mpi.reductions import Average, Averaging, Reduction, reduction
 from runtime.mpi.specs import Spec
 
@@ -83,6 +85,7 @@ class Work:
 
 def work_on(call: Call, op: MPI.Op, spec: Spec) -> Work:
     """Return what an operation is on this data; raises MPI's errors."""
+    check_kind(op, MPI.Op, "op")
     if isinstance(op, Average):
         members = call.members.size + (call.size if call.is_inter else 0)
         averaging = Averaging(spec.datatype, members)
@@ -132,6 +135,7 @@ def _sent_to_root(
 @planned("Reduce")
 def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Plan[None]:
     """Plan a reduction to one process."""
+    root = integer(root)
     if not call.has_root(root):
         return call.refused(MPI.ERR_ROOT)
     if root == MPI.PROC_NULL:
@@ -234,9 +238,7 @@ def reduce_scatter(
     if recvcounts is None and not call.is_inter and not in_place:
         counts = call.comm.allgather(received.count)
     else:
-        counts = [index(one) for one in recvcounts]
-    if len(counts) != call.members.size:
-        raise ValueError(f"expecting {call.members.size} items, got {len(counts)}")
+        counts = read_counts(recvcounts, call.members.size)
     total, rank = sum(counts), call.rank
     if in_place:
         if received.count != total:

@@ -8,7 +8,9 @@ from runtime.mpi.attributes import Attributes
 from runtime.mpi.collective_calls import Collectives, NeighbourCollectives, Scans
 from runtime.mpi.creation import Creation
 from runtime.mpi.face_type import FaceType
+from runtime.mpi.handles import Handles
 from runtime.mpi.intercomm import GroupCreation, InterParts
+from runtime.mpi.numbers import integer
 from runtime.mpi.point_to_point import PointToPoint
 from runtime.mpi.refusals import Refusals
 from runtime.mpi.topologies import CartParts, DistgraphParts, GraphParts
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 
 class Comm(
+    Handles,
     PointToPoint,
     Collectives,
     Creation,
@@ -38,10 +41,10 @@ class Comm(
     _members: Membership | None = None
 
     def __new__(cls, comm: MPI.Comm | None = None) -> Self:
-        """Return a communicator with the handle of another one; raises TypeError for a wrong one.
+        """Return a communicator that is the same as another one; raises TypeError for a wrong one.
 
-        It does not call the constructors of mpi4py's subclasses, which look at the handle: behind
-        a Cartesian communicator of the grid there is a native one without a topology.
+        It does not call the constructors of mpi4py's subclasses, which look at the handle: one of
+        the grid has none.
         """
         members: Membership | None = getattr(comm, "_members", None)
         if comm is not None:
@@ -68,8 +71,9 @@ class Comm(
         """End the whole run, all clusters of it, with this exit code."""
         from runtime.mpi.worlds import abort
 
+        errorcode = integer(errorcode)
         abort(errorcode)
-        super().Abort(errorcode)
+        MPI.Comm.Abort(self if self._members is None else self._members.native, errorcode)
 
 
 class Intracomm(Comm, Scans, GroupCreation, TopologyCreation, MPI.Intracomm):
@@ -126,11 +130,11 @@ _OF_TOPOLOGY: dict[int, type[Comm]] = {
 
 
 def wrap(members: Membership, kind: type[Comm] | None = None) -> Comm:
-    """Return the communicator that a membership stands behind; it owns `members.native`.
+    """Return the communicator that a membership stands behind; it has no handle of its own.
 
     Its class is the one for the topology, unless `kind` names one, such as a user's own.
     """
-    comm = MPI.Comm.__new__(kind or class_of(members), members.native)
+    comm = MPI.Comm.__new__(kind or class_of(members))
     comm._members = members
     return comm
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.mpi import group_algebra as algebra
+from runtime.mpi.argument_errors import check_kind
 from runtime.mpi.creation_children import (
     attendance_of,
     duplicate,
@@ -71,6 +72,7 @@ class Creation(Splitting):
 
     def Compare(self, comm: MPI.Comm) -> int:
         """Return IDENT, CONGRUENT (same members), SIMILAR (in another order) or UNEQUAL."""
+        check_kind(comm, MPI.Comm, "comm")
         mine, other = members_behind(self), members_behind(comm)
         engine = engine_of(self, comm)
         if engine is None or not self or not comm:
@@ -95,6 +97,8 @@ class Creation(Splitting):
         members = members_behind(self)
         if members is None:
             return hand_down(self, MPI.Comm.Dup(self, info))
+        if info is not None:
+            check_kind(info, MPI.Info, "info")
         meet(members, everybody_in(members))
         with of_a_limited_number():
             native = members.native.Dup(info)
@@ -108,6 +112,7 @@ class Creation(Splitting):
         """Return a duplicate with the hints of `info`."""
         if members_behind(self) is None:
             return hand_down(self, MPI.Comm.Dup_with_info(self, info))
+        check_kind(info, MPI.Info, "info")
         return self.Dup(info)
 
     def Idup(self, info: MPI.Info | None = None) -> tuple[Self, MPI.Request]:
@@ -116,6 +121,8 @@ class Creation(Splitting):
         if members is None:
             near, begun = MPI.Comm.Idup(self, info)
             return hand_down(self, near), begun
+        if info is not None:
+            check_kind(info, MPI.Info, "info")
         from runtime.mpi.collective_calls_state import Plan, state_of
 
         engine, state = members.engine, state_of(members)
@@ -133,6 +140,7 @@ class Creation(Splitting):
         if members_behind(self) is None:
             near, begun = MPI.Comm.Idup_with_info(self, info)
             return hand_down(self, near), begun
+        check_kind(info, MPI.Info, "info")
         return self.Idup(info)
 
     def Free(self) -> None:
@@ -143,7 +151,6 @@ class Creation(Splitting):
             return
         _refuse_predefined(self)
         release(self, members)
-        self._members = None
 
     def free(self) -> None:
         """Call `Free` if it is neither COMM_NULL nor there from the start."""
@@ -160,7 +167,6 @@ class Creation(Splitting):
             return
         _refuse_predefined(self)
         members.engine.wait(release(self, members))
-        self._members = None
 
 
 def _is_predefined(comm: MPI.Comm) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 
 from mpi4py import MPI
 
-from runtime.mpi.argument_errors import as_mpi
+from runtime.mpi.argument_errors import as_mpi, check_kind
 from runtime.mpi.arguments import ArgumentFault, Wrong
 from runtime.mpi.creation_children import child, child_of_two, near_or_null
 from runtime.mpi.creation_exchange import all_of, both_of
 from runtime.mpi.creation_members import checked_group, checked_native, members_behind
 from runtime.mpi.errors import refuse
+from runtime.mpi.numbers import integer
 from runtime.topology import Identifier
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -51,7 +51,7 @@ class Splitting(MPI.Comm):
     def Split(self, color: int = 0, key: int = 0) -> MPI.Comm:
         """Return a communicator of those that give the same color, ordered by their keys."""
         members = members_behind(self)
-        color, key = index(color), index(key)
+        color, key = integer(color), integer(key)
         if members is None:
             return near_or_null(MPI.Comm.Split(self, color, key), self)
         if color < 0 and color != MPI.UNDEFINED:
@@ -85,9 +85,11 @@ class Splitting(MPI.Comm):
         members = members_behind(self)
         if members is None and not _knows_clusters():
             return MPI.Comm.Split_type(self, split_type, key, info)
+        split_type, key = integer(split_type), integer(key)
+        check_kind(info, MPI.Info, "info")
         if members is not None and members.is_inter:
             return self._split_inter_by_type(members, split_type, key)
-        wanted = {one for one in all_of(self, index(split_type)) if one != MPI.UNDEFINED}
+        wanted = {one for one in all_of(self, split_type) if one != MPI.UNDEFINED}
         if not wanted <= {COMM_TYPE_CLUSTER, COMM_TYPE_SITE}:
             native = self if members is None else members.native
             return near_or_null(MPI.Comm.Split_type(native, split_type, key, info), self)

@@ -17,7 +17,9 @@ import atexit
 from mpi4py import MPI as _native
 
 from runtime.later import Later as _Later
+from runtime.mpi import handles as _handles
 from runtime.mpi import library_calls as _library_calls
+from runtime.mpi import lifetime as _lifetime
 from runtime.mpi import worlds as _worlds
 from runtime.mpi.comm import Cartcomm as Cartcomm
 from runtime.mpi.comm import Comm as Comm
@@ -33,6 +35,11 @@ from runtime.mpi.errors import OutOfStep as OutOfStep
 from runtime.mpi.errors import ProcessGone as ProcessGone
 from runtime.mpi.groups import Group as Group
 from runtime.mpi.install import world_is_grid as _world_is_grid
+from runtime.mpi.lifetime import Finalize as Finalize
+from runtime.mpi.lifetime import Init as Init
+from runtime.mpi.lifetime import Init_thread as Init_thread
+from runtime.mpi.lifetime import Is_initialized as Is_initialized
+from runtime.mpi.lifetime import Query_thread as Query_thread
 from runtime.mpi.messages import Message as Message
 from runtime.mpi.reductions import AVG as AVG
 from runtime.mpi.refusals import File as File
@@ -72,20 +79,22 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
+    if name.startswith("COMM_") and not _native.Is_initialized():
+        raise AttributeError(f"MPI.{name} is not there before MPI.Init has been called")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_Later(_LATER[name]), name)
 
 
-def Finalize() -> None:  # type: ignore[no-redef]  # ours
-    """Send what is still to be sent, then end the native MPI of this cluster."""
-    _worlds.finish()
-    _native.Finalize()
+def _begin() -> None:
+    globals().update(_worlds.start(world_is_grid=_world_is_grid()).comms)
+    _worlds.handle_errors()
 
 
 globals().update({name: one for name, one in vars(_native).items() if name not in globals()})
-globals().update(_worlds.start(world_is_grid=_world_is_grid()).comms)
-_worlds.handle_errors()
+_lifetime.when_up(_begin)
+_addressof = _handles.addressof
+_handleof = _handles.handleof
 _commctx_intra = _library_calls.commctx_intra
 _commctx_inter = _library_calls.commctx_inter
 atexit.register(_worlds.finish)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from operator import index
 
 from mpi4py import MPI
 
@@ -12,7 +11,9 @@ from runtime.mpi import group_algebra as algebra
 from runtime.mpi.argument_errors import as_mpi
 from runtime.mpi.face_type import FaceType
 from runtime.mpi.group_algebra import Likeness, Members
+from runtime.mpi.handles import with_checked_handles
 from runtime.mpi.install import world_is_grid
+from runtime.mpi.numbers import entries, integer
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Group(MPI.Group, metaclass=FaceType):
             return MPI.Group.Translate_ranks(self, ranks, group)
         members = members_of(self, engine)
         target = members_of(group, engine) if group is not None else _world(engine)
-        asked = range(len(members)) if ranks is None else [index(rank) for rank in ranks]
+        asked = range(len(members)) if ranks is None else entries(ranks)
         with as_mpi():
             somebody = [rank for rank in asked if rank != MPI.PROC_NULL]
             found = iter(algebra.translated(members, somebody, target))
@@ -135,38 +136,42 @@ class Group(MPI.Group, metaclass=FaceType):
 
     def Incl(self, ranks: Sequence[int]) -> Self:
         """Return the members with these ranks."""
-        return self._chosen(algebra.included, MPI.Group.Incl, ranks)
+        return self._chosen(algebra.included, MPI.Group.Incl, ranks, entries)
 
     def Excl(self, ranks: Sequence[int]) -> Self:
         """Return the members without those that have these ranks."""
-        return self._chosen(algebra.excluded, MPI.Group.Excl, ranks)
+        return self._chosen(algebra.excluded, MPI.Group.Excl, ranks, entries)
 
     def Range_incl(self, ranks: Sequence[tuple[int, int, int]]) -> Self:
         """Return the members in ranges of ranks: first, last and stride."""
-        return self._chosen(_in_ranges(algebra.included), MPI.Group.Range_incl, ranks)
+        return self._chosen(algebra.included, MPI.Group.Range_incl, ranks, _in_ranges)
 
     def Range_excl(self, ranks: Sequence[tuple[int, int, int]]) -> Self:
         """Return the members without those in ranges of ranks: first, last and stride."""
-        return self._chosen(_in_ranges(algebra.excluded), MPI.Group.Range_excl, ranks)
+        return self._chosen(algebra.excluded, MPI.Group.Range_excl, ranks, _in_ranges)
 
     def _chosen(
         self,
         choose: Callable[[Members, Any], Members],
         native: Callable[[Any, Any], Any],
         ranks: Sequence[Any],
+        read: Callable[[Any], list[int]],
     ) -> Self:
         engine = _engine_of(self)
         if engine is None:
             made: Self = native(self, ranks)
             return made
         with as_mpi():
-            return self._made(engine, choose(self._indexes, ranks))
+            return self._made(engine, choose(self._indexes, read(ranks)))
 
     def Free(self) -> None:
         """Become GROUP_NULL."""
         MPI.Group.Free(self)
         if _engine_of(self):
             self._engine, self._indexes = None, ()
+
+
+with_checked_handles(Group, MPI.Group)
 
 
 def group_of(engine: Engine, members: Members) -> Group:
@@ -227,8 +232,8 @@ def _world(engine: Engine) -> Members:
     return tuple(range(place().grid.size))
 
 
-def _in_ranges(choose: Callable[[Members, Iterable[int]], Members]) -> Callable[..., Members]:
-    def chosen(members: Members, ranges: Iterable[tuple[int, int, int]]) -> Members:
-        return choose(members, algebra.ranks_of([tuple(map(index, one)) for one in ranges]))  # type: ignore[misc]  # ranges are triples
-
-    return chosen
+def _in_ranges(ranges: Sequence[tuple[int, int, int]]) -> list[int]:
+    """Return the ranks in some ranges, each three numbers."""
+    given = [ranges[place] for place in range(len(ranges))]
+    triples = [(integer(first), integer(last), integer(stride)) for first, last, stride in given]
+    return algebra.ranks_of(triples)

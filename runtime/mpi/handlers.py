@@ -1,8 +1,10 @@
-"""The error handlers of new communicators: those that mpi4py gives them under plain MPI."""
+"""The error handlers of what a program makes: those that mpi4py gives it under plain MPI."""
 
 from __future__ import annotations
 
-from mpi4py import MPI, rc
+from mpi4py import MPI
+
+from runtime.mpi.lifetime import option
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -10,11 +12,12 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     _Comm = TypeVar("_Comm", bound=MPI.Comm)
+    _Made = TypeVar("_Made", bound=MPI.Comm | MPI.Session | MPI.Win | MPI.File)
 
 _OTHERS = ("default", "fatal", "abort")
 """What `mpi4py.rc.errors` may say besides `exception`."""
 
-_asked = "exception"
+_asked: object = "exception"
 """What `mpi4py.rc.errors` said when the program began to use MPI."""
 
 
@@ -24,15 +27,15 @@ def handle_errors_as_asked(comms: Iterable[MPI.Comm]) -> None:
     MPI was there before the program could ask: mpi4py itself has not seen it.
     """
     global _asked  # noqa: PLW0603 - mpi4py asks once in a process, too
-    _asked = rc.errors
+    _asked = option("errors")
     for comm in comms:
         handle_as_asked(comm)
 
 
-def handle_as_asked(made: _Comm) -> _Comm:
-    """Give a communicator that has no parent its error handler, and return it."""
+def handle_as_asked(made: _Made, default: MPI.Errhandler = MPI.ERRORS_ARE_FATAL) -> _Made:
+    """Give what has no parent its error handler, and return it; `default` is MPI's own."""
     if _asked in _OTHERS and made:
-        made.Set_errhandler(_handler(MPI.ERRORS_ARE_FATAL))
+        made.Set_errhandler(_handler(default))
     return made
 
 
@@ -50,4 +53,4 @@ def hand_down(parent: MPI.Comm, made: _Comm) -> _Comm:
 
 
 def _handler(default: MPI.Errhandler) -> MPI.Errhandler:
-    return {"fatal": MPI.ERRORS_ARE_FATAL, "abort": MPI.ERRORS_ABORT}.get(_asked, default)
+    return {"fatal": MPI.ERRORS_ARE_FATAL, "abort": MPI.ERRORS_ABORT}.get(str(_asked), default)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
+from runtime.mpi.argument_errors import check_kind
 from runtime.mpi.contexts import Turns
 from runtime.mpi.creation_children import child, meet, near_or_null, over, over_two
 from runtime.mpi.creation_members import (
     checked_group,
     checked_native,
+    engine_of,
     indexes_of,
     members_behind,
 )
@@ -17,6 +19,7 @@ from runtime.mpi.groups import Group, group_of, members_of, spans_clusters
 from runtime.mpi.handlers import hand_down, handle_as_asked
 from runtime.mpi.intercomm_leaders import agreed, told
 from runtime.mpi.membership import derived_context
+from runtime.mpi.numbers import integer
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ class GroupCreation(MPI.Intracomm):
         if members is None:
             native = MPI.Intracomm.Create_group(self, checked_native(self, group), tag)
             return near_or_null(native, self)
+        tag = integer(tag)
         chosen = checked_group(self, members, group)
         turn = _turns.next("Create_group", members.context, chosen, tag)
         context = derived_context(members.context, "Create_group", chosen, tag, turn)
@@ -81,12 +85,15 @@ class GroupCreation(MPI.Intracomm):
 
         One member of each is the leader; they talk to each other through `peer_comm`.
         """
-        engine = _engine()
+        engine = engine_of(self, peer_comm) or _engine()
         if engine is None:
             return near_or_null(
                 MPI.Intracomm.Create_intercomm(self, local_leader, peer_comm, remote_leader, tag),
                 self,
             )
+        check_kind(peer_comm, MPI.Intracomm, "peer_comm")
+        local_leader, remote_leader = integer(local_leader), integer(remote_leader)
+        tag = integer(tag)
         group = indexes_of(self, engine)
         if not 0 <= local_leader < len(group):
             refuse(self, MPI.ERR_RANK)

@@ -6,6 +6,8 @@ from _blake2 import blake2b  # without `hashlib`, which loads OpenSSL
 
 from mpi4py import MPI
 
+from runtime.mpi.numbers import integer
+
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections import deque
@@ -104,6 +106,13 @@ class Membership:
     def index(self) -> int:
         """The index of this process."""
         return self.group[self.rank]
+
+    def near_to(self, rank: Any) -> int | None:
+        """Return the native rank of a rank as a program gives it; None if it is not in `near`.
+
+        The most frequent calls look into `near` themselves if it is an `int`.
+        """
+        return self.near.get(rank if type(rank) is int else integer(rank))
 
     def next_context(self, *how: object) -> bytes:
         """Return the context of the next communicator derived from this one.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from mpi4py import MPI
+from mpi4py import MPI, rc
 
+from runtime.mpi.argument_errors import check_status
+from runtime.mpi.numbers import integer
 from runtime.mpi.politeness import settle
 from runtime.mpi.requests import native_request, new_request
 from runtime.mpi.sends import begin_buffered, complete, receive_object, send_object, warn_of_buffer
@@ -25,7 +27,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.send(self, obj, dest, tag)
-        elif (near := m.near.get(dest)) is None:
+        elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
             complete(m, send_object(m, obj, dest, tag))
         else:
             settle(m.engine, m.native.isend(obj, near, tag).Test)
@@ -41,11 +43,13 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.recv(self, buf, source, tag, status)
-        if source == MPI.PROC_NULL:
+        if status is not None:
+            check_status(status)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
+        if near == MPI.PROC_NULL:
             return m.native.recv(buf, source, tag, status)
         if buf is not None:
             warn_of_buffer()
-        near = m.near.get(source)
         if near is None or m.sought or buf is not None:
             operation, load = receive_object(m, buf, source, tag)
             complete(m, operation, status)
@@ -65,7 +69,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.isend(self, obj, dest, tag)
-        near = m.near.get(dest)
+        near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.isend(obj, near, tag))
         return new_request(m, send_object(m, obj, dest, tag))
@@ -76,10 +80,11 @@ class ObjectCalls(MPI.Comm):
         """Begin to receive an object."""
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
-            return MPI.Comm.irecv(self, buf, source, tag)
-        near = m.near.get(source)
+            return MPI.Comm.irecv(self, rc.irecv_bufsz if buf is None else buf, source, tag)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is not None and (near == MPI.PROC_NULL or not m.sought):
-            return native_request(m, m.native.irecv(buf, near, tag), source)
+            room = rc.irecv_bufsz if buf is None else buf  # mpi4py asks before the program does
+            return native_request(m, m.native.irecv(room, near, tag), source)
         operation, load = receive_object(m, buf, source, tag)
         return new_request(m, operation, load)
 
@@ -88,7 +93,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.ssend(self, obj, dest, tag)
-        elif (near := m.near.get(dest)) is None:
+        elif (near := m.near_to(dest)) is None:
             complete(m, send_object(m, obj, dest, tag, sync=True))
         else:
             settle(m.engine, m.native.issend(obj, near, tag).Test)
@@ -98,7 +103,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.issend(self, obj, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.issend(obj, near, tag))
         return new_request(m, send_object(m, obj, dest, tag, sync=True))
@@ -108,7 +113,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.bsend(self, obj, dest, tag)
-        elif (near := m.near.get(dest)) is not None:
+        elif (near := m.near_to(dest)) is not None:
             m.native.bsend(obj, near, tag)
         else:
             begin_buffered(m, send_object(m, obj, dest, tag))
@@ -118,7 +123,7 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.ibsend(self, obj, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.ibsend(obj, near, tag))
         return new_request(m, send_object(m, obj, dest, tag))
@@ -137,6 +142,8 @@ class ObjectCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.sendrecv(self, sendobj, dest, sendtag, recvbuf, source, recvtag, status)
+        check_status(status)
+        source, recvtag = integer(source), integer(recvtag)  # before anything is sent
         sending = ObjectCalls.isend(self, sendobj, dest, sendtag)
         received = ObjectCalls.recv(self, recvbuf, source, recvtag, status)
         sending.Wait()

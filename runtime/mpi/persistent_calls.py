@@ -5,7 +5,7 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.mpi.requests import Prequest, persistent_request
-from runtime.mpi.sends import check, check_source, receive_spec, send_data
+from runtime.mpi.sends import checked, checked_source, receive_spec, send_data
 from runtime.mpi.specs import read
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -26,7 +26,7 @@ class PersistentCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Send_init(self, buf, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return _near(m, m.native.Send_init(buf, near, tag))
         return _far(m, buf, dest, tag)
@@ -36,7 +36,7 @@ class PersistentCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Ssend_init(self, buf, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return _near(m, m.native.Ssend_init(buf, near, tag))
         return _far(m, buf, dest, tag, sync=True)
@@ -46,7 +46,7 @@ class PersistentCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Bsend_init(self, buf, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return _near(m, m.native.Bsend_init(buf, near, tag))
         return _far(m, buf, dest, tag, copy=True)
@@ -56,7 +56,7 @@ class PersistentCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Rsend_init(self, buf, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return _near(m, m.native.Rsend_init(buf, near, tag))
         return _far(m, buf, dest, tag)
@@ -68,12 +68,13 @@ class PersistentCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Recv_init(self, buf, source, tag)
-        if source == MPI.PROC_NULL:
+        if m.near_to(source) == MPI.PROC_NULL:
             return _near(m, m.native.Recv_init(buf, source, tag))
-        if not check_source(m, source, tag):
+        there = checked_source(m, source, tag)
+        if there is None:
             return Prequest()
         read(buf, readonly=False)
-        return persistent_request(m, lambda: receive_spec(m, buf, source, tag))
+        return persistent_request(m, lambda: receive_spec(m, buf, *there))
 
 
 def _near(m: Membership, native: MPI.Request) -> Prequest:
@@ -85,12 +86,13 @@ def _near(m: Membership, native: MPI.Request) -> Prequest:
 def _far(
     m: Membership, buf: Any, dest: int, tag: int, *, sync: bool = False, copy: bool = False
 ) -> Prequest:
-    if not check(m, dest, tag):
+    there = checked(m, dest, tag)
+    if there is None:
         return Prequest()
     spec = read(buf, readonly=True)
 
     def begin() -> Operation:
         data = spec.pack()
-        return send_data(m, bytes(data) if copy else data, dest, tag, sync=sync)
+        return send_data(m, bytes(data) if copy else data, there, sync=sync)
 
     return persistent_request(m, begin)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
+from runtime.mpi.argument_errors import check_status
+from runtime.mpi.numbers import integer
 from runtime.mpi.object_calls import ObjectCalls
 from runtime.mpi.operations import Both, NativeOperation, Operation
 from runtime.mpi.persistent_calls import PersistentCalls
@@ -16,8 +18,8 @@ from runtime.mpi.probe_calls import ProbeCalls
 from runtime.mpi.requests import native_request, new_request
 from runtime.mpi.sends import (
     begin_buffered,
-    check,
-    check_source,
+    checked,
+    checked_source,
     complete,
     receive_spec,
     refused,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runtime.mpi.membership import Membership
+    from runtime.mpi.sends import End
 
 
 class BufferCalls(MPI.Comm):
@@ -43,7 +46,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Send(self, buf, dest, tag)
-        elif (near := m.near.get(dest)) is None:
+        elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
             complete(m, send_spec(m, buf, dest, tag))
         elif not (request := m.native.Isend(buf, near, tag)).Test():
             settle(m.engine, request.Test, buf)
@@ -60,7 +63,9 @@ class BufferCalls(MPI.Comm):
         if m is None:
             MPI.Comm.Recv(self, buf, source, tag, status)
             return
-        near = m.near.get(source)
+        if status is not None:
+            check_status(status)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is None or m.sought:
             complete(m, receive_spec(m, buf, source, tag), status)
             return
@@ -75,7 +80,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Isend(self, buf, dest, tag)
-        near = m.near.get(dest)
+        near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.Isend(buf, near, tag))
         return new_request(m, send_spec(m, buf, dest, tag))
@@ -85,7 +90,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Irecv(self, buf, source, tag)
-        near = m.near.get(source)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
         if near is not None and not m.sought:
             return native_request(m, m.native.Irecv(buf, near, tag), source)
         return new_request(m, receive_spec(m, buf, source, tag))
@@ -95,7 +100,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Ssend(self, buf, dest, tag)
-        elif (near := m.near.get(dest)) is None:
+        elif (near := m.near_to(dest)) is None:
             complete(m, send_spec(m, buf, dest, tag, sync=True))
         else:
             settle(m.engine, m.native.Issend(buf, near, tag).Test, buf)
@@ -105,7 +110,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Issend(self, buf, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.Issend(buf, near, tag))
         return new_request(m, send_spec(m, buf, dest, tag, sync=True))
@@ -115,7 +120,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Bsend(self, buf, dest, tag)
-        elif (near := m.near.get(dest)) is not None:
+        elif (near := m.near_to(dest)) is not None:
             m.native.Bsend(buf, near, tag)
         else:
             begin_buffered(m, send_spec(m, buf, dest, tag, copy=True))
@@ -125,7 +130,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Ibsend(self, buf, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.Ibsend(buf, near, tag))
         return new_request(m, send_spec(m, buf, dest, tag, copy=True))
@@ -135,7 +140,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Rsend(self, buf, dest, tag)
-        elif (near := m.near.get(dest)) is None:
+        elif (near := m.near_to(dest)) is None:
             complete(m, send_spec(m, buf, dest, tag))
         else:
             settle(m.engine, m.native.Irsend(buf, near, tag).Test, buf)
@@ -145,7 +150,7 @@ class BufferCalls(MPI.Comm):
         m: Membership | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Irsend(self, buf, dest, tag)
-        near = m.near.get(dest)
+        near = m.near_to(dest)
         if near is not None:
             return native_request(m, m.native.Irsend(buf, near, tag))
         return new_request(m, send_spec(m, buf, dest, tag))
@@ -171,6 +176,7 @@ class ExchangeCalls(MPI.Comm):
         if m is None:
             MPI.Comm.Sendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag, status)
         else:
+            check_status(status)
             both = _both(m, (sendbuf, dest, sendtag), (recvbuf, source, recvtag))
             complete(m, both, status)
 
@@ -203,6 +209,7 @@ class ExchangeCalls(MPI.Comm):
         if m is None:
             MPI.Comm.Sendrecv_replace(self, buf, dest, sendtag, source, recvtag, status)
         else:
+            check_status(status)
             complete(m, _replacing(m, buf, (dest, sendtag), (source, recvtag)), status)
 
     def Isendrecv_replace(
@@ -228,11 +235,11 @@ class PointToPoint(BufferCalls, ExchangeCalls, ObjectCalls, ProbeCalls, Persiste
 
 def _both(m: Membership, sent: tuple[Any, int, int], received: tuple[Any, int, int]) -> Operation:
     """Begin to receive, then to send."""
-    sendbuf, dest, sendtag = sent
-    recvbuf, source, recvtag = received
-    for rank, accept, tag in ((dest, check, sendtag), (source, check_source, recvtag)):
-        if rank != MPI.PROC_NULL and not accept(m, rank, tag):
-            return refused()
+    sendbuf, recvbuf = sent[0], received[0]
+    ends = _ends(m, sent[1:], received[1:])
+    if ends is None:
+        return refused()
+    (dest, sendtag), (source, recvtag) = ends
     if dest != MPI.PROC_NULL:  # once it is posted a receive cannot be taken back
         read(sendbuf, readonly=True)
     receiving = receive_spec(m, recvbuf, source, recvtag)
@@ -248,10 +255,21 @@ def _replacing(
 ) -> Operation:
     """Begin to send a copy of a message, and to receive another where it was."""
     # Not by what the native MPI has for it, also within a cluster: MPICH leaves tag and count out.
-    dest = sent[0]
-    for rank, accept, tag in ((dest, check, sent[1]), (received[0], check_source, received[1])):
-        if rank != MPI.PROC_NULL and not accept(m, rank, tag):
-            return refused()
-    copy = b"" if dest == MPI.PROC_NULL else bytes(read(buf, readonly=False).pack())
-    receiving = receive_spec(m, buf, *received)
-    return Both(send_data(m, copy, *sent), receiving)
+    ends = _ends(m, sent, received)
+    if ends is None:
+        return refused()
+    to, source = ends
+    copy = b"" if to[0] == MPI.PROC_NULL else bytes(read(buf, readonly=False).pack())
+    receiving = receive_spec(m, buf, *source)
+    return Both(send_data(m, copy, to), receiving)
+
+
+def _ends(
+    m: Membership, sent: tuple[int, int], received: tuple[int, int]
+) -> tuple[End, End] | None:
+    """Return both ends of an exchange as numbers; None where MPI refuses one of them."""
+    numbers = (integer(sent[0]), integer(sent[1])), (integer(received[0]), integer(received[1]))
+    for end, accept in zip(numbers, (checked, checked_source), strict=True):
+        if end[0] != MPI.PROC_NULL and accept(m, *end) is None:
+            return None
+    return numbers

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.mpi.errors import refuse, report
+from runtime.mpi.argument_errors import check_status
+from runtime.mpi.errors import report
 from runtime.mpi.mailboxes import pattern_of
 from runtime.mpi.probing import Looking, Sight, look, match
-from runtime.mpi.sends import check_source, fault_of_source
+from runtime.mpi.sends import checked_source, source_or_refusal
 from runtime.mpi.statuses import write
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -30,10 +31,12 @@ class ProbeCalls(MPI.Comm):
     ) -> Literal[True]:
         """Wait for a message."""
         m: Membership | None = getattr(self, "_members", None)
-        if m is None or source == MPI.PROC_NULL:
+        if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).Probe(source, tag, status)
-        if check_source(m, source, tag):
-            _tell(_await(m, source, tag), status)
+        check_status(status)
+        there = checked_source(m, source, tag)
+        if there is not None:
+            _tell(_await(m, *there), status)
         return True
 
     def Iprobe(
@@ -44,10 +47,12 @@ class ProbeCalls(MPI.Comm):
     ) -> bool:
         """Tell whether there is a message."""
         m: Membership | None = getattr(self, "_members", None)
-        if m is None or source == MPI.PROC_NULL:
-            return _native(self, m).Iprobe(source, tag, status)
-        near = m.near.get(source)
-        if near is not None and not m.sought:
+        if m is None:
+            return _Native(self).Iprobe(source, tag, status)
+        if status is not None:
+            check_status(status)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
+        if near is not None and (near == MPI.PROC_NULL or not m.sought):
             is_there = m.native.Iprobe(near, tag, status)
             if is_there and status is not None:
                 status.source = source
@@ -66,8 +71,9 @@ class ProbeCalls(MPI.Comm):
     ) -> MPI.Message:
         """Wait for a message and match it."""
         m: Membership | None = getattr(self, "_members", None)
-        if m is None or source == MPI.PROC_NULL:
+        if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).Mprobe(source, tag, status)
+        check_status(status)
         return _await_match(m, source, tag, status, lower=False)
 
     def Improbe(
@@ -78,8 +84,9 @@ class ProbeCalls(MPI.Comm):
     ) -> MPI.Message | None:
         """Match a message if there is one."""
         m: Membership | None = getattr(self, "_members", None)
-        if m is None or source == MPI.PROC_NULL:
+        if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).Improbe(source, tag, status)
+        check_status(status)
         return _match_once(m, source, tag, status, lower=False)
 
     def probe(
@@ -108,8 +115,9 @@ class ProbeCalls(MPI.Comm):
     ) -> MPI.Message:
         """Wait for a message with an object and match it."""
         m: Membership | None = getattr(self, "_members", None)
-        if m is None or source == MPI.PROC_NULL:
+        if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).mprobe(source, tag, status)
+        check_status(status)
         return _await_match(m, source, tag, status, lower=True)
 
     def improbe(
@@ -120,8 +128,9 @@ class ProbeCalls(MPI.Comm):
     ) -> MPI.Message | None:
         """Match a message with an object if there is one."""
         m: Membership | None = getattr(self, "_members", None)
-        if m is None or source == MPI.PROC_NULL:
+        if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).improbe(source, tag, status)
+        check_status(status)
         return _match_once(m, source, tag, status, lower=True)
 
 
@@ -142,36 +151,37 @@ def _await(m: Membership, source: int, tag: int) -> Sight:
 
 
 def _look_once(m: Membership, source: int, tag: int) -> Sight | None:
-    if not check_source(m, source, tag):
+    there = checked_source(m, source, tag)
+    if there is None:
         return None
     with m.engine.lock:
         m.engine.ask()
-        return look(m, pattern_of(source, tag))
+        return look(m, pattern_of(*there))
 
 
 def _await_match(
     m: Membership, source: int, tag: int, status: MPI.Status | None, *, lower: bool
 ) -> MPI.Message:
-    if fault := fault_of_source(m, source, tag):
-        refuse(m.native, fault)
+    there = source_or_refusal(m, source, tag)
     while True:
         with m.engine.lock:  # nobody else of the grid may take what has been seen
-            sight = look(m, pattern_of(source, tag))
+            sight = look(m, pattern_of(*there))
             message = None if sight is None else match(m, sight, MPI.Status(), lower=lower)
         if sight is not None and message is not None:
             _tell(sight, status)
             return message
-        _await(m, source, tag)
+        _await(m, *there)
 
 
 def _match_once(
     m: Membership, source: int, tag: int, status: MPI.Status | None, *, lower: bool
 ) -> MPI.Message | None:
-    if not check_source(m, source, tag):
+    there = checked_source(m, source, tag)
+    if there is None:
         return None
     with m.engine.lock:
         m.engine.ask()
-        sight = look(m, pattern_of(source, tag))
+        sight = look(m, pattern_of(*there))
         message = None if sight is None else match(m, sight, MPI.Status(), lower=lower)
     if sight is None or message is None:
         return None

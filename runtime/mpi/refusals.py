@@ -6,6 +6,8 @@ from mpi4py import MPI
 
 from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.face_type import FaceType
+from runtime.mpi.handlers import hand_down, handle_as_asked
+from runtime.mpi.handles import named_like
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -52,12 +54,11 @@ class Refusals:
 def _refusal(name: str, instead: str) -> Callable[..., Any]:
     def refuse(self: Refusals, *args: Any, **kwargs: Any) -> Any:
         if self._members is None:
-            return getattr(super(Refusals, self), name)(*args, **kwargs)
+            made = getattr(super(Refusals, self), name)(*args, **kwargs)
+            return hand_down(self, made) if isinstance(made, MPI.Comm) else made  # type: ignore[arg-type]  # it is a part of one
         raise not_on_the_grid(name, instead)
 
-    refuse.__name__ = name
-    refuse.__doc__ = getattr(MPI.Cartcomm, name).__doc__
-    return refuse
+    return named_like(getattr(MPI.Cartcomm, name), refuse)
 
 
 for _name, _instead in _INSTEAD.items():
@@ -71,11 +72,10 @@ def _inside(native: type[Any], name: str, instead: str) -> Any:
         given = (*args, *kwargs.values())
         if any(getattr(one, "_members", None) is not None for one in given):
             raise not_on_the_grid(f"{native.__name__}.{name}", instead)
-        return getattr(super(_FACES[native], cls), name)(*args, **kwargs)
+        made = getattr(super(_FACES[native], cls), name)(*args, **kwargs)
+        return handle_as_asked(made, _DEFAULTS[native])
 
-    call.__name__ = name
-    call.__doc__ = getattr(native, name).__doc__
-    return classmethod(call)
+    return classmethod(named_like(vars(native)[name].__func__, call))
 
 
 class Win(MPI.Win, metaclass=FaceType):
@@ -90,6 +90,7 @@ class File(MPI.File, metaclass=FaceType):
     _stands_for = MPI.File
 
 
+_DEFAULTS = {MPI.Win: MPI.ERRORS_ARE_FATAL, MPI.File: MPI.ERRORS_RETURN}
 _FACES: dict[type[Any], type[Any]] = {MPI.Win: Win, MPI.File: File}
 
 for _name in ("Create", "Allocate", "Allocate_shared", "Create_dynamic"):

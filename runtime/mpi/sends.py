@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from operator import index
 
 from mpi4py import MPI
 
 from runtime.mpi.errors import refuse, tell
 from runtime.mpi.landings import Fresh, InMemory, InSpec
+from runtime.mpi.numbers import integer, is_integral
 from runtime.mpi.operations import Finished, NativeOperation, Operation
 from runtime.mpi.specs import memory_of, read
 from runtime.mpi.statuses import fill
@@ -17,44 +17,50 @@ from runtime.mpi.statuses import fill
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from runtime.mpi.landings import Landing
     from runtime.mpi.membership import Membership
     from runtime.mpi.specs import Data
+
+End: TypeAlias = "tuple[int, int]"
+"""The rank at the other end of a message, and its tag."""
 
 
 def send_spec(
     m: Membership, buf: Any, dest: int, tag: int, *, sync: bool = False, copy: bool = False
 ) -> Operation:
     """Begin to send what a message specification describes to another cluster."""
-    if not check(m, dest, tag):
+    there = checked(m, dest, tag)
+    if there is None:
         return refused()
     data = read(buf, readonly=True).pack()
-    return send_data(m, bytes(data) if copy else data, dest, tag, sync=sync)
+    return send_data(m, bytes(data) if copy else data, there, sync=sync)
 
 
 def send_object(m: Membership, obj: Any, dest: int, tag: int, *, sync: bool = False) -> Operation:
     """Begin to send an object to another cluster."""
-    if not check(m, dest, tag):
+    there = checked(m, dest, tag)
+    if there is None:
         return refused()
-    return send_data(m, MPI.pickle.dumps(obj), dest, tag, sync=sync)
+    return send_data(m, MPI.pickle.dumps(obj), there, sync=sync)
 
 
-def send_data(m: Membership, data: Data, dest: int, tag: int, *, sync: bool = False) -> Operation:
+def send_data(m: Membership, data: Data, there: End, *, sync: bool = False) -> Operation:
     """Begin to send bytes."""
-    return m.engine.send(m, index(dest), index(tag), data, sync=sync)
+    return m.engine.send(m, *there, data, sync=sync)
 
 
 def receive_spec(m: Membership, buf: Any, source: int, tag: int) -> Operation:
     """Begin to receive, from wherever, what a message specification describes."""
-    near = m.near.get(source)
+    near = m.near_to(source)
     if near is not None and (near == MPI.PROC_NULL or not m.sought):
         request = m.native.Irecv(buf, near, tag)
         return NativeOperation(request, m.rank_from, f"a message from rank {source}")
-    if not check_source(m, source, tag):
+    there = checked_source(m, source, tag)
+    if there is None:
         return refused()
-    return m.engine.receive(m, source, tag, InSpec(read(buf, readonly=False)))
+    return m.engine.receive(m, *there, InSpec(read(buf, readonly=False)))
 
 
 def receive_object(
@@ -64,14 +70,13 @@ def receive_object(
 
     `buf` is memory to receive it in, or how much that shall be at most.
     """
-    if fault := fault_of_source(m, source, tag):
-        refuse(m.native, fault)
+    there = source_or_refusal(m, source, tag)
     memory: memoryview | None = None
     landing: Landing = Fresh()
     if buf is not None:
-        memory = memoryview(bytearray(buf)) if hasattr(buf, "__index__") else memory_of(buf, False)
+        memory = memoryview(bytearray(buf)) if is_integral(buf) else memory_of(buf, False)
         landing = InMemory(memory)
-    operation = m.engine.receive(m, source, tag, landing)
+    operation = m.engine.receive(m, *there, landing)
 
     def load(done: Operation) -> Any:
         data = done.data if memory is None else memory[: done.nbytes]
@@ -96,29 +101,43 @@ def complete(m: Membership, operation: Operation, status: MPI.Status | None = No
         tell(m.native, operation.error)
 
 
-def check(m: Membership, dest: int, tag: int) -> bool:
-    """Tell whether there is such a rank and tag to send to.
+def checked(m: Membership, dest: Any, tag: Any) -> End | None:
+    """Return a rank to send to and a tag as numbers, once there are such ones.
 
-    If not, it raises what MPI raises, unless the program has an error handler that returns.
+    Raises what mpi4py raises for what is no number, and what MPI raises if there are none, unless
+    the program has an error handler that returns: it returns None then.
     """
-    fault = MPI.SUCCESS
-    if not 0 <= index(dest) < len(m.peers):
-        fault = MPI.ERR_RANK
-    elif not 0 <= index(tag) <= tag_limit():
-        fault = MPI.ERR_TAG
-    return _accepts(m, fault)
+    rank, number = integer(dest), integer(tag)
+    if not 0 <= rank < len(m.peers):
+        return _refused(m, MPI.ERR_RANK)
+    if not 0 <= number <= tag_limit():
+        return _refused(m, MPI.ERR_TAG)
+    return rank, number
 
 
-def check_source(m: Membership, source: int, tag: int) -> bool:
-    """Tell whether there is such a rank and tag to receive from, as `check` does."""
-    return _accepts(m, fault_of_source(m, source, tag))
+def checked_source(m: Membership, source: Any, tag: Any) -> End | None:
+    """Return a rank to receive from and a tag as numbers, as `checked` does."""
+    rank, number = integer(source), integer(tag)
+    fault = _fault_of_source(m, rank, number)
+    return _refused(m, fault) if fault else (rank, number)
 
 
-def fault_of_source(m: Membership, source: int, tag: int) -> int:
+def source_or_refusal(m: Membership, source: Any, tag: Any) -> End:
+    """Return a rank to receive from and a tag as numbers, for a call that has to have a result.
+
+    Raises MPI's error if there are none, also where an error handler returns.
+    """
+    rank, number = integer(source), integer(tag)
+    if fault := _fault_of_source(m, rank, number):
+        refuse(m.native, fault)
+    return rank, number
+
+
+def _fault_of_source(m: Membership, source: int, tag: int) -> int:
     """Return the class of MPI's error if there is no such rank or tag to receive from, or 0."""
-    if source != MPI.ANY_SOURCE and not 0 <= index(source) < len(m.peers):
+    if source != MPI.ANY_SOURCE and not 0 <= source < len(m.peers):
         return MPI.ERR_RANK
-    if tag != MPI.ANY_TAG and not 0 <= index(tag) <= tag_limit():
+    if tag != MPI.ANY_TAG and not 0 <= tag <= tag_limit():
         return MPI.ERR_TAG
     return MPI.SUCCESS
 
@@ -128,10 +147,10 @@ def refused() -> Operation:
     return Finished(MPI.ANY_SOURCE)
 
 
-def _accepts(m: Membership, fault: int) -> bool:
-    if fault:
-        tell(m.native, MPI.Exception(fault))
-    return not fault
+def _refused(m: Membership, fault: int) -> End | None:
+    """Return that there is no such end, once an error handler has let the call go on."""
+    tell(m.native, MPI.Exception(fault))
+    return None
 
 
 def warn_of_buffer() -> None:

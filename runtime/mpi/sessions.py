@@ -5,10 +5,11 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.mpi.face_type import FaceType
+from runtime.mpi.handlers import handle_as_asked
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from typing import ClassVar
+    from typing import Any, ClassVar, Self
 
 _WORLD = "mpi://WORLD"
 
@@ -17,6 +18,13 @@ class Session(MPI.Session, metaclass=FaceType):
     """A session."""
 
     _stands_for: ClassVar[type[MPI.Session]] = MPI.Session
+
+    @classmethod
+    def Init(cls, info: MPI.Info = MPI.INFO_NULL, errhandler: MPI.Errhandler | None = None) -> Self:
+        """Return a new session, with the error handler that `mpi4py.rc.errors` asks for."""
+        made: Any = super().Init(info, errhandler)
+        session: Self = handle_as_asked(made, errhandler or MPI.ERRORS_ARE_FATAL)
+        return session
 
     def Create_group(self, pset_name: str) -> MPI.Group:
         """Return the group of a set of processes; that of the world is that of COMM_WORLD."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from operator import index as as_integer
 from struct import calcsize
 
 from mpi4py import MPI
 
 from gcm.records import dataclass
 from runtime.mpi.loop import pack_natively, unpack_natively
+from runtime.mpi.numbers import count as as_count
+from runtime.mpi.numbers import counts as as_counts
+from runtime.mpi.numbers import is_integral
 from runtime.mpi.tensors import format_of_tensor
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -107,7 +109,7 @@ def read(message: Any, *, readonly: bool, blocks: int = 1) -> Spec:
     memory, datatype = _memory_and_type(buffer, kind, readonly)
     offset = _offset(displacement, datatype, len(memory))
     if count is not None:
-        number = as_integer(count)
+        number = as_count(count)
         if number < 0:
             raise ValueError(f"message: negative count {number}")
         if number > 0 and buffer is None:
@@ -168,13 +170,14 @@ def read_vector(message: Any, blocks: int, *, readonly: bool) -> Vector:
         entries = _entries(len(memory), datatype)
         numbers = [entries // blocks + (entries % blocks > place) for place in range(blocks)]
     else:
-        numbers = _integers(counts, blocks)
+        numbers = _counts(counts, blocks)
     if displacements is None:
         places = [sum(numbers[:place]) for place in range(blocks)]
-    elif _is_integer(displacements):
-        places = [as_integer(displacements) * place for place in range(blocks)]
+    elif is_integral(displacements):
+        step = as_count(displacements)
+        places = [step * place for place in range(blocks)]
     else:
-        places = _integers(displacements, blocks)
+        places = as_counts(displacements, blocks)
     extent = datatype.extent
     return Vector(
         [
@@ -206,8 +209,8 @@ def read_vector_w(message: Any, blocks: int, *, readonly: bool) -> Vector:
         counts, places = [1] * blocks, [0] * blocks
     if len(types) != blocks:
         raise ValueError(f"expecting {blocks} items, got {len(types)}")
-    several = zip(_integers(counts, blocks), _integers(places, blocks), types, strict=True)
-    return Vector([Spec(buffer, memory, number, _type(kind), at) for number, at, kind in several])
+    several = zip(as_counts(counts, blocks), as_counts(places, blocks), types, strict=True)
+    return Vector([Spec(buffer, memory, number, _typed(kind), at) for number, at, kind in several])
 
 
 def memory_of(buffer: Any, readonly: bool) -> memoryview:
@@ -333,6 +336,12 @@ def _type(kind: Any) -> MPI.Datatype:
     return _type_of_code(kind)
 
 
+def _typed(kind: Any) -> MPI.Datatype:
+    if isinstance(kind, MPI.Datatype):
+        return kind
+    raise TypeError(f"Cannot convert {type(kind).__name__} to {MPI.Datatype.__module__}.Datatype")
+
+
 @cache
 def _type_of_code(code: Any) -> MPI.Datatype:
     try:
@@ -342,7 +351,7 @@ def _type_of_code(code: Any) -> MPI.Datatype:
 
 
 def _offset(displacement: Any, datatype: MPI.Datatype, length: int) -> int:
-    places = 0 if displacement is None else as_integer(displacement)
+    places = 0 if displacement is None else as_count(displacement)
     if places < 0:
         raise ValueError(f"message: negative displacement {places}")
     if places == 0:
@@ -389,17 +398,8 @@ def _extent(datatype: MPI.Datatype, what: str) -> int:
     return extent
 
 
-def _integers(given: Any, blocks: int) -> list[int]:
-    if _is_integer(given):
-        return [as_integer(given)] * blocks
-    numbers = [as_integer(one) for one in given]
-    if len(numbers) != blocks:
-        raise ValueError(f"expecting {blocks} items, got {len(numbers)}")
-    return numbers
-
-
-def _is_integer(given: Any) -> bool:
-    return hasattr(given, "__index__") and not hasattr(given, "__len__")
+def _counts(given: Any, blocks: int) -> list[int]:
+    return [as_count(given)] * blocks if is_integral(given) else as_counts(given, blocks)
 
 
 def _names_type(given: Any) -> bool:

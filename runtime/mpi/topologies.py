@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 
 from mpi4py import MPI
 
 from gcm.records import dataclass
 from runtime.mpi.argument_errors import as_mpi
 from runtime.mpi.creation_children import child, near_or_null
+from runtime.mpi.numbers import entries, integer
 from runtime.mpi.topologies_shapes import Adjacency, Cartesian, Graph, Neighbour
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -86,9 +86,9 @@ class CartParts(MPI.Cartcomm):
         shape = _shape(self)
         if shape is None:
             return MPI.Cartcomm.Get_cart_rank(self, coords)
-        _check_length(coords, len(shape.dims))
+        wanted = entries(coords, len(shape.dims))
         with as_mpi(self):
-            return shape.rank([index(one) for one in coords])
+            return shape.rank(wanted)
 
     def Get_coords(self, rank: int) -> list[int]:
         """Return the coordinates of a rank."""
@@ -96,7 +96,7 @@ class CartParts(MPI.Cartcomm):
         if shape is None:
             return MPI.Cartcomm.Get_coords(self, rank)
         with as_mpi(self):
-            return shape.coords(index(rank))
+            return shape.coords(integer(rank))
 
     def Shift(self, direction: int, disp: int) -> tuple[int, int]:
         """Return from whom this rank receives, and to whom it sends, when all data moves."""
@@ -104,7 +104,7 @@ class CartParts(MPI.Cartcomm):
         if shape is None:
             return MPI.Cartcomm.Shift(self, direction, disp)
         with as_mpi(self):
-            source, dest = shape.shifted(self.Get_rank(), index(direction), index(disp))
+            source, dest = shape.shifted(self.Get_rank(), integer(direction), integer(disp))
         return _rank_of(source), _rank_of(dest)
 
     def Sub(self, remain_dims: Sequence[bool]) -> MPI.Cartcomm:
@@ -113,8 +113,7 @@ class CartParts(MPI.Cartcomm):
         if members is None or members.topology is None:
             return near_or_null(MPI.Cartcomm.Sub(self, remain_dims), self)
         shape: Cartesian = members.topology.shape
-        remain = [bool(index(one)) for one in remain_dims]
-        _check_length(remain, len(shape.dims))
+        remain = [bool(one) for one in entries(remain_dims, len(shape.dims))]
         part, ranks = shape.part(members.rank, remain)
         group = tuple(members.group[rank] for rank in ranks)
         context = members.next_context("Sub", group)
@@ -152,7 +151,7 @@ class GraphParts(MPI.Graphcomm):
         if graph is None:
             return MPI.Graphcomm.Get_neighbors(self, rank)
         with as_mpi(self):
-            return graph.neighbours(index(rank))
+            return graph.neighbours(integer(rank))
 
 
 class DistgraphParts(MPI.Distgraphcomm):
@@ -201,8 +200,3 @@ def _adjacency(comm: DistgraphParts) -> Adjacency | None:
 def _topology(comm: MPI.Comm) -> object:
     members: Membership | None = getattr(comm, "_members", None)
     return None if members is None or members.topology is None else members.topology.shape
-
-
-def _check_length(given: Sequence[object], wanted: int) -> None:
-    if len(given) != wanted:
-        raise ValueError(f"expecting {wanted} items, got {len(given)}")

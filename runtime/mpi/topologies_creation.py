@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 
 from mpi4py import MPI
 
-from runtime.mpi.argument_errors import as_mpi
+from runtime.mpi.argument_errors import as_mpi, check_kind
 from runtime.mpi.arguments import ArgumentFault, Wrong
 from runtime.mpi.creation_children import child, near_or_null
 from runtime.mpi.creation_exchange import all_of
+from runtime.mpi.numbers import entries
 from runtime.mpi.topologies import Topology
 from runtime.mpi.topologies_reorder import Home, rearranged
 from runtime.mpi.topologies_shapes import (
@@ -101,7 +101,9 @@ class TopologyCreation(MPI.Intracomm):
             edges = (sources, destinations, sourceweights, destweights)
             native: MPI.Distgraphcomm = create(self, *edges, info, reorder)
             return near_or_null(native, self)
-        coming, going = _ints(sources or ()), _ints(destinations or ())
+        check_kind(info, MPI.Info, "info")
+        coming = entries(() if sources is None else sources)
+        going = entries(() if destinations is None else destinations)
         to, away = _weights(sourceweights, len(coming)), _weights(destweights, len(going))
         with as_mpi(self):
             _check_nodes(coming + going, len(members.group))
@@ -130,9 +132,10 @@ class TopologyCreation(MPI.Intracomm):
                 ),
                 self,
             )
-        starts = _ints(sources)
-        counts = _ints(degrees, len(starts))
-        ends = _ints(destinations, sum(counts))
+        check_kind(info, MPI.Info, "info")
+        starts = entries(sources)
+        counts = entries(degrees, len(starts))
+        ends = entries(destinations, sum(counts))
         given = _weights(weights, len(ends))
         with as_mpi(self):
             _check_nodes(starts + ends, len(members.group))
@@ -147,15 +150,15 @@ class TopologyCreation(MPI.Intracomm):
     def _cartesian(
         self, members: Membership, dims: Sequence[int], periods: Sequence[bool] | bool | None
     ) -> Cartesian:
-        extents = _ints(dims)
+        extents = entries(dims)
         if periods is None or isinstance(periods, bool):
             periods = [bool(periods)] * len(extents)
-        ends = _ints(periods, len(extents))
+        ends = entries(periods, len(extents))
         with as_mpi(self):
             return checked_cartesian(extents, [bool(end) for end in ends], len(members.group))
 
     def _graph(self, members: Membership, index: Sequence[int], edges: Sequence[int]) -> Graph:
-        ends, targets = _ints(index), _ints(edges)
+        ends, targets = entries(index), entries(edges)
         if ends and ends[0] == 0 and ends[-1] == len(targets):
             del ends[0]  # mpi4py takes adjacency arrays that begin with 0, too
         with as_mpi(self):
@@ -179,12 +182,6 @@ def _child(
     return child(members, group, context, topology=Topology(shape))
 
 
-def _ints(given: Sequence[int], wanted: int | None = None) -> list[int]:
-    if wanted is not None and len(given) != wanted:
-        raise ValueError(f"expecting {wanted} items, got {len(given)}")
-    return [index(one) for one in given]
-
-
 def _weights(given: Sequence[int] | int | None, degree: int) -> list[int] | None:
     """Return weights, or None for unweighted edges."""
     if given is None or (isinstance(given, int) and given == MPI.UNWEIGHTED):
@@ -193,7 +190,7 @@ def _weights(given: Sequence[int] | int | None, degree: int) -> list[int] | None
         if degree:
             raise ValueError("empty weights but nonzero degree")
         return []
-    return _ints(given, degree)  # type: ignore[arg-type]  # another int has no length, and says so
+    return entries(given, degree)
 
 
 def _both_weights(

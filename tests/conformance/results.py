@@ -72,9 +72,10 @@ def _note(result: Result, test: str, word: str, detail: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Tests that are not run, and why."""
+    """Tests, or helpers that tests call, that are not run, and why."""
 
     tests: tuple[str, ...]
+    helpers: tuple[str, ...]
     grids: tuple[str, ...]
     reason: str
 
@@ -83,14 +84,23 @@ def read_exclusions(path: Path = EXCLUDED) -> list[Exclusion]:
     """Return the list of the repository; raises KeyError for an entry without a reason."""
     found = tomllib.loads(path.read_text(encoding="utf-8")).get("excluded", [])
     return [
-        Exclusion(tuple(one["tests"]), tuple(one.get("grids", ())), one["reason"]) for one in found
+        Exclusion(
+            tuple(one.get("tests", ())),
+            tuple(one.get("helpers", ())),
+            tuple(one.get("grids", ())),
+            one["reason"],
+        )
+        for one in found
     ]
 
 
 def excluded_on(grid: str, exclusions: list[Exclusion]) -> list[str]:
     """Return the patterns that hold for a grid."""
     return [
-        pattern for one in exclusions if not one.grids or grid in one.grids for pattern in one.tests
+        pattern
+        for one in exclusions
+        if not one.grids or grid in one.grids
+        for pattern in (*one.tests, *one.helpers)
     ]
 
 

@@ -5,6 +5,7 @@ What is derived from them without asking the others is tested here; the rest is 
 
 from __future__ import annotations
 
+import ctypes
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +15,9 @@ from mpi4py import MPI
 
 from runtime.mpi.comm import Cartcomm, Comm, Distgraphcomm, Graphcomm, Intracomm, wrap
 from runtime.mpi.engine import Engine
+from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.groups import Group
+from runtime.mpi.handles import addressof, handleof
 from runtime.mpi.membership import intra
 from runtime.mpi.place import Place, nodes_of, settle
 from runtime.mpi.worlds import start
@@ -120,18 +123,54 @@ def test_every_communicator_of_the_same_group_has_another_context(comm: Any) -> 
         one.Free()
 
 
-def test_a_native_handle_leads_back_to_the_communicator(comm: Any) -> None:
+def test_the_handle_of_its_native_one_leads_to_the_communicator(comm: Any) -> None:
     copy = comm.Create_cart([5])
+    native = copy._members.native
     for found in (
-        Comm.fromint(copy.toint()),
-        Comm.f2py(copy.py2f()),
-        Comm.fromhandle(copy.handle),
+        Comm.fromint(native.toint()),
+        Comm.f2py(native.py2f()),
+        Comm.fromhandle(native.handle),
     ):
         assert found == copy
         assert type(found) is Cartcomm
         assert found.dims == [5]
     copy.Free()
     assert Comm.fromhandle(MPI.COMM_NULL.handle) == MPI.COMM_NULL
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda thing: thing.handle,
+        lambda thing: thing.toint(),
+        lambda thing: thing.py2f(),
+        addressof,
+        handleof,
+    ],
+)
+def test_there_is_no_handle_of_what_has_members_in_several_clusters(
+    comm: Any, ask: Callable[[Any], object]
+) -> None:
+    copy = comm.Dup()
+    for thing in (comm, copy, comm.group):
+        with pytest.raises(NotOnTheGrid, match="COMM_CLUSTER"):
+            ask(thing)
+    copy.Free()
+    for thing in (Intracomm(MPI.COMM_SELF), copy, MPI.COMM_SELF.group, MPI.SUM, MPI.INT):
+        assert isinstance(ask(thing), int)
+
+
+def test_native_code_finds_no_communicator_in_one_over_several_clusters(comm: Any) -> None:
+    handle = ctypes.string_at(MPI._addressof(comm), MPI._sizeof(MPI.Comm))
+    assert handle == ctypes.string_at(MPI._addressof(MPI.COMM_NULL), MPI._sizeof(MPI.Comm))
+    assert comm != MPI.COMM_NULL
+    assert MPI.COMM_NULL != comm  # noqa: SIM300 - the other order asks the other class first
+    assert bool(comm)
+    copy = comm.Dup()
+    assert copy != comm
+    copy.Free()
+    assert copy == MPI.COMM_NULL
+    assert not copy
 
 
 def test_callbacks_of_attributes_see_the_whole_communicator(comm: Any) -> None:

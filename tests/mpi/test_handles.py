@@ -1,0 +1,106 @@
+"""Native code that is given a communicator: never does it compute on one of several clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+
+Grid = Callable[..., dict[int, list[str]]]
+
+NATIVE = """
+    import ctypes
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    library = next(line.split()[-1] for line in open("/proc/self/maps") if "mpi4py/MPI" in line)
+    mpi = ctypes.CDLL(library)
+    handle = ctypes.c_int if MPI._sizeof(MPI.Comm) == 4 else ctypes.c_void_p
+
+    # mpi4py's interface for C, as extension modules use it
+    capsule = MPI.__pyx_capi__["PyMPIComm_Get"]
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    kind = ctypes.PYFUNCTYPE(ctypes.POINTER(handle), ctypes.py_object)
+    get = kind(pointer(capsule, name(capsule)))
+
+    def size(comm):
+        found = ctypes.c_int(-1)
+        code = mpi.MPI_Comm_size(get(comm)[0], ctypes.byref(found))
+        return found.value if code == MPI.SUCCESS else MPI.Get_error_class(code) == MPI.ERR_COMM
+"""
+
+
+@pytest.mark.parametrize("layout", ["2+1", "1|2"])
+def test_c_code_is_told_that_a_communicator_over_several_clusters_is_none(
+    grid: Grid, layout: str
+) -> None:
+    said = grid(
+        layout,
+        NATIVE
+        + """
+    inter = world.Split(world.rank == 0).Create_intercomm(0, world, world.rank == 0)
+    print([size(comm) for comm in (world, world.Dup(), world.Create_cart([3]), inter)])
+    print(size(MPI.COMM_CLUSTER) == MPI.COMM_CLUSTER.size, size(MPI.COMM_SELF))
+    """,
+    )
+    assert said == {rank: ["[True, True, True, True]", "True 1"] for rank in said}
+
+
+def test_asking_for_its_handle_names_the_way_out(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        asked = (lambda c: c.handle, lambda c: c.py2f(), lambda c: c.toint(), MPI._addressof,
+            MPI._handleof)
+        for ask in asked:
+            try:
+                ask(world)
+            except NotImplementedError as error:
+                print("several clusters" in str(error) and "MPI.COMM_CLUSTER" in str(error))
+        print({type(ask(MPI.COMM_CLUSTER)) for ask in asked}, MPI._sizeof(world) > 0)
+        """,
+    )
+    assert said == {rank: [*["True"] * 5, "{<class 'int'>} True"] for rank in said}
+
+
+def test_a_grid_of_one_cluster_has_the_handle_of_its_communicator(grid: Grid) -> None:
+    said = grid(
+        "2",
+        NATIVE
+        + """
+    print(size(world), size(world.Dup()), MPI.Comm.fromhandle(world.handle) == world)
+    print(MPI.Comm.f2py(world.py2f()).size, MPI._handleof(world) == world.handle)
+    """,
+    )
+    assert said == {rank: ["2 2 True", "2 True"] for rank in said}
+
+
+def test_what_mpi_keeps_with_a_communicator_is_there_without_a_handle(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        from mpi4py import MPI
+        comm = MPI.COMM_WORLD.Dup()
+        key = MPI.Comm.Create_keyval(copy_fn=True, delete_fn=lambda c, _k, v: print(c.size, v))
+        comm.Set_attr(key, "kept")
+        comm.name = "mine"
+        comm.Set_errhandler(MPI.ERRORS_ARE_FATAL)
+        comm.info = MPI.Info.Create({"mpi_assert_no_any_tag": "true"})
+        copy = comm.Dup()
+        print(copy.Get_attr(key), comm.name, comm.Get_errhandler() == MPI.ERRORS_ARE_FATAL)
+        print(comm.info.get("mpi_assert_no_any_tag"), comm.Get_attr(MPI.TAG_UB) > 0)
+        same = MPI.Intracomm(comm)
+        print(same == comm, comm != copy, comm == MPI.COMM_NULL, bool(comm))
+        copy.Free()
+        comm.Free()
+        print(comm == MPI.COMM_NULL, bool(comm))
+        """,
+    )
+    lines = ["kept mine True", "true True", "True True False True", "2 kept", "2 kept"]
+    assert said == {rank: [*lines, "True False"] for rank in said}

@@ -1,0 +1,166 @@
+"""`Init`, `Finalize` and `mpi4py.rc`: a program sees what it sees under plain MPI."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+
+Grid = Callable[..., dict[int, list[str]]]
+Plain = Callable[..., list[str]]
+
+PROGRAM = """
+    import mpi4py
+    {asked}
+    from mpi4py import MPI
+
+    def tried(call):
+        try:
+            return call()
+        except MPI.Exception as error:
+            return MPI.Get_error_string(error.error_class)
+
+    def shown():
+        print(MPI.Is_initialized(), MPI.Is_finalized())
+
+    shown()
+    world = MPI.COMM_WORLD
+    print({begin})
+    shown()
+    print(MPI.Query_thread(), MPI.Is_thread_main(), world.size, world.allreduce(1))
+    print(tried(MPI.Init), tried(MPI.Init_thread))
+    MPI.Finalize()
+    shown()
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "begin"),
+    [
+        ("mpi4py.rc.initialize = False", "MPI.Init()"),
+        ("mpi4py.rc(initialize=False, finalize=True)", "MPI.Init_thread()"),
+        ("mpi4py.rc.initialize = False", "MPI.Init_thread(MPI.THREAD_SERIALIZED)"),
+        ("mpi4py.rc.initialize = False", "MPI.Init_thread(required=1.5)"),
+        ("mpi4py.rc.threads = False", "None"),
+        ("mpi4py.rc.thread_level = 'funneled'", "None"),
+        ("", "None"),
+    ],
+)
+@pytest.mark.parametrize("comm_world", ["grid", "cluster"])
+def test_mpi_is_up_when_the_program_lets_it_be(
+    grid: Grid, plain: Plain, asked: str, begin: str, comm_world: str
+) -> None:
+    program = PROGRAM.format(asked=asked, begin=begin)
+    layout = "1+1" if comm_world == "grid" else "2"
+    said = grid(layout, program, comm_world=comm_world)
+    assert Counter(said[0] + said[1]) == Counter(plain(2, program))
+
+
+def test_a_program_may_leave_its_mpi_alone(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        import mpi4py
+        mpi4py.rc.initialize = False
+        from mpi4py import MPI
+        try:
+            MPI.Query_thread()
+        except MPI.Exception as error:
+            print(MPI.Is_initialized(), "MPI.Init" in error.__notes__[0])
+        """,
+    )
+    assert said == {rank: ["False True"] for rank in said}
+
+
+def test_the_communicators_of_the_machine_are_there_once_plain_mpi_is_up(plain: Plain) -> None:
+    said = plain(
+        2,
+        """
+        import mpi4py
+        mpi4py.rc.initialize = False
+        from runtime import MPI
+        print(hasattr(MPI, "COMM_GRID"), MPI.Is_initialized())
+        MPI.Init()
+        print(MPI.COMM_GRID.size, MPI.COMM_WORLD.my_cluster.size)
+        MPI.Finalize()
+        """,
+    )
+    assert said == ["2 2", "2 2", "False False", "False False"]
+
+
+HANDLERS = """
+    import os, tempfile
+    import mpi4py
+    mpi4py.rc.errors = "{errors}"
+    from mpi4py import MPI
+
+    def of(made):
+        found = made.Get_errhandler()
+        names = ("ERRORS_RETURN", "ERRORS_ARE_FATAL", "ERRORS_ABORT")
+        return [name for name in names if found == getattr(MPI, name)]
+
+    path = os.path.join(tempfile.gettempdir(), f"errors-{{os.getpid()}}")
+    session = MPI.Session.Init()
+    given = MPI.Session.Init(errhandler=MPI.ERRORS_RETURN)
+    windows = [MPI.Win.Create(bytearray(8), comm=MPI.COMM_SELF), MPI.Win.Allocate(8),
+        MPI.Win.Create_dynamic(comm=MPI.COMM_SELF)]
+    file = MPI.File.Open(MPI.COMM_SELF, path, MPI.MODE_CREATE | MPI.MODE_RDWR)
+    print(of(session), of(given), *map(of, windows), of(file))
+    for one in windows:
+        one.Free()
+    file.Close()
+    os.remove(path)
+    session.Finalize()
+    given.Finalize()
+"""
+
+
+@pytest.mark.parametrize("errors", ["default", "exception", "abort", "fatal"])
+def test_sessions_windows_and_files_have_the_error_handler_that_is_asked_for(
+    grid: Grid, plain: Plain, errors: str
+) -> None:
+    program = HANDLERS.format(errors=errors)
+    said = grid("1+1", program)
+    assert Counter(said[0] + said[1]) == Counter(plain(2, program))
+
+
+def test_an_error_policy_that_there_is_none_of_is_warned_of(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        import warnings
+        import mpi4py
+        mpi4py.rc.errors = "ignore"
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            from mpi4py import MPI
+        print(*(one.message for one in caught))
+        print(MPI.COMM_WORLD.Get_errhandler() == MPI.ERRORS_RETURN)
+        """,
+    )
+    assert said == {rank: ["mpi4py.rc.errors: unexpected value 'ignore'", "True"] for rank in said}
+
+
+def test_objects_have_the_room_that_is_asked_for(grid: Grid) -> None:
+    said = grid(
+        "2+1",
+        """
+        import mpi4py
+        mpi4py.rc.irecv_bufsz = 1 << 20
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        text = "long" * 50_000
+        if world.rank == 0:
+            requests = [comm.irecv(source=1) for comm in (world, MPI.COMM_CLUSTER)]
+            print([request.wait() == text for request in (*requests, world.irecv(source=2))])
+        elif world.rank == 1:
+            world.send(text, 0)
+            MPI.COMM_CLUSTER.send(text, 0)
+        else:
+            world.send(text, 0)
+        """,
+    )
+    assert said[0] == ["[True, True, True]"]
