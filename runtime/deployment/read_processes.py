@@ -10,7 +10,7 @@ from gcm.documents import Location, did_you_mean
 from runtime.deployment.model import ASSEMBLY, Application, Process, ProcessKind
 from runtime.deployment.places import Places
 from runtime.deployment.read_applications import read_arguments, read_environment
-from runtime.deployment.read_cluster import read_hops
+from runtime.deployment.read_cluster import read_hops, ssh_options
 from runtime.deployment.structure import Entry
 from runtime.deployment.surroundings import Reading, distinct
 
@@ -25,6 +25,7 @@ def read_processes(root: Entry, places: Places, reading: Reading) -> tuple[Proce
 def _process(entry: Entry, places: Places, reading: Reading) -> Process:
     kind = ProcessKind(entry.text("kind"))
     _check_attributes(entry, kind, reading)
+    over_ssh = kind is ProcessKind.SSH
     return Process(
         name=entry.text("id"),
         kind=kind,
@@ -32,7 +33,7 @@ def _process(entry: Entry, places: Places, reading: Reading) -> Process:
         arguments=read_arguments(entry),
         environment=read_environment(entry, reading),
         command_path=entry.text("command-path"),
-        options=entry.words("options"),
+        options=ssh_options(entry, reading) if over_ssh else entry.words("options"),
         number=entry.number("number") or 1,
         hosts=entry.hosts("hosts"),
         hops=read_hops(list(entry.each("ssh")), reading),

@@ -10,7 +10,11 @@ _KINDS = {
     Kind.RAW: "text",
     Kind.NAME: "name",
     Kind.WORDS: "words",
-    Kind.HOSTS: "list",
+    Kind.LIST: "list",
+    Kind.HOSTS: "hosts",
+    Kind.HOST: "host",
+    Kind.USER: "user",
+    Kind.COMMAND: "command",
 }
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from runtime.cli.options import Format, Progress, read_options
-from runtime.engine.search_path import path_beside_python
 
 SAMPLES = sorted(path.name for path in (Path(__file__).parents[3] / "descriptors").glob("*.xml"))
 
@@ -227,18 +226,3 @@ def test_warnings_do_not_keep_a_plan_from_being_shown(
     assert answer.code == 0
     assert "warning[idle-cluster]" in answer.err
     assert answer.out.startswith("deployment idle: 1 site, 2 clusters")
-
-
-@pytest.mark.parametrize(
-    ("prefix", "path", "found"),
-    [
-        ("/v", "/usr/bin:/bin", "/v/bin:/usr/bin:/bin"),
-        ("/v", "/usr/bin:/v/bin", "/usr/bin:/v/bin"),
-        ("/v", "", "/v/bin"),
-        ("/usr", "/opt/mpi/bin:/bin", "/opt/mpi/bin:/bin"),
-    ],
-)
-def test_programs_beside_the_python_of_a_virtual_environment_are_found(
-    prefix: str, path: str, found: str
-) -> None:
-    assert path_beside_python(prefix, "/usr", path) == found
