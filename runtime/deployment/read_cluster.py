@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gcm.documents import Location
 from gcm.records import dataclass
+from runtime.deployment.extent import Amount
 from runtime.deployment.grammar import NAME_PATTERN
 from runtime.deployment.model import (
     LOCAL_ADDRESS,
@@ -152,6 +153,8 @@ def _nodes(
             entry.location,
             hint="write more slots or fewer ranks; without slots the ranks are spread evenly",
         )
+        placed = [0] * len(slots)
+    if not reading.extent.grow(Amount.RANKS, sum(placed), entry.location):
         placed = [0] * len(slots)
     return tuple(
         Node(name, host, held) for (name, host, _), held in zip(machines, placed, strict=True)

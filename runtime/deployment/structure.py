@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from gcm.documents import Diagnostics, Location, Node, did_you_mean
 from gcm.records import dataclass
-from runtime.deployment.grammar import ElementType, Grammar, Kind
-from runtime.deployment.hosts import expand_hosts
-from runtime.deployment.values import shown, value_fault
+from runtime.deployment.extent import Amount
+from runtime.deployment.grammar import Attribute, ElementType, Grammar, Kind
+from runtime.deployment.hosts import expand_hosts, measure_hosts
+from runtime.deployment.values import shown, split_words, value_fault
 from runtime.deployment.variables import Variables
 
 # how an editor is told where the schema is
@@ -49,7 +49,7 @@ class Entry:
 
     def words(self, name: str) -> tuple[str, ...]:
         """Return the words of a command line."""
-        return tuple(shlex.split(self.text(name)))
+        return split_words(self.text(name))
 
     def hosts(self, name: str) -> tuple[str, ...]:
         """Return the names of a list with ranges."""
@@ -106,7 +106,8 @@ class _Checking:
                 continue
             fault = value_fault(attribute, value, element)
             if fault is None:
-                accepted[name] = value
+                if self._has_room(attribute, value, node):
+                    accepted[name] = value
             else:
                 self.diagnostics.report(
                     fault.code,
@@ -123,6 +124,13 @@ class _Checking:
                     hint=attribute.meaning,
                 )
         return accepted
+
+    def _has_room(self, attribute: Attribute, value: str, node: Node) -> bool:
+        """Tell whether the names of a list are not too many, with those of lists before it."""
+        if attribute.kind not in (Kind.LIST, Kind.HOSTS):
+            return True
+        count, _ = measure_hosts(value)
+        return self.variables.extent.grow(Amount.PARTS, count, node.location)
 
     def _unknown_attribute(self, name: str, node: Node, element: ElementType) -> None:
         known = [found.name for found in element.attributes]

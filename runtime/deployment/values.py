@@ -16,10 +16,12 @@ from runtime.deployment.grammar import (
     ElementType,
     Kind,
 )
-from runtime.deployment.hosts import HostListError, expand_hosts
+from runtime.deployment.hosts import HostListError, measure_hosts
 from runtime.machine_words import is_command, is_host, is_user
 
 _NAME = re.compile(NAME_PATTERN)
+_QUOTES = re.compile(r"""["'\\]""")
+_BLANKS = re.compile("[ \t\r\n]+")  # those of a shell, where `str.split` knows more
 _NUMBER = re.compile(NUMBER_PATTERN)
 
 
@@ -71,6 +73,17 @@ def shown(text: str) -> str:
         one if one.isprintable() else repr(one)[1:-1] for one in text[: _LONGEST_SHOWN + 1]
     )
     return f"{text[:_LONGEST_SHOWN]}..." if len(text) > _LONGEST_SHOWN else text
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """Return the words of a command line; raises ValueError where quotes do not match.
+
+    >>> split_words("--steps 20 'two words'")
+    ('--steps', '20', 'two words')
+    """
+    if not _QUOTES.search(text):  # a hundred times as fast, which long lists of files need
+        return tuple(_BLANKS.sub(" ", text).strip(" ").split(" ")) if text.strip(" \t\r\n") else ()
+    return tuple(shlex.split(text))
 
 
 def value_fault(attribute: Attribute, value: str, element: ElementType) -> ValueFault | None:
@@ -136,7 +149,7 @@ def _choice_fault(attribute: Attribute, value: str) -> ValueFault | None:
 
 def _words_fault(value: str) -> ValueFault | None:
     try:
-        shlex.split(value)
+        split_words(value)
     except ValueError as error:
         return ValueFault(
             "bad-words", f"cannot be split into words: {error}", "quote as in a shell"
@@ -146,12 +159,10 @@ def _words_fault(value: str) -> ValueFault | None:
 
 def _list_fault(kind: Kind, value: str) -> ValueFault | None:
     try:
-        names = expand_hosts(value)
+        _, names = measure_hosts(value)
     except HostListError as error:
         return ValueFault("bad-host-list", f"is no list of names: {error}")
-    wrong = (
-        next((name for name in names if not is_host(name)), None) if kind is Kind.HOSTS else None
-    )
-    if wrong is None:
+    wrong = [name for name in names if not is_host(name)] if kind is Kind.HOSTS else []
+    if not wrong:
         return None
-    return replace(_BAD_HOST, message=f"names '{shown(wrong)}', which is not a host")
+    return replace(_BAD_HOST, message=f"names '{shown(wrong[0])}', which is not a host")

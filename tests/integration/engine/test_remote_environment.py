@@ -94,6 +94,9 @@ def make_environment(folder: Path) -> None:
     (packages / "also.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     for name in ("mpiexec", "hydra_pmi_proxy"):
         (folder / "bin" / name).symlink_to(mpiexec.with_name(name))
+    for library in Path(sys.prefix, "lib").iterdir():
+        if not library.name.startswith("python"):
+            (folder / "lib" / library.name).symlink_to(library)
 
 
 def run(folder: Path, machine: str) -> tuple[tuple[str, ...], list[str]]:
