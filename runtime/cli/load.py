@@ -29,6 +29,7 @@ def load_deployment(options: Options) -> Deployment | None:
         settings=options.settings,
         python=sys.executable or "python3",
         with_assembly=True,
+        with_classes=not (options.dry_run or options.show_variables or options.export_adl),
     )
     deployment = read_descriptor(
         options.descriptor, surroundings=surroundings, diagnostics=diagnostics

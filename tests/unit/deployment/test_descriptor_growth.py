@@ -68,7 +68,7 @@ GROWING = {
         "up to here the descriptor stands for 10,000,000 names, clusters, nodes and processes",
     ),
     "lists": (
-        document(*grid(*(f'<nodes hosts="n{n}x[1-99999]"/>' for n in range(5000)))),
+        document(*grid(*(f'<nodes hosts="n{n}x[1-99999]"/>' for n in range(500)))),
         7,
         "too-large",
         "up to here the descriptor stands for 399,996 names, clusters, nodes and processes",
@@ -86,11 +86,11 @@ GROWING = {
         document(
             *[f'<virtual-node name="v{n}" nodes="site0/cluster0"/>' for n in range(1000)],
             '<assembly file="a.fractal"/>',
-            *grid('<nodes hosts="n[1-90000]"/>'),
+            *grid('<nodes hosts="n[1-9000]"/>'),
         ),
-        5,
+        35,
         "too-large",
-        "up to here the descriptor stands for 361,000 names, clusters, nodes and processes",
+        "up to here the descriptor stands for 307,000 names, clusters, nodes and processes",
     ),
 }
 
