@@ -3,7 +3,7 @@
 from gcm.adl.assemble import assemble
 from gcm.adl.builder import Assembly
 from gcm.adl.describe import describe, export
-from gcm.adl.loading import check_files, plan_document
+from gcm.adl.loading import check_files, plan_document, virtual_nodes_of
 from gcm.adl.opening import load
 from gcm.adl.picture import scene_of, scene_of_plan
 from gcm.adl.plan import AssemblyPlan, ComponentPlan
@@ -24,4 +24,5 @@ __all__ = [
     "run_operation",
     "scene_of",
     "scene_of_plan",
+    "virtual_nodes_of",
 ]

@@ -8,9 +8,10 @@ doubled quote inside stands for itself. `$${` is a plain `${`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from gcm.adl.growth import Amount, Growth
 from gcm.documents import Node, did_you_mean
 from gcm.records import dataclass
 
@@ -123,7 +124,7 @@ def placeholder(name: str) -> str:
 
 def substitute(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
     """Put values in the place of `${name}`; also return the names that have no value."""
-    return _substitute(text, values, lambda value, _before: value)
+    return _substitute(text, values, in_call=False)
 
 
 def substitute_call(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
@@ -131,12 +132,13 @@ def substitute_call(text: str, values: Mapping[str, str]) -> tuple[str, list[str
 
     There its own quotes are doubled, so that it never ends the text it was put into.
     """
+    return _substitute(text, values, in_call=True)
 
-    def protected(value: str, before: str) -> str:
-        quote = _open_quote(before)
-        return value.replace(quote, quote * 2) if quote else value
 
-    return _substitute(text, values, protected)
+def length_of(text: str, values: Mapping[str, str]) -> int:
+    """Return about how long a text is once values are put into it, without doing it."""
+    used = _PLACEHOLDER.finditer(text)
+    return len(text) + sum(len(values.get((one.group(2) or "").strip(), "")) for one in used)
 
 
 def escape(text: str) -> str:
@@ -158,48 +160,61 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def substitute_node(node: Node, values: Mapping[str, str]) -> tuple[Node, list[tuple[Node, str]]]:
+def substitute_node(
+    node: Node, values: Mapping[str, str], growth: Growth
+) -> tuple[Node, list[tuple[Node, str]]]:
     """Substitute in every attribute of an element and of those below it.
 
     Also returns each unknown name together with the element that uses it. Elements in which
     nothing changes are kept as they are.
+
+    Raises:
+        TooLarge: that makes too much text.
     """
     unknown: list[tuple[Node, str]] = []
-    return _substitute_node(node, values, unknown), unknown
+    return _substitute_node(node, values, unknown, growth), unknown
 
 
 def _substitute_node(
-    node: Node, values: Mapping[str, str], unknown: list[tuple[Node, str]]
+    node: Node, values: Mapping[str, str], unknown: list[tuple[Node, str]], growth: Growth
 ) -> Node:
     attributes = {}
     for key, text in node.attributes.items():
         fill = substitute_call if key in ("definition", "extends") else substitute
-        attributes[key], missing = fill(text, values) if "$" in text else (text, [])
+        missing: list[str] = []
+        if "$" in text:
+            growth.add(Amount.TEXT, length_of(text, values), node.location)
+            text, missing = fill(text, values)  # noqa: PLW2901
+        attributes[key] = text
         unknown += [(node, name) for name in missing]
-    children = tuple([_substitute_node(child, values, unknown) for child in node.children])
+    children = tuple([_substitute_node(child, values, unknown, growth) for child in node.children])
     unchanged = all(new is old for new, old in zip(children, node.children, strict=True))
     if unchanged and attributes == node.attributes:
         return node
     return replace(node, attributes=attributes, children=children)
 
 
-def _substitute(
-    text: str, values: Mapping[str, str], protect: Callable[[str, str], str]
-) -> tuple[str, list[str]]:
+def _substitute(text: str, values: Mapping[str, str], *, in_call: bool) -> tuple[str, list[str]]:
     missing: list[str] = []
     pieces: list[str] = []
     end = 0
+    quote = ""
     for found in _PLACEHOLDER.finditer(text):
-        pieces.append(text[end : found.start()])
+        before = text[end : found.start()]
+        if in_call:
+            quote = _open_quote(before, quote)
         end = found.end()
         dollars, name = found.group(1), (found.group(2) or "").strip()
         if dollars:
-            pieces.append(f"{dollars}{{")
+            piece = f"{dollars}{{"
         elif name in values:
-            pieces.append(protect(values[name], text[: found.start()]))
+            piece = values[name].replace(quote, quote * 2) if quote else values[name]
         else:
-            pieces.append(found.group())
+            piece = found.group()
             missing.append(name)
+        if in_call:
+            quote = _open_quote(found.group(), quote)
+        pieces += [before, piece]
     return "".join(pieces) + text[end:], missing
 
 
@@ -207,9 +222,8 @@ def _declared(names: Sequence[str]) -> str:
     return f"declared: {', '.join(names)}" if names else "it is declared without arguments"
 
 
-def _open_quote(text: str) -> str:
-    """Return the quote that is still open at the end of a text, or the empty string."""
-    quote = ""
+def _open_quote(text: str, quote: str = "") -> str:
+    """Return the quote that is still open behind a text, before which `quote` was open."""
     for char in text:
         if quote:
             quote = "" if char == quote else quote

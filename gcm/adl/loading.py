@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gcm.adl.arguments import placeholder
 from gcm.adl.check import check
 from gcm.adl.classes import ImportingLoader, LoadClass
 from gcm.adl.drafts import Draft
+from gcm.adl.model import ComponentNode
 from gcm.adl.plan import AssemblyPlan
 from gcm.adl.planning import plan_of
+from gcm.adl.references import is_path
 from gcm.adl.resolve import Document, Resolver, same_definition
 from gcm.adl.sources import FileLoader, Source, implied_root
 from gcm.documents import Diagnostics, Location, Severity
@@ -47,6 +49,34 @@ def plan_document(
     for one in found:
         diagnostics.add(one)
     return None if draft is None or found.errors else plan_of(draft)
+
+
+def virtual_nodes_of(
+    path: PathLike,
+    *,
+    arguments: Mapping[str, str] = _NO_ARGUMENTS,
+    roots: Sequence[PathLike] = (),
+    diagnostics: Diagnostics,
+) -> frozenset[str] | None:
+    """Return the names of the virtual nodes of an assembly without importing, and so running, it.
+
+    Only what the documents themselves say is checked: how they refer to one another, their
+    arguments and their size. With an error there are no names.
+    """
+    found = Diagnostics()
+    opened = _open(path, roots, found)
+    root = None if opened is None else opened[0].root(opened[1], arguments)
+    for one in found:
+        diagnostics.add(one)
+    return None if root is None or found.errors else frozenset(_virtual_nodes(root))
+
+
+def _virtual_nodes(node: ComponentNode) -> Iterator[str]:
+    if node.body.virtual_node is not None:
+        yield node.body.virtual_node.name
+    for child in node.body.components:
+        if not is_path(child.definition):  # what is shared is counted where it is made
+            yield from _virtual_nodes(child)
 
 
 def check_files(paths: Iterable[PathLike], *, roots: Sequence[PathLike] = ()) -> Diagnostics:

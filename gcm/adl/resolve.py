@@ -16,6 +16,7 @@ from gcm.adl.arguments import (
     substitute_node,
 )
 from gcm.adl.grammar import MAX_DEPTH
+from gcm.adl.growth import Amount, Growth, TooLarge, check_size
 from gcm.adl.merge import merge_all
 from gcm.adl.model import EMPTY_BODY, Body, ComponentNode, ControllerNode
 from gcm.adl.parse import definition_of, read_definition
@@ -35,6 +36,8 @@ class Document:
 
     node: Node
     parameters: tuple[Parameter, ...]
+    size: int = 1
+    """How many elements it has."""
 
     @property
     def name(self) -> str:
@@ -63,6 +66,7 @@ class Resolver:
         self._incomplete: set[_Key] = set()
         self._reported: set[tuple[str, Location]] = set()
         self._depth = 0
+        self._growth = Growth()
         self.missing: set[str] = set()
         """The texts that stand where arguments have no value."""
 
@@ -79,10 +83,16 @@ class Resolver:
             return None
         call = Call(document.name, (), tuple(arguments.items()))
         key = self._key(source, document, call, document.node.location)
-        body = self._expand((key,), EMPTY_BODY, document.node.location)
         name = document.name.rpartition(".")[2]
-        definition = INCOMPLETE if key in self._incomplete else ""
-        return ComponentNode(name, definition, body or EMPTY_BODY, document.node.location)
+        try:
+            body = self._expand((key,), EMPTY_BODY, document.node.location)
+            definition = INCOMPLETE if key in self._incomplete else ""
+            root = ComponentNode(name, definition, body or EMPTY_BODY, document.node.location)
+            check_size(root)
+        except TooLarge as fault:
+            self._report("too-large", str(fault), fault.location, fault.hint)
+            return None
+        return root
 
     def _read(self, source: Source) -> Document | None:
         data = source.file if source.data is None else source.data
@@ -95,7 +105,7 @@ class Resolver:
         except ArgumentSyntaxError as error:
             self._report("malformed-arguments", str(error), node.location, 'write "a,b=5"')
             parameters = ()
-        return Document(node, parameters)
+        return Document(node, parameters, _size(node))
 
     # ------------------------------------------------------------------ references to definitions
 
@@ -166,7 +176,9 @@ class Resolver:
 
     def _merge_new(self, key: _Key, document: Document) -> Body:
         values = dict(key[1])
-        node, unknown = substitute_node(document.node, values)
+        self._growth.add(Amount.USES, 1, document.node.location)
+        self._growth.add(Amount.PARTS, document.size, document.node.location)
+        node, unknown = substitute_node(document.node, values, self._growth)
         for element, name in unknown:
             self._report_once(
                 "unknown-argument",
@@ -177,10 +189,18 @@ class Resolver:
         definition = definition_of(node)
         body = relative_to_parents(definition.body)
         bases, complete = self._keys(definition.extends, definition.location)
-        merged = merge_all([*[self._merge(base) for base in bases], body])
+        merged = self._merged_of(bases, body, definition.location)
         if not complete or not self._incomplete.isdisjoint(bases):
             self._incomplete.add(key)
         return merged
+
+    def _merged_of(self, keys: Sequence[_Key], own: Body, location: Location) -> Body:
+        bodies = [own]
+        for key in keys:
+            bodies.insert(-1, self._merge(key))
+            if len(keys) > 1:  # what stands alone is not copied
+                self._growth.add(Amount.MERGED, 1 + len(bodies[-2].components), location)
+        return merge_all(bodies)
 
     # ------------------------------------------------------------------------------ components
 
@@ -200,7 +220,7 @@ class Resolver:
             start = self._nesting.index(keys)
             self._cycle("contains", "definition-cycle", [*chain[start:], keys[0]], location)
             return None
-        merged = merge_all([*(self._merge(key) for key in keys), own])
+        merged = self._merged_of(keys, own, location)
         self._nesting += [keys] if keys else []
         self._depth += 1
         body = self._resolve_components(merged)
@@ -224,6 +244,7 @@ class Resolver:
         return tuple([self._component(component) for component in components])
 
     def _component(self, component: ComponentNode) -> ComponentNode:
+        self._growth.add(Amount.COMPONENTS, 1, component.location)
         if is_path(component.definition):
             if component.body is not EMPTY_BODY:
                 self._report_once(
@@ -259,6 +280,10 @@ class Resolver:
 
     def _report(self, code: str, message: str, location: Location, hint: str) -> None:
         self._diagnostics.report(code, message, location, hint=hint)
+
+
+def _size(node: Node) -> int:
+    return 1 + sum(map(_size, node.children))
 
 
 def same_definition(asked: str, found: str) -> bool:

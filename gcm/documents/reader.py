@@ -31,11 +31,16 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a document may be: bytes, nested elements, and elements in all."""
+    """How large a document may be.
+
+    Bytes, nested elements, elements in all, and the characters of one attribute's value: a system
+    gives no program an argument that long.
+    """
 
     max_bytes: int = 64 * 1024 * 1024
     max_depth: int = 200
     max_nodes: int = 2_000_000
+    max_value: int = 1024 * 1024
 
 
 _DEFAULT_LIMITS = Limits()
@@ -169,6 +174,10 @@ class _Reading:
             self._too_much("too-deep", f"elements are nested more than {limits.max_depth} deep")
         if self._count > limits.max_nodes:
             self._too_much("too-large", f"there are more than {limits.max_nodes} elements")
+        for name, value in attributes.items():
+            if len(value) > limits.max_value:
+                what = f"'{name}' of <{tag}> is longer than {limits.max_value:,} characters"
+                self._too_much("too-long", what, "keep that much in a file of its own")
         self._open.append(_Open(tag, attributes, Location(self._name, self._line())))
 
     def _end(self, _tag: str) -> None:
@@ -184,8 +193,10 @@ class _Reading:
     def _line(self) -> int:
         return self._parser.CurrentLineNumber + self._lines_before
 
-    def _too_much(self, code: str, message: str) -> None:
-        self._report(code, message, self._line(), "split the document into several definitions")
+    def _too_much(
+        self, code: str, message: str, hint: str = "split the document into several definitions"
+    ) -> None:
+        self._report(code, message, self._line(), hint)
         raise _Stop
 
     def _malformed(self, error: expat.ExpatError) -> None:

@@ -14,7 +14,6 @@ from runtime.cli.exit_codes import FAILED, FAULTS, READER_LEFT, WRONG_USAGE
 from runtime.cli.options import Options, read_options
 from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
 from runtime.engine.cores import leave_no_core_file
-from runtime.engine.search_path import path_beside_python
 
 if TYPE_CHECKING:
     from runtime.deployment import DeploymentPlan
@@ -96,8 +95,6 @@ def _dispatch(options: Options) -> int:
 
 
 def _run(plan: DeploymentPlan, options: Options) -> int:
-    path = os.environ.get("PATH", "")
-    os.environ["PATH"] = path_beside_python(sys.prefix, sys.base_prefix, path)
     if all(cluster.hops for cluster in plan.deployment.clusters()):
         from runtime.cli.run import run_plan
 

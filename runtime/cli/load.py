@@ -41,7 +41,11 @@ def load_deployment(options: Options) -> Deployment | None:
     diagnostics = Diagnostics()
     deployment = read_descriptor(
         options.descriptor,
-        surroundings=_surroundings(options.descriptor, options.settings),
+        surroundings=_surroundings(
+            options.descriptor,
+            options.settings,
+            with_classes=not (options.dry_run or options.show_variables or options.export_adl),
+        ),
         diagnostics=diagnostics,
     )
     if deployment is None:
@@ -71,12 +75,15 @@ def read_document(
     return deployment
 
 
-def _surroundings(file: str, settings: Mapping[str, str]) -> Surroundings:
+def _surroundings(
+    file: str, settings: Mapping[str, str], *, with_classes: bool = False
+) -> Surroundings:
     return surroundings_of(
         file,
         settings=settings,
         python=sys.executable or "python3",
         with_assembly=True,
+        with_classes=with_classes,
     )
 
 

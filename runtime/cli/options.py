@@ -152,7 +152,8 @@ def _add_instead(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("instead of a run").add_mutually_exclusive_group()
     group.add_argument(
         "--dry-run", action="store_true",
-        help="show what would be started where, with the exact commands, and start nothing",
+        help="show what would be started where, with the exact commands, and start nothing;"
+        " not even the Python modules of an assembly are imported",
     )  # fmt: skip
     group.add_argument(
         "--show-variables", action="store_true",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,8 +21,18 @@ from runtime.deployment import (
 
 
 def show_plan(plan: DeploymentPlan, style: Format) -> int:
-    """Write what would be done, without doing any of it."""
+    """Write what would be done, without doing any of it.
+
+    Whether the classes of an assembly fit can only be told by running their modules.
+    """
     write(_json(plan_as_dict(plan)) if style is Format.JSON else render_plan(plan))
+    assembly = plan.deployment.assembly
+    if assembly is not None:
+        print(
+            "gcm-deploy: the classes of the assembly were not checked, because that runs their "
+            f"modules; this does it: gcm check {shlex.quote(assembly.file)}",
+            file=sys.stderr,
+        )
     return 0
 
 

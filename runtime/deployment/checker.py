@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from gcm.documents import Diagnostics
 from runtime.deployment.reader import read_descriptor
 from runtime.deployment.surroundings import Surroundings, VirtualNodes
-
-if TYPE_CHECKING:
-    from gcm.adl import ComponentPlan
 
 _NO_SETTINGS: Mapping[str, str] = {}
 
@@ -35,11 +31,13 @@ def surroundings_of(
     roots: Sequence[str] = (),
     python: str = "python3",
     with_assembly: bool = False,
+    with_classes: bool = False,
 ) -> Surroundings:
     """Return the surroundings of a descriptor on this machine: its files and its environment.
 
     Faults of its assembly are told when the assembly's own file is checked, or `with_assembly`
-    together with those of the descriptor; then what keeps it from being run is a fault as well.
+    together with those of the descriptor. `with_classes` its Python modules are imported, and so
+    run, and what keeps it from being run is a fault as well; without nothing of it runs.
     """
     return Surroundings(
         folder=os.path.dirname(os.path.abspath(file)),
@@ -48,7 +46,7 @@ def surroundings_of(
         exists=lambda path: os.path.exists(os.path.expanduser(path)),
         is_installed=is_installed,
         cannot_hold=_cannot_hold,
-        virtual_nodes=_virtual_nodes(roots, with_assembly),
+        virtual_nodes=_virtual_nodes(roots, with_assembly, with_classes),
         umask=_umask(),
         python=python,
     )
@@ -88,28 +86,25 @@ def _cannot_hold(folder: str) -> str:
     return "" if os.access(above, os.W_OK | os.X_OK) else f"{above} cannot be written to"
 
 
-def _virtual_nodes(roots: Sequence[str], is_told: bool) -> VirtualNodes:
+def _virtual_nodes(roots: Sequence[str], is_told: bool, with_classes: bool) -> VirtualNodes:
     def of_file(
         file: str, arguments: Mapping[str, str], diagnostics: Diagnostics
     ) -> Iterable[str] | None:
         # Loaded only for descriptors with an assembly: the others shall start without the wait.
-        from gcm.adl import has_run, plan_document, run_operation
+        from gcm.adl import has_run, plan_document, run_operation, virtual_nodes_of
 
-        found = diagnostics if is_told else Diagnostics()
-        plan = plan_document(
-            os.path.expanduser(file), arguments=arguments, roots=roots, diagnostics=found
+        path, found = os.path.expanduser(file), diagnostics if is_told else Diagnostics()
+        if with_classes:
+            plan = plan_document(path, arguments=arguments, roots=roots, diagnostics=found)
+            if plan is None:
+                return None
+            if has_run(plan.root):
+                run_operation(plan.root, found)
+        return virtual_nodes_of(
+            path,
+            arguments=arguments,
+            roots=roots,
+            diagnostics=Diagnostics() if with_classes else found,
         )
-        if plan is None:
-            return None
-        if is_told and has_run(plan.root):
-            run_operation(plan.root, found)
-        return sorted(set(_names(plan.root)))
 
     return of_file
-
-
-def _names(plan: ComponentPlan) -> Iterable[str]:
-    if plan.virtual_node is not None:
-        yield plan.virtual_node.name
-    for child in plan.components:
-        yield from _names(child)

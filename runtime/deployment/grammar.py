@@ -27,8 +27,16 @@ class Kind(StrEnum):
     DURATION = "duration"
     WORDS = "words"
     """A command line: words separated by blanks, quoted as in a shell."""
+    LIST = "list"
+    """Names with ranges, such as `lyon/rhone[1-4]`."""
     HOSTS = "hosts"
-    """Names with ranges, such as `node[01-16,20] master`."""
+    """Hosts with ranges, such as `node[01-16,20] master`."""
+    HOST = "host"
+    """The name or address of one host."""
+    USER = "user"
+    """A login."""
+    COMMAND = "command"
+    """A program to start: its name or its path."""
     RAW = "raw"
     """Text whose variables are not replaced where it stands but where it is used."""
 
@@ -45,6 +53,13 @@ class Attribute:
     choices: tuple[str, ...] = ()
     least: int = 0
     most: int | None = None
+
+    @property
+    def needs_text(self) -> bool:
+        """Tell whether it may not be blank; what is blank elsewhere means the same as left out."""
+        if self.kind is Kind.COMMAND and self.default:
+            return True
+        return self.required or self.kind in (Kind.LIST, Kind.HOSTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ _APPLICATION = ElementType(
         Attribute("arguments", Kind.WORDS, "Its command line, quoted as in a shell."),
         Attribute(
             "clusters",
-            Kind.HOSTS,
+            Kind.LIST,
             f"Where it runs: {_CLUSTERS}. A single application runs everywhere by default.",
         ),
         Attribute(
@@ -112,7 +112,7 @@ _VIRTUAL_NODE = ElementType(
         Attribute("name", Kind.NAME, "The name that the assembly uses.", required=True),
         Attribute(
             "nodes",
-            Kind.HOSTS,
+            Kind.LIST,
             "`site/cluster/node` paths with ranges; `site/cluster` means all its nodes.",
             required=True,
         ),
@@ -140,9 +140,9 @@ _PROCESS = ElementType(
             default="local",
             choices=("local", "ssh", "mpi"),
         ),
-        Attribute("program", Kind.TEXT, "The program to start.", required=True),
+        Attribute("program", Kind.COMMAND, "The program to start.", required=True),
         Attribute("arguments", Kind.WORDS, "Its command line, quoted as in a shell."),
-        Attribute("command-path", Kind.TEXT, "The `ssh` or `mpiexec` to start it with."),
+        Attribute("command-path", Kind.COMMAND, "The `ssh` or `mpiexec` to start it with."),
         Attribute("options", Kind.WORDS, "Further options of that `ssh` or `mpiexec`."),
         Attribute(
             "number",
@@ -214,7 +214,7 @@ _TRANSFER = ElementType(
             "in the program folder, that itself by default, `{site}` and `{cluster}` in it stand "
             "for where the results come from.",
         ),
-        Attribute("clusters", Kind.HOSTS, f"Which: {_CLUSTERS}. All by default."),
+        Attribute("clusters", Kind.LIST, f"Which: {_CLUSTERS}. All by default."),
         Attribute(
             "every",
             Kind.DURATION,
@@ -299,17 +299,27 @@ _SSH = ElementType(
     "One hop on the way to a machine. Hops are taken in the order they are written; those of a "
     "site come before those of its clusters.",
     (
-        Attribute("host", Kind.TEXT, "The machine.", required=True),
+        Attribute("host", Kind.HOST, "The machine.", required=True),
         Attribute("port", Kind.NUMBER, "Its ssh port.", least=1, most=65535),
-        Attribute("user", Kind.TEXT, "The login there."),
+        Attribute("user", Kind.USER, "The login there."),
         Attribute("key", Kind.TEXT, "The private key file, on this machine."),
         Attribute("known-hosts", Kind.TEXT, "The file of known host keys, on this machine."),
         Attribute(
+            "new-host-keys",
+            Kind.CHOICE,
+            "What becomes of the key of a host that is not known yet: `refuse` ends the run, "
+            "`accept` believes it and adds it to the file of known host keys. A key that has "
+            "changed is refused in any case.",
+            default="refuse",
+            choices=("refuse", "accept"),
+        ),
+        Attribute(
             "options",
             Kind.WORDS,
-            "Further options of `ssh` for this hop: `-4`, `-6`, `-C` and `-o NAME=VALUE`.",
+            "Further options of `ssh` for this hop: `-4`, `-6`, `-C`, and `-o NAME=VALUE` with one "
+            "of the names listed above.",
         ),
-        Attribute("command-path", Kind.TEXT, "The `ssh` program.", default="ssh"),
+        Attribute("command-path", Kind.COMMAND, "The `ssh` program.", default="ssh"),
     ),
 )
 
@@ -319,11 +329,11 @@ _FRONT_END = ElementType(
     (
         Attribute(
             "address",
-            Kind.TEXT,
+            Kind.HOST,
             "The name by which other machines reach it; the last hop's host by default.",
         ),
         Attribute("port", Kind.NUMBER, "A fixed port to listen on; any by default.", most=65535),
-        Attribute("python", Kind.TEXT, "The Python there; this one or `python3` by default."),
+        Attribute("python", Kind.COMMAND, "The Python there; this one or `python3` by default."),
         Attribute(
             "folder",
             Kind.TEXT,
@@ -337,7 +347,7 @@ _MPI = ElementType(
     "mpi",
     "The native MPI of clusters. In `grid` and `site` it holds defaults for the clusters below.",
     (
-        Attribute("command-path", Kind.TEXT, "The `mpiexec` to use.", default="mpiexec"),
+        Attribute("command-path", Kind.COMMAND, "The `mpiexec` to use.", default="mpiexec"),
         Attribute(
             "flavour",
             Kind.CHOICE,
@@ -359,7 +369,7 @@ _NODES = ElementType(
         Attribute("hosts", Kind.HOSTS, "Host names with ranges: `node[01-16,20]`."),
         Attribute(
             "names",
-            Kind.HOSTS,
+            Kind.LIST,
             "Names for the nodes, with ranges, as many as hosts or for one shared host; the hosts' "
             "own by default.",
         ),

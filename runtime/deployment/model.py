@@ -67,7 +67,10 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SshHop:
-    """One machine on the way to another; empty fields are left to the ssh configuration."""
+    """One machine on the way to another; empty fields are left to the ssh configuration.
+
+    `accept_new` trusts the key of a host that is not known yet, never one that has changed.
+    """
 
     host: str
     port: int | None = None
@@ -76,6 +79,7 @@ class SshHop:
     known_hosts: str = ""
     options: tuple[str, ...] = ()
     command_path: str = "ssh"
+    accept_new: bool = False
 
     @property
     def destination(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gcm.documents import Location, did_you_mean
+from runtime.deployment.extent import Amount
 from runtime.deployment.model import DeployedSite, NodeAddress, Position
 from runtime.deployment.surroundings import Reading
 
@@ -14,13 +15,13 @@ class Places:
 
     def __init__(self, sites: Iterable[DeployedSite], reading: Reading) -> None:
         self._reading = reading
-        self._everywhere: list[Position] = []
+        everywhere: list[Position] = []
         self._clusters: dict[str, tuple[Position, ...]] = {}
         self._nodes: dict[str, dict[str, NodeAddress]] = {}
         for site in sites:
             self._clusters.setdefault(site.name, tuple(one.position for one in site.clusters))
             for cluster in site.clusters:
-                self._everywhere.append(cluster.position)
+                everywhere.append(cluster.position)
                 self._clusters.setdefault(cluster.path, (cluster.position,))
                 self._nodes.setdefault(
                     cluster.path,
@@ -30,15 +31,19 @@ class Places:
                     },
                 )
 
+        self._everywhere = tuple(everywhere)
+
     def everywhere(self) -> tuple[Position, ...]:
         """Return all clusters."""
-        return tuple(self._everywhere)
+        return self._everywhere
 
     def clusters(self, paths: Iterable[str], location: Location) -> tuple[Position, ...]:
         """Return the clusters of some paths, each once, and report unknown ones."""
         found: dict[Position, None] = {}
         for path in paths:
             if path in self._clusters:
+                if not self._has_room(len(self._clusters[path]), location):
+                    return ()
                 found.update(dict.fromkeys(self._clusters[path]))
             else:
                 self._unknown("cluster", path, self._clusters, location)
@@ -57,6 +62,8 @@ class Places:
         for path in paths:
             cluster, _, name = path.rpartition("/")
             if path in self._nodes:
+                if not self._has_room(len(self._nodes[path]), location):
+                    return ()
                 found.update(dict.fromkeys(self._nodes[path].values()))
             elif cluster not in self._nodes:
                 self._unknown("node", path, self._nodes, location)
@@ -66,6 +73,9 @@ class Places:
             else:
                 found[self._nodes[cluster][name]] = None
         return tuple(found)
+
+    def _has_room(self, count: int, location: Location) -> bool:
+        return self._reading.extent.grow(Amount.PARTS, count, location)
 
     def _unknown(self, what: str, path: str, known: Iterable[str], location: Location) -> None:
         self._reading.fault(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gcm.documents import Location
 from gcm.records import dataclass
+from runtime.deployment.extent import Amount
 from runtime.deployment.grammar import NAME_PATTERN
 from runtime.deployment.model import (
     LOCAL_ADDRESS,
@@ -21,6 +22,7 @@ from runtime.deployment.placement import TooFewSlotsError, spread
 from runtime.deployment.ssh_options import ssh_settings
 from runtime.deployment.structure import Entry
 from runtime.deployment.surroundings import Reading, distinct
+from runtime.machine_words import without_brackets
 from runtime.topology import Node, Reachability
 
 _NAME = re.compile(NAME_PATTERN)
@@ -69,26 +71,28 @@ def read_hops(entries: list[Entry], reading: Reading) -> tuple[SshHop, ...]:
     """Return the hops that <ssh> elements describe."""
     return tuple(
         SshHop(
-            host=entry.text("host"),
+            host=without_brackets(entry.text("host")),
             port=entry.number("port"),
             user=entry.text("user"),
             key=reading.existing(entry.text("key"), "the key file", entry.location),
             known_hosts=reading.path(entry.text("known-hosts")),
-            options=_ssh_options(entry, reading),
+            accept_new=entry.text("new-host-keys") == "accept",
+            options=ssh_options(entry, reading),
             command_path=entry.text("command-path"),
         )
         for entry in entries
     )
 
 
-def _ssh_options(entry: Entry, reading: Reading) -> tuple[str, ...]:
+def ssh_options(entry: Entry, reading: Reading) -> tuple[str, ...]:
+    """Return the `options` of an element that are for `ssh`, or none after reporting bad ones."""
     options = entry.words("options")
     try:
-        ssh_settings(options)
+        ssh_settings(options, [one.name for one in entry.type.attributes])
     except ValueError as fault:
         reading.diagnostics.report(
             "bad-ssh-option",
-            f'options="{entry.text("options")}" of <ssh> cannot be used: {fault}',
+            f'options="{entry.text("options")}" of <{entry.type.name}> cannot be used: {fault}',
             entry.location,
             hint="what else is needed can be in your own ssh configuration, under that host",
         )
@@ -102,7 +106,7 @@ def _front_end(entry: Entry | None, hops: tuple[SshHop, ...], reading: Reading) 
     if entry is None:
         return FrontEnd(address, python=python)
     return FrontEnd(
-        address=entry.text("address") or address,
+        address=without_brackets(entry.text("address")) or address,
         port=entry.number("port") or 0,
         python=entry.text("python") or python,
         folder=entry.text("folder") if hops else reading.path(entry.text("folder")),
@@ -150,6 +154,8 @@ def _nodes(
             hint="write more slots or fewer ranks; without slots the ranks are spread evenly",
         )
         placed = [0] * len(slots)
+    if not reading.extent.grow(Amount.RANKS, sum(placed), entry.location):
+        placed = [0] * len(slots)
     return tuple(
         Node(name, host, held) for (name, host, _), held in zip(machines, placed, strict=True)
     )
@@ -166,14 +172,20 @@ def _group(entry: Entry, reading: Reading) -> list[tuple[str, str]]:
                 hint='for example hosts="node[01-16]"',
             )
         return []
-    for name in sorted({*names, *hosts}):
-        if not _NAME.fullmatch(name):
-            reading.fault(
-                "bad-node-name",
-                f"<nodes> has '{name}', which is not a name",
-                entry.location,
-                hint="use letters, digits, '_', '-' and '.'",
-            )
+    for name in sorted(name for name in set(names) if not _NAME.fullmatch(name)):
+        reading.fault(
+            "bad-node-name",
+            f"<nodes> has '{name}', which is not a name",
+            entry.location,
+            hint="use letters, digits, '_', '-' and '.'",
+        )
+    for host in sorted(host for host in set(hosts) if ":" in host):
+        reading.fault(
+            "bad-node-host",
+            f"<nodes> has '{host}', and mpiexec takes no IPv6 address for a host",
+            entry.location,
+            hint="write a host name that leads to that address",
+        )
     names, hosts = names or hosts, hosts or ("localhost",)
     if len(hosts) not in (1, len(names)):
         reading.fault(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcm.documents import Severity, did_you_mean
+from runtime.deployment.extent import Amount
 from runtime.deployment.model import LOCAL_ADDRESS, DeployedCluster, DeployedSite, FrontEnd, SshHop
 from runtime.deployment.placement import spread
 from runtime.deployment.read_cluster import Above, read_cluster, read_mpi
@@ -53,6 +54,11 @@ def _grid(grid: Entry, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]
 
 def _emulated(entry: Entry, reading: Reading) -> tuple[DeployedSite, ...]:
     ranks, count = entry.number("ranks") or 1, entry.number("nodes") or 1
+    sites, clusters = entry.number("sites") or 1, entry.number("clusters") or 1
+    grow, each = reading.extent.grow, sites * clusters
+    fits = grow(Amount.PARTS, each * count, entry.location)
+    if not grow(Amount.RANKS, each * ranks, entry.location) or not fits:
+        return ()
     placed = spread(ranks, [None] * count)
     nodes = tuple(Node(f"node{number}", "localhost", held) for number, held in enumerate(placed))
     mpi = read_mpi([entry])
@@ -70,10 +76,11 @@ def _emulated(entry: Entry, reading: Reading) -> tuple[DeployedSite, ...]:
             location=entry.location,
         )
 
-    clusters = range(entry.number("clusters") or 1)
     return tuple(
-        DeployedSite(f"site{site}", tuple(cluster(site, n) for n in clusters), 0, entry.location)
-        for site in range(entry.number("sites") or 1)
+        DeployedSite(
+            f"site{site}", tuple(cluster(site, n) for n in range(clusters)), 0, entry.location
+        )
+        for site in range(sites)
     )
 
 

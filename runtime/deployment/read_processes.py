@@ -7,10 +7,11 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from gcm.documents import Location, did_you_mean
+from runtime.deployment.extent import Amount
 from runtime.deployment.model import ASSEMBLY, Application, Process, ProcessKind
 from runtime.deployment.places import Places
 from runtime.deployment.read_applications import read_arguments
-from runtime.deployment.read_cluster import read_hops
+from runtime.deployment.read_cluster import read_hops, ssh_options
 from runtime.deployment.read_environment import read_environment
 from runtime.deployment.structure import Entry
 from runtime.deployment.surroundings import Reading, distinct
@@ -26,6 +27,10 @@ def read_processes(root: Entry, places: Places, reading: Reading) -> tuple[Proce
 def _process(entry: Entry, places: Places, reading: Reading) -> Process:
     kind = ProcessKind(entry.text("kind"))
     _check_attributes(entry, kind, reading)
+    over_ssh = kind is ProcessKind.SSH
+    hosts, number = entry.hosts("hosts"), entry.number("number") or 1
+    if not reading.extent.grow(Amount.PARTS, number * max(1, len(hosts)), entry.location):
+        number = 1
     return Process(
         name=entry.text("id"),
         kind=kind,
@@ -33,9 +38,9 @@ def _process(entry: Entry, places: Places, reading: Reading) -> Process:
         arguments=read_arguments(entry),
         environment=read_environment(entry, reading),
         command_path=entry.text("command-path"),
-        options=entry.words("options"),
-        number=entry.number("number") or 1,
-        hosts=entry.hosts("hosts"),
+        options=ssh_options(entry, reading) if over_ssh else entry.words("options"),
+        number=number,
+        hosts=hosts,
         hops=read_hops(list(entry.each("ssh")), reading),
         on=places.cluster(entry.text("on"), entry.location) if entry.has("on") else None,
         folder=_folder(entry, kind, reading),

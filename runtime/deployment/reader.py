@@ -7,6 +7,7 @@ import posixpath
 from dataclasses import replace
 
 from gcm.documents import Diagnostics, Limits, Severity, read_document
+from runtime.deployment.extent import Extent
 from runtime.deployment.language import LANGUAGE
 from runtime.deployment.model import Application, DeployedSite, Deployment, Encryption, Position
 from runtime.deployment.places import Places
@@ -44,17 +45,19 @@ def read_descriptor(
     if root is None:
         return None
     stem = posixpath.splitext(posixpath.basename(root.location.file))[0]
+    extent = Extent(diagnostics)
     variables = declare_variables(
         root,
         settings=surroundings.settings,
         environment=surroundings.environment,
         built_in={"folder": surroundings.folder, "name": stem},
         diagnostics=diagnostics,
+        extent=extent,
     )
     entry = check_structure(root, LANGUAGE, variables, diagnostics)
-    if entry is None:
+    if entry is None or extent.is_over:
         return None
-    reading = Reading(surroundings, diagnostics)
+    reading = Reading(surroundings, diagnostics, extent)
     deployment = _deployment(entry, stem, variables, reading)
     if len(diagnostics.errors) == errors_before:
         check_results(deployment, reading)

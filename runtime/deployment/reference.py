@@ -10,8 +10,12 @@ _KINDS = {
     Kind.RAW: "text",
     Kind.NAME: "name",
     Kind.WORDS: "words",
-    Kind.HOSTS: "list",
     Kind.DURATION: "duration",
+    Kind.LIST: "list",
+    Kind.HOSTS: "hosts",
+    Kind.HOST: "host",
+    Kind.USER: "user",
+    Kind.COMMAND: "command",
 }
 
 

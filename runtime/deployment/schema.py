@@ -66,7 +66,7 @@ def _attribute(attribute: Attribute) -> list[str]:
 def _named_type(attribute: Attribute) -> str:
     if attribute.kind in {Kind.NAME, Kind.NUMBER, Kind.CHOICE, Kind.DURATION}:
         return ""
-    return "filled" if attribute.required or attribute.kind is Kind.HOSTS else "xs:string"
+    return "filled" if attribute.needs_text else "xs:string"
 
 
 def _restriction(attribute: Attribute) -> list[str]:

@@ -33,6 +33,8 @@ def _ssh(hops: Sequence[SshHop]) -> list[str]:
         words += ["-o", "IdentitiesOnly=yes", "-o", f'IdentityFile="{_escaped(hop.key)}"']
     if hop.known_hosts:
         words += ["-o", f'UserKnownHostsFile="{_escaped(hop.known_hosts)}"']
+    if hop.accept_new:
+        words += ["-o", "StrictHostKeyChecking=accept-new"]
     words += hop.options
     if len(hops) > 1:
         words += ["-o", f"ProxyCommand={_tunnel(hops[:-1])}"]

@@ -3,43 +3,93 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+from gcm.documents import did_you_mean
 
 _FLAGS = {
     "-4": ("AddressFamily", "inet"),
     "-6": ("AddressFamily", "inet6"),
     "-C": ("Compression", "yes"),
 }
-_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9]*)[=\s]\s*(\S.*)")
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9]*)[=\s]\s*([^\s\x00-\x1f][^\x00-\x1f]*)")
 
-_OURS = {
-    "host": "the attribute host",
-    "hostname": "the attribute host",
-    "identityfile": "the attribute key",
-    "port": "the attribute port",
-    "proxycommand": "one <ssh> for each hop",
-    "proxyjump": "one <ssh> for each hop",
-    "stricthostkeychecking": "the attribute known-hosts",
-    "user": "the attribute user",
-    "userknownhostsfile": "the attribute known-hosts",
-}
-_NOT_ANYBODYS = frozenset(
-    (
-        "batchmode", "clearallforwardings", "controlmaster", "controlpath", "controlpersist",
-        "forkafterauthentication", "include", "localcommand", "match", "permitlocalcommand",
-        "remotecommand", "requesttty", "sessiontype", "stdinnull",
-    )
+ALLOWED = (
+    "AddressFamily", "BindAddress", "BindInterface", "CASignatureAlgorithms", "CheckHostIP",
+    "Ciphers", "Compression", "ConnectionAttempts", "ConnectTimeout", "FingerprintHash",
+    "GSSAPIAuthentication", "GSSAPIKexAlgorithms", "GSSAPIKeyExchange", "HashKnownHosts",
+    "HostbasedAcceptedAlgorithms", "HostbasedAuthentication", "HostKeyAlgorithms", "HostKeyAlias",
+    "IPQoS", "KbdInteractiveAuthentication", "KexAlgorithms", "LogLevel", "MACs",
+    "NumberOfPasswordPrompts", "PasswordAuthentication", "PreferredAuthentications",
+    "PubkeyAcceptedAlgorithms", "PubkeyAuthentication", "RekeyLimit", "RequiredRSASize",
+    "RevokedHostKeys", "SendEnv", "ServerAliveCountMax", "ServerAliveInterval", "SetEnv",
+    "TCPKeepAlive",
 )  # fmt: skip
+"""How a connection is made and kept: no program, no other way, nobody else at either end."""
+
+_SAID_BY_ATTRIBUTE = {
+    "certificatefile": "key",
+    "globalknownhostsfile": "known-hosts",
+    "host": "host",
+    "hostname": "host",
+    "identitiesonly": "key",
+    "identityfile": "key",
+    "port": "port",
+    "stricthostkeychecking": "new-host-keys",
+    "user": "user",
+    "userknownhostsfile": "known-hosts",
+}
+_SAID_BY_HOPS = frozenset(("proxycommand", "proxyjump"))
+
+# Only to tell the reason: what is not allowed is refused in any case.
+_REASONS = {
+    "would run a program or load code": (
+        "enablesshkeysign", "knownhostscommand", "localcommand", "permitlocalcommand",
+        "pkcs11provider", "proxyusefdpass", "securitykeyprovider", "smartcarddevice",
+        "xauthlocation",
+    ),
+    "would bring in further configuration": ("ignoreunknown", "include", "match", "tag"),
+    "would open other ways through the connection": (
+        "clearallforwardings", "dynamicforward", "exitonforwardfailure", "forwardagent",
+        "forwardx11", "forwardx11timeout", "forwardx11trusted", "gatewayports", "localforward",
+        "permitremoteopen", "remoteforward", "streamlocalbindmask", "streamlocalbindunlink",
+        "tunnel", "tunneldevice",
+    ),
+    "would change where the connection leads": (
+        "canonicaldomains", "canonicalizefallbacklocal", "canonicalizehostname",
+        "canonicalizemaxdots", "canonicalizepermittedcnames", "host", "hostname",
+    ),
+    "would change who one is to the host": (
+        "addkeystoagent", "gssapiclientidentity", "gssapidelegatecredentials",
+        "gssapirenewalforcesrekey", "identityagent",
+    ),
+    "would change which host is believed": (
+        "gssapiserveridentity", "gssapitrustdns", "nohostauthenticationforlocalhost",
+        "updatehostkeys", "verifyhostkeydns",
+    ),
+    "would break a connection that carries a deployment": (
+        "batchmode", "channeltimeout", "controlmaster", "controlpath", "controlpersist",
+        "enableescapecommandline", "escapechar", "forkafterauthentication", "remotecommand",
+        "requesttty", "sessiontype", "stdinnull",
+    ),
+}  # fmt: skip
+
+_NEW_HOST_KEYS = {"yes": "refuse", "ask": "refuse", "accept-new": "accept"}
 
 
-def ssh_settings(options: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def ssh_settings(
+    options: Sequence[str], attributes: Collection[str] = tuple(_SAID_BY_ATTRIBUTE.values())
+) -> tuple[tuple[str, str], ...]:
     """Return names and values of the settings that options of `ssh` mean.
+
+    `attributes` are those of the element that has the options; what one of them says is not said
+    by an option.
 
     >>> ssh_settings(["-4", "-o", "ConnectTimeout=3"])
     (('AddressFamily', 'inet'), ('ConnectTimeout', '3'))
 
     Raises:
-        ValueError: an option is not known here, is said otherwise, or would break the connection.
+        ValueError: an option is not known here, is said otherwise, or is not for a descriptor.
     """
     found = []
     ahead = iter(options)
@@ -47,20 +97,44 @@ def ssh_settings(options: Sequence[str]) -> tuple[tuple[str, str], ...]:
         if word in _FLAGS:
             found.append(_FLAGS[word])
         elif word.startswith("-o"):
-            found.append(_setting(word[2:] or next(ahead, "")))
+            found.append(_setting(word[2:] or next(ahead, ""), attributes))
         else:
             known = ", ".join(_FLAGS)
             raise ValueError(f"{word!r} is none of {known} and -o NAME=VALUE")
     return tuple(found)
 
 
-def _setting(text: str) -> tuple[str, str]:
+def _setting(text: str, attributes: Collection[str]) -> tuple[str, str]:
     match = _SETTING.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} behind -o is not NAME=VALUE on one line")
     name, value = match.groups()
-    if name.lower() in _OURS:
-        raise ValueError(f"{name} is said by {_OURS[name.lower()]}")
-    if name.lower() in _NOT_ANYBODYS:
-        raise ValueError(f"{name} would break a connection that carries a deployment")
+    known = name.lower()
+    if known in _SAID_BY_HOPS:
+        raise ValueError(f"{name} is said by one <ssh> for each hop")
+    if known in _SAID_BY_ATTRIBUTE:
+        _check_said(name, value, attributes)
+    elif known not in {one.lower() for one in ALLOWED}:
+        raise ValueError(_refusal(name))
     return name, value
+
+
+def _check_said(name: str, value: str, attributes: Collection[str]) -> None:
+    """Raise ValueError if an attribute says what a setting says, or if nobody may say it."""
+    attribute = _SAID_BY_ATTRIBUTE[name.lower()]
+    is_strict = name.lower() == "stricthostkeychecking"
+    if attribute in attributes:
+        said = f'new-host-keys="{_NEW_HOST_KEYS.get(value, "accept")}"' if is_strict else attribute
+        raise ValueError(f"{name} is said by the attribute {said}")
+    if attribute == "host":
+        raise ValueError(_refusal(name))
+    if is_strict and value not in _NEW_HOST_KEYS:
+        raise ValueError(f"{name} can be yes or accept-new: a changed key is never believed")
+
+
+def _refusal(name: str) -> str:
+    for reason, names in _REASONS.items():
+        if name.lower() in names:
+            return f"{name} {reason}"
+    hint = did_you_mean(name, ALLOWED)
+    return f"{name} is none of the names that a descriptor may give{'; ' if hint else ''}{hint}"

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from gcm.documents import Diagnostics, Location, Node, did_you_mean
 from gcm.records import dataclass
-from runtime.deployment.grammar import (
-    DURATION_PATTERN,
-    NAME_PATTERN,
-    NUMBER_PATTERN,
-    Attribute,
-    ElementType,
-    Grammar,
-    Kind,
-)
-from runtime.deployment.hosts import HostListError, expand_hosts
+from runtime.deployment.extent import Amount
+from runtime.deployment.grammar import Attribute, ElementType, Grammar, Kind
+from runtime.deployment.hosts import expand_hosts, measure_hosts
+from runtime.deployment.values import shown, split_words, value_fault
 from runtime.deployment.variables import Variables
 
-_NAME = re.compile(NAME_PATTERN)
-_NUMBER = re.compile(NUMBER_PATTERN)
-_DURATION = re.compile(DURATION_PATTERN)
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
 
 # how an editor is told where the schema is
@@ -68,7 +57,7 @@ class Entry:
 
     def words(self, name: str) -> tuple[str, ...]:
         """Return the words of a command line."""
-        return tuple(shlex.split(self.text(name)))
+        return split_words(self.text(name))
 
     def hosts(self, name: str) -> tuple[str, ...]:
         """Return the names of a list with ranges."""
@@ -123,13 +112,14 @@ class _Checking:
                 value = self.variables.expand(written, node.location)
             if value is None:
                 continue
-            fault = _fault(attribute, value)
+            fault = value_fault(attribute, value, element)
             if fault is None:
-                accepted[name] = value
+                if self._has_room(attribute, value, node):
+                    accepted[name] = value
             else:
                 self.diagnostics.report(
                     fault.code,
-                    f'{name}="{value}" of <{node.tag}> {fault.message}',
+                    f'{name}="{shown(value)}" of <{node.tag}> {fault.message}',
                     node.location,
                     hint=fault.hint,
                 )
@@ -142,6 +132,13 @@ class _Checking:
                     hint=attribute.meaning,
                 )
         return accepted
+
+    def _has_room(self, attribute: Attribute, value: str, node: Node) -> bool:
+        """Tell whether the names of a list are not too many, with those of lists before it."""
+        if attribute.kind not in (Kind.LIST, Kind.HOSTS):
+            return True
+        count, _ = measure_hosts(value)
+        return self.variables.extent.grow(Amount.PARTS, count, node.location)
 
     def _unknown_attribute(self, name: str, node: Node, element: ElementType) -> None:
         known = [found.name for found in element.attributes]
@@ -189,13 +186,6 @@ class _Checking:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    code: str
-    message: str
-    hint: str = ""
-
-
 def check_structure(
     root: Node, grammar: Grammar, variables: Variables, diagnostics: Diagnostics
 ) -> Entry | None:
@@ -212,77 +202,6 @@ def check_structure(
         )
         return None
     return _Checking(grammar, variables, diagnostics).entry(root, grammar.elements[root.tag])
-
-
-def _fault(attribute: Attribute, value: str) -> _Fault | None:
-    needs_text = attribute.required or attribute.kind is Kind.HOSTS
-    if needs_text and not value.strip():
-        return _Fault("empty-attribute", "is empty", attribute.meaning)
-    match attribute.kind:
-        case Kind.TEXT | Kind.RAW:
-            return None
-        case Kind.NAME:
-            return _name_fault(value)
-        case Kind.NUMBER:
-            return _number_fault(attribute, value)
-        case Kind.DURATION:
-            return _duration_fault(value)
-        case Kind.CHOICE:
-            return _choice_fault(attribute, value)
-        case Kind.WORDS:
-            return _words_fault(value)
-        case Kind.HOSTS:
-            return _hosts_fault(value)
-
-
-def _name_fault(value: str) -> _Fault | None:
-    if _NAME.fullmatch(value):
-        return None
-    return _Fault(
-        "bad-name",
-        "is not a name",
-        "use letters, digits, '_', '-' and '.', and do not begin with '-' or '.'",
-    )
-
-
-def _number_fault(attribute: Attribute, value: str) -> _Fault | None:
-    fits = _NUMBER.fullmatch(value.strip()) is not None and int(value) >= attribute.least
-    if fits and (attribute.most is None or int(value) <= attribute.most):
-        return None
-    upper = f" to {attribute.most}" if attribute.most is not None else ""
-    return _Fault("bad-number", f"is not a whole number from {attribute.least}{upper}")
-
-
-def _duration_fault(value: str) -> _Fault | None:
-    if _DURATION.fullmatch(value.strip()):
-        return None
-    return _Fault("bad-duration", "is no duration", "write it as 60s, 5min or 2h")
-
-
-def _choice_fault(attribute: Attribute, value: str) -> _Fault | None:
-    if value in attribute.choices:
-        return None
-    return _Fault(
-        "bad-choice",
-        f"is none of {', '.join(attribute.choices)}",
-        did_you_mean(value, attribute.choices),
-    )
-
-
-def _words_fault(value: str) -> _Fault | None:
-    try:
-        shlex.split(value)
-    except ValueError as error:
-        return _Fault("bad-words", f"cannot be split into words: {error}", "quote as in a shell")
-    return None
-
-
-def _hosts_fault(value: str) -> _Fault | None:
-    try:
-        expand_hosts(value)
-    except HostListError as error:
-        return _Fault("bad-host-list", f"is no list of names: {error}")
-    return None
 
 
 def _listing(intro: str, names: list[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import field
 
 from gcm.documents import Diagnostics, Location
 from gcm.records import dataclass
+from runtime.deployment.extent import Extent
 
 VirtualNodes = Callable[[str, Mapping[str, str], Diagnostics], Iterable[str] | None]
 
@@ -47,10 +48,13 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What every part of the reader needs: the surroundings and where faults are reported."""
+    """What every part of the reader needs: the surroundings, where faults are reported, and how
+    much the descriptor has come to stand for.
+    """
 
     surroundings: Surroundings
     diagnostics: Diagnostics
+    extent: Extent
 
     def fault(self, code: str, message: str, location: Location, hint: str = "") -> None:
         """Report an error."""

@@ -9,12 +9,19 @@ from enum import StrEnum
 
 from gcm.documents import Diagnostics, Location, Node, did_you_mean
 from gcm.records import dataclass
+from runtime.deployment.extent import Amount, Extent
 from runtime.deployment.grammar import NAME_PATTERN
 
 _NAME = re.compile(NAME_PATTERN)
 _USE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _ENVIRONMENT_PREFIX = "env."
 _BUILT_IN_PREFIX = "descriptor."
+
+LONGEST_VALUE = 1024 * 1024
+"""The most characters of one value: a system gives no program an argument that long."""
+
+DEEPEST_NESTING = 50
+"""The most variables whose values use one another in a row."""
 
 
 class Origin(StrEnum):
@@ -43,7 +50,6 @@ class _Declared:
     origin: Origin
     source: str
     location: Location
-    being_resolved: bool = False
 
 
 @dataclass(slots=True)
@@ -53,7 +59,9 @@ class Variables:
     declared: dict[str, _Declared]
     environment: Mapping[str, str]
     diagnostics: Diagnostics
+    extent: Extent
     resolved: dict[str, str | None] = field(default_factory=dict)
+    _nesting: list[str] = field(default_factory=list)
 
     def expand(self, text: str, location: Location) -> str | None:
         """Replace every `${name}`; `$${` stands for a plain `${`.
@@ -62,18 +70,21 @@ class Variables:
         """
         if "${" not in text:
             return text
+        pieces: list[str] = []
+        length = end = 0
         faulty = False
-
-        def replacement(match: re.Match[str]) -> str:
-            nonlocal faulty
-            if match.group() == "$${":
-                return "${"
-            value = self._value(match, text, location)
+        for match in _USE.finditer(text):
+            value = "${" if match.group() == "$${" else self._value(match, text, location)
             faulty = faulty or value is None
-            return value or ""
-
-        expanded = _USE.sub(replacement, text)
-        return None if faulty else expanded
+            pieces += [text[end : match.start()], value or ""]
+            end = match.end()
+            length += len(pieces[-2]) + len(pieces[-1])
+            if length > LONGEST_VALUE:
+                self._report_length(location)
+                return None
+        pieces.append(text[end:])
+        fits = self.extent.grow(Amount.TEXT, length + len(pieces[-1]), location)
+        return None if faulty or not fits else "".join(pieces)
 
     def all(self) -> tuple[Variable, ...]:
         """Return every variable that has a value, resolved, in the order of declaration."""
@@ -121,12 +132,15 @@ class Variables:
                 or f'declare <variable name="{name}" value="..."/>',
             )
             return None
-        if declared.being_resolved:
+        if name in self._nesting:
             self._report_cycle(name)
             return None
-        declared.being_resolved = True
+        if len(self._nesting) == DEEPEST_NESTING:
+            self._report_nesting(name)
+            return None
+        self._nesting.append(name)
         self.resolved[name] = self._resolve_declared(name, declared)
-        declared.being_resolved = False
+        self._nesting.pop()
         return self.resolved[name]
 
     def _resolve_declared(self, name: str, declared: _Declared) -> str | None:
@@ -143,13 +157,29 @@ class Variables:
         return self.expand(declared.text, declared.location)
 
     def _report_cycle(self, name: str) -> None:
-        names = [found for found, declared in self.declared.items() if declared.being_resolved]
+        names = [found for found in self.declared if found in self._nesting]
         circle = ", ".join(f"'{found}'" for found in names)
         self.diagnostics.report(
             "cyclic-variable",
             f"the value of variable '{name}' needs itself; the variables involved: {circle}",
             self.declared[name].location,
             hint="give one of them a value of its own",
+        )
+
+    def _report_nesting(self, name: str) -> None:
+        self.diagnostics.report(
+            "too-deep",
+            f"the values of more than {DEEPEST_NESTING} variables use one another in a row",
+            self.declared[name].location,
+            hint="write values that use fewer others",
+        )
+
+    def _report_length(self, location: Location) -> None:
+        self.diagnostics.report(
+            "too-long",
+            f"with its variables replaced a value has more than {LONGEST_VALUE:,} characters",
+            location,
+            hint="the variables in it double themselves; keep that much in a file",
         )
 
 
@@ -160,6 +190,7 @@ def declare_variables(
     environment: Mapping[str, str],
     built_in: Mapping[str, str],
     diagnostics: Diagnostics,
+    extent: Extent | None = None,
 ) -> Variables:
     """Collect the variables of a document and what overrides them.
 
@@ -183,7 +214,7 @@ def declare_variables(
                 root.location,
                 hint=did_you_mean(name, own),
             )
-    return Variables(declared, environment, diagnostics)
+    return Variables(declared, environment, diagnostics, extent or Extent(diagnostics))
 
 
 def _declare(

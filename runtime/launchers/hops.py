@@ -8,8 +8,7 @@ from pathlib import Path
 
 from gcm.records import dataclass
 from runtime.launchers.errors import BadHop
-
-_NAME = re.compile(r"[A-Za-z0-9_.:\[\]%@+-]+")
+from runtime.machine_words import is_host, is_user
 
 # For every hop. Nobody sits at the terminal, so nothing may ask; and nothing of the user's own
 # configuration may leave a connection or a socket behind.
@@ -50,11 +49,10 @@ class Hop:
 
     def __post_init__(self) -> None:
         """Refuse names that would be read as options or as more configuration."""
-        for word, value in (("host", self.host), ("user", self.user)):
-            if word == "user" and not value:
-                continue
-            if value.startswith("-") or not _NAME.fullmatch(value):
-                raise BadHop(f"{value!r} cannot be the name of a {word}", cure="Correct the name")
+        if not is_host(self.host):
+            raise BadHop(f"{self.host!r} cannot be the name of a host", cure="Correct the name")
+        if self.user and not is_user(self.user):
+            raise BadHop(f"{self.user!r} cannot be the name of a user", cure="Correct the name")
         if self.port is not None and not 0 < self.port < 65536:
             raise BadHop(f"there is no port {self.port}", place=self.host, cure="Use 1 to 65535")
         for path in (self.key, self.known_hosts):

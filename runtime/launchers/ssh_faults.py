@@ -43,7 +43,8 @@ _FAULTS = (
         "No .*host key is known for|Host key verification failed",
         HostKeyUnknown,
         "nobody has vouched for the key of the host",
-        "Connect once by hand and compare the fingerprint, or allow new hosts in the descriptor",
+        "Connect once by hand and compare the fingerprint, or let the key of a new host be believed"
+        ' with <ssh new-host-keys="accept">',
     ),
     _Fault(
         "Could not resolve hostname",
@@ -97,7 +98,7 @@ def diagnose(way: str, code: int | None, said: Sequence[str]) -> LaunchError:
 
 
 def _no_python(way: str, found: Sequence[str]) -> LaunchError:
-    cure = "Install Python 3.11 or newer there, or give its path in the descriptor"
+    cure = "Install Python 3.11 or newer there, or give its path with <front-end python=...>"
     versions = [line for line in found if re.search(r"Python \d", line)]
     if not versions:
         return PythonMissing("no Python was found", place=way, cause="\n".join(found), cure=cure)

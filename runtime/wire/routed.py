@@ -199,7 +199,9 @@ class RoutedConnector:
         words = f"the front-end of {front_end}"
         ways = self._ways_to(party)
         if party is None or not ways:
-            raise PeerLost(f"{words} has no address here", cure="Give it one in the descriptor")
+            raise PeerLost(
+                f"{words} has no address here", cure="Give it one with <front-end address=...>"
+            )
         return Dialling(words, party.name, ways, self._credentials, now)
 
     def _ways_to(self, party: Party | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -251,6 +252,37 @@ def test_an_unknown_host_and_a_refused_key_end_the_run(server: Server, tmp_path:
         assert outcome.exit_code == 3
         assert expected in outcome.errors[0]
         assert "s/a" in outcome.errors[0]
+
+
+def test_the_key_of_a_new_host_is_believed_as_the_message_says_and_a_changed_one_never(
+    server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "says.py").write_text("print('here')\n")
+    known, other = tmp_path / "known", (server.folder / "key.pub").read_text()
+
+    def run(more: str) -> tuple[int, str]:
+        way = server.hop(0).replace(f"{server.folder}/known", str(known)).replace("/>", f"{more}/>")
+        plan = plan_of(
+            tmp_path,
+            f'<deployment name="t"><application script="says.py"/><grid>'
+            f"<site>{cluster('a', way, pythons()[0])}</site></grid></deployment>",
+        )
+        outcome = deploy(plan, Recorder())
+        return outcome.exit_code, "\n".join(outcome.errors)
+
+    code, said = run("")
+    assert code == 3
+    assert not known.exists()
+    (cure,) = re.findall(r'<ssh (new-host-keys="\w+")>', said)
+    assert run(f" {cure}") == (0, "")
+    assert known.read_text().startswith(f"[127.0.0.1]:{server.ports[0]} ssh-ed25519 ")
+    assert run("") == (0, "")
+
+    known.write_text(f"[127.0.0.1]:{server.ports[0]} {other}")
+    code, said = run(f" {cure}")
+    assert code == 3
+    assert "another key than the one it is known by" in said
+    assert known.read_text() == f"[127.0.0.1]:{server.ports[0]} {other}"
 
 
 PARTS = """

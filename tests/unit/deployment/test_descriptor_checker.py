@@ -44,3 +44,18 @@ def test_files_are_looked_for_beside_the_descriptor(tmp_path: Path) -> None:
     assert str(tmp_path / "ring.py") in missing.hint
     (tmp_path / "ring.py").write_text("")
     assert list(check_descriptors([str(file)], [])) == []
+
+
+def test_no_module_of_an_assembly_is_run_for_the_names_of_its_virtual_nodes(tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    (tmp_path / "app.fractal").write_text(
+        '<definition name="app"><component name="c"><content class="parts.Part"/>'
+        '<virtual-node name="hand"/></component></definition>'
+    )
+    file = tmp_path / "app.xml"
+    file.write_text(
+        '<deployment><assembly file="app.fractal"/>'
+        '<virtual-node name="hands" nodes="site0/cluster0/node0"/><emulate/></deployment>'
+    )
+    assert any("'hand'" in str(one) for one in check_descriptors([str(file)], []))
+    assert not (tmp_path / "ran").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -15,6 +16,7 @@ from runtime.deployment.grammar import Kind
 from runtime.deployment.language import LANGUAGE
 from runtime.deployment.reference import render_reference
 from runtime.deployment.schema import render_xsd
+from runtime.deployment.ssh_options import ALLOWED
 
 ROOT = Path(__file__).parents[3]
 XSD_FILE = ROOT / "runtime" / "deployment" / "descriptor.xsd"
@@ -50,6 +52,12 @@ def test_the_documented_reference_is_current() -> None:
     assert between.strip() == render_reference(LANGUAGE).strip(), (
         "put the output of: python -m runtime.deployment.reference"
     )
+
+
+def test_the_documented_options_of_ssh_are_those_that_are_allowed() -> None:
+    text = (ROOT / "docs" / "descriptor.md").read_text(encoding="utf-8")
+    listed = text.partition("<!-- ssh options: begin -->")[2].partition("<!-- ssh options: end")[0]
+    assert re.findall("`(.*?)`", listed) == list(ALLOWED)
 
 
 def test_the_schema_has_the_elements_attributes_and_children_of_the_table() -> None:

@@ -33,6 +33,12 @@ def test_a_hop_has_its_own_key_port_and_known_hosts() -> None:
     )  # fmt: skip
 
 
+def test_the_key_of_a_new_host_is_believed_only_where_that_was_said() -> None:
+    for accepts, words in ((True, ("-o", "StrictHostKeyChecking=accept-new")), (False, ())):
+        hop = SshHop("h", accept_new=accepts)
+        assert over_ssh((hop,), ("true",)) == (*QUIET, *words, "--", "h", "true")
+
+
 def test_each_hop_tunnels_through_the_one_before() -> None:
     argv = over_ssh((SshHop("a", user="u"), SshHop("b", 22)), ("true",))
     assert argv == (

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import pytest
 
-from runtime.deployment.ssh_options import ssh_settings
+from runtime.deployment.ssh_options import ALLOWED, ssh_settings
 
 
 def test_options_become_settings_in_their_order() -> None:
@@ -35,8 +38,35 @@ def test_options_become_settings_in_their_order() -> None:
         (["-oPort=3"], "Port is said by the attribute port"),
         (
             ["-oStrictHostKeyChecking=no"],
-            "StrictHostKeyChecking is said by the attribute known-hosts",
+            'StrictHostKeyChecking is said by the attribute new-host-keys="accept"',
         ),
+        (
+            ["-o", "stricthostkeychecking accept-new"],
+            'stricthostkeychecking is said by the attribute new-host-keys="accept"',
+        ),
+        (
+            ["-oStrictHostKeyChecking=yes"],
+            'StrictHostKeyChecking is said by the attribute new-host-keys="refuse"',
+        ),
+        (["-oProxyCommand=x"], "ProxyCommand is said by one <ssh> for each hop"),
+        (["-oKnownHostsCommand=x"], "KnownHostsCommand would run a program or load code"),
+        (["-oPKCS11Provider=/x.so"], "PKCS11Provider would run a program or load code"),
+        (["-osecuritykeyprovider=/x.so"], "securitykeyprovider would run a program or load code"),
+        (["-oInclude=/x"], "Include would bring in further configuration"),
+        (["-oForwardAgent=yes"], "ForwardAgent would open other ways through the connection"),
+        (["-oIdentityAgent=x"], "IdentityAgent would change who one is to the host"),
+        (["-oVerifyHostKeyDNS=yes"], "VerifyHostKeyDNS would change which host is believed"),
+        (
+            ["-oCanonicalizeHostname=yes"],
+            "CanonicalizeHostname would change where the connection leads",
+        ),
+        (
+            ["-oConnectTimout=3"],
+            "ConnectTimout is none of the names that a descriptor may give; "
+            "did you mean 'ConnectTimeout'?",
+        ),
+        (["-oInvented=3"], "Invented is none of the names that a descriptor may give"),
+        (["-oSendEnv=A\x01"], "'SendEnv=A\\x01' behind -o is not NAME=VALUE on one line"),
         (["-o", "RequestTTY=yes"], "RequestTTY would break a connection that carries a deployment"),
     ],
 )
@@ -44,3 +74,41 @@ def test_what_cannot_be_used_is_refused_with_the_reason(options: list[str], why:
     with pytest.raises(ValueError, match=".") as found:
         ssh_settings(options)
     assert str(found.value) == why
+
+
+def test_what_no_attribute_says_can_be_an_option() -> None:
+    options = ["-oPort=2222", "-o", "StrictHostKeyChecking=accept-new"]
+    assert ssh_settings(options, ["options"]) == (
+        ("Port", "2222"),
+        ("StrictHostKeyChecking", "accept-new"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        (
+            "StrictHostKeyChecking=no",
+            "StrictHostKeyChecking can be yes or accept-new: a changed key is never believed",
+        ),
+        ("HostName=other", "HostName would change where the connection leads"),
+        ("ProxyCommand=x", "ProxyCommand is said by one <ssh> for each hop"),
+    ],
+)
+def test_what_no_attribute_says_is_not_always_for_an_option(option: str, why: str) -> None:
+    with pytest.raises(ValueError, match=".") as found:
+        ssh_settings(["-o", option], ["options"])
+    assert str(found.value) == why
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="needs the ssh client")
+def test_every_allowed_name_is_one_of_the_client() -> None:
+    """The client tells an unknown name from a bad value; some are only known to some builds."""
+    optional = {"BindInterface", "FingerprintHash", "RequiredRSASize"}
+    optional |= {name for name in ALLOWED if name.startswith("GSSAPI")}
+    for name in set(ALLOWED) - optional:
+        said = subprocess.run(
+            ["ssh", "-F", "none", "-G", "-o", f"{name}=", "host"],
+            capture_output=True, text=True, check=False,
+        ).stderr  # fmt: skip
+        assert "Bad configuration option" not in said, name

@@ -36,7 +36,7 @@ def test_the_loader_is_harmless_to_every_login_shell() -> None:
 
 def test_the_guard_needs_only_what_every_python_has() -> None:
     code = (
-        "import sys; sys.argv[1:] = ['a', 'b']\n"
+        "import sys; sys.argv[1:] = ['gcm-guard', 'a', 'b']\n"
         + bootstrap.source().decode()
         + "\nprint(sorted(n for n in sys.modules if n.startswith('runtime')))\n"
         "print(sorted({'typing', 're', 'json', 'subprocess', 'socket'} & set(sys.modules)))"
