@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Any
+import sys
+from typing import Any, NoReturn
 
 from gcm.suggestion import did_you_mean
 
 
 class CommandParser(argparse.ArgumentParser):
     """Refuses options that there are not, and says which one was probably meant."""
+
+    wrong_usage = 2
+    """The exit code where the command line is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the command line, and leave."""
+        self.print_usage(sys.stderr)
+        self.exit(self.wrong_usage, f"{self.prog}: error: {message}\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Return what was read, and nothing more."""

@@ -98,6 +98,8 @@ class LiveScreen:
             if isinstance(item, Change):
                 self._tree.apply(item.path, item.state, item.detail)
             elif isinstance(item, RankLine):
+                if item.is_detail:
+                    continue
                 aside = self._output is not None and item.stream is Stream.OUTPUT
                 (elsewhere if aside else above).append(shown(item, self._tags))
             else:

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from gcm.cli.common_options import CommandParser, ShowVersion, setting
 from gcm.records import dataclass
+from runtime.exit_codes import WRONG_USAGE
 
 _DESCRIPTION = """\
 Start what a descriptor describes, on the machines it names, and bring it to its end.
@@ -27,8 +28,9 @@ examples:
   gcm-deploy --output-dir logs --quiet ring.xml    one file for each rank and stream
 
 exit codes:
-  0 all is well, or the exit code of the application (128 + n for signal n)
-  1 the descriptor has faults, 2 the command line has, 3 the deployment failed, 130 Ctrl-C"""
+  0 all is well, else that of the rank that failed first (128 + n for signal n); 130 Ctrl-C
+  201 the descriptor has faults, 202 the command line has, 203 the deployment failed,
+  204 the machine failed while the application ran, 205 its output could not be written"""
 
 DEFAULT_TIMEOUT = 60.0
 
@@ -61,6 +63,7 @@ class Options:
     format: Format
     tag_output: bool
     output_dir: str
+    all_tracebacks: bool
     timeout: float
     progress: Progress
     quiet: bool
@@ -81,6 +84,7 @@ def read_options(words: Sequence[str]) -> Options:
         format=Format(found.format),
         tag_output=found.tag_output,
         output_dir=found.output_dir,
+        all_tracebacks=found.all_tracebacks,
         timeout=found.timeout,
         progress=Progress(found.progress),
         quiet=found.quiet,
@@ -96,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.wrong_usage = WRONG_USAGE
     parser.add_argument("descriptor", metavar="DESCRIPTOR", help="what to deploy: an XML file")
     parser.add_argument(
         "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], type=setting,
@@ -132,6 +137,10 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--output-dir", metavar="DIR", default="",
         help="write the output of each rank to files of its own in DIR",
+    )  # fmt: skip
+    group.add_argument(
+        "--all-tracebacks", action="store_true",
+        help="show the traceback of every rank that fails, not only that of the first",
     )  # fmt: skip
     group.add_argument(
         "--format", choices=[str(one) for one in Format], default=Format.TEXT,

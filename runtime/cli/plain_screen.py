@@ -48,7 +48,8 @@ class PlainScreen:
     def _lines(self, items: Iterable[Item]) -> Iterator[tuple[Stream, str]]:
         for item in items:
             if isinstance(item, RankLine):
-                yield item.stream, shown(item, self._tags)
+                if not item.is_detail:
+                    yield item.stream, shown(item, self._tags)
             elif isinstance(item, Word):
                 yield Stream.ERROR, item.text
             elif self._news and (told := self._news.told(item.path, item.state, item.detail)):

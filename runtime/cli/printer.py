@@ -16,11 +16,12 @@ MOST_WAITING = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class RankLine:
-    """A line that a rank has written."""
+    """A line that a rank has written; one that `is_detail` goes only to the file of the rank."""
 
     rank: str
     stream: Stream
     text: str
+    is_detail: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from runtime.engine.events import (
     Go,
     Kill,
     PlaceClosed,
+    RankEnded,
     Start,
     StepFailed,
     StepUp,
@@ -33,7 +34,7 @@ from runtime.engine.events import (
 from runtime.engine.exchanged import Exchanged
 from runtime.engine.helpers import Helper, kill_all
 from runtime.engine.hierarchy import host_of
-from runtime.engine.listener import Listener
+from runtime.engine.listener import TRACEBACK, Listener
 from runtime.engine.openings import Openings, Post
 from runtime.engine.outcome import Connections, RankReport, Relay, Traffic
 from runtime.engine.output import Output
@@ -66,6 +67,7 @@ class Report:
     traffic: tuple[Traffic, ...]
     connections: Connections
     started: float | None
+    paths: dict[str, str]
 
 
 class Executor:
@@ -163,7 +165,13 @@ class Executor:
         paths = state.outline.rank_paths
         ranks = tuple(
             RankReport(
-                rank, paths[rank], facts["host"], facts["pid"], facts["mpi"], state.codes.get(rank)
+                rank,
+                paths[rank],
+                facts["host"],
+                facts["pid"],
+                facts["mpi"],
+                state.codes.get(rank),
+                state.signals.get(rank, 0),
             )
             for rank, facts in sorted(self._facts.items(), key=lambda one: _numbers(one[0]))
         )
@@ -173,7 +181,7 @@ class Executor:
             if any(place.relay_figures)
         )
         connections = replace(self._exchanged.connections(self._paths()), relays=relays)
-        return Report(ranks, tuple(self._traffic()), connections, self._started)
+        return Report(ranks, tuple(self._traffic()), connections, self._started, self._paths())
 
     def _paths(self) -> dict[str, str]:
         return {identifier: place.cluster.path for identifier, place in self._places.items()}
@@ -332,6 +340,9 @@ class Executor:
                 self._output.ranks(cluster, *args)
             case "node_said":
                 self._output.node(*args)
+            case "rank_ended" if isinstance(event, RankEnded):
+                for text in event.facts.traceback.splitlines():
+                    self._output.say(event.rank, TRACEBACK, text)
             case "up":
                 self._is_up(place)
             case "bound":

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+TRACEBACK = "traceback"
+"""The stream of what ended the program of a rank."""
+
 
 class Listener(Protocol):
     """Progress and output; called from the engine's thread, in order, and must not wait."""
@@ -20,7 +23,8 @@ class Listener(Protocol):
         """Take one line of output.
 
         `identifier` is a rank's (`0:1:2`), a cluster's (`0:1`) when its `mpiexec` speaks, or the
-        name of a helper process; `stream` is `stdout` or `stderr`.
+        name of a helper process; `stream` is `stdout`, `stderr`, or `traceback` for what the
+        exception was with which the program of a rank has ended.
         """
         ...
 

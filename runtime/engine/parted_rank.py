@@ -21,18 +21,16 @@ _READ_AT_START = (b"LD_", b"LANG", b"LC_", b"MALLOC_", b"GLIBC_", b"MPI4PY_", b"
 class Request:
     """What a stand-in wants to be: its words, and what `mpiexec` gave it."""
 
-    __slots__ = ("cwd", "descriptors", "environment", "processors", "stand_in", "words")
+    __slots__ = ("cwd", "descriptors", "environment", "processors", "words")
 
     def __init__(self, data: bytes) -> None:
         """Read it."""
-        self.stand_in: int
         self.words: list[str]
         self.environment: Mapping[bytes, bytes]
         self.cwd: bytes
         self.processors: list[int]
         self.descriptors: list[int]
         (
-            self.stand_in,
             self.words,
             self.environment,
             self.cwd,

@@ -22,6 +22,7 @@ from runtime.engine.parted_rank import become
 from runtime.engine.rank_stand_in import WORD
 from runtime.launchers import family
 from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals
+from runtime.launchers.ranks import rank_of, tell_end
 from runtime.launchers.segments import mapped_segments, remove_segments
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -65,14 +66,22 @@ class _Job:
 
 
 class _Rank:
-    """A copy of this process that is a rank, and the connection of its stand-in."""
+    """A copy of this process that is a rank, the connection of its stand-in, and its name.
 
-    __slots__ = ("connection", "job", "pid")
+    That is the private folder of its run and its number. It `was_killed` if its stand-in was, which
+    says nothing about the rank.
+    """
 
-    def __init__(self, pid: int, job: _Job, connection: _socket.socket) -> None:
+    __slots__ = ("connection", "job", "name", "pid", "was_killed")
+
+    def __init__(
+        self, pid: int, job: _Job, connection: _socket.socket, name: tuple[str, int]
+    ) -> None:
         self.pid = pid
         self.job = job
         self.connection = connection
+        self.name = name
+        self.was_killed = False
 
 
 class RankNursery:
@@ -115,10 +124,13 @@ class RankNursery:
         if pid == 0:
             self._forget_all()
             return True
-        mark = _mark_of(connection)
+        stand_in, _ = _credentials(connection)
+        settings = family.environment_of(stand_in)
+        mark = _mark_in(settings)
         job = self._jobs.setdefault(mark, _Job(mark))
         job.alive.add(pid)
-        self._ranks[pid] = _Rank(pid, job, connection)
+        name = _room_of(stand_in), rank_of(settings)
+        self._ranks[pid] = _Rank(pid, job, connection, name)
         self._poll.register(connection, 0)  # nothing is heard of it but its end
         return False
 
@@ -139,12 +151,15 @@ class RankNursery:
                 self._poll.unregister(descriptor)
                 left = mapped_segments(rank.pid)
                 os.kill(rank.pid, family.KILL)
+                rank.was_killed = True
                 remove_segments(left)
 
     def _see_to_their_end(self) -> None:
         for pid, status in _collect():
             rank = self._ranks.pop(pid, None)
             if rank is not None:
+                if not (rank.was_killed and os.WIFSIGNALED(status)):
+                    tell_end(*rank.name, status)
                 self._tell(rank.connection, status)
                 self._has_ended(rank)
         self._over = [job for job in self._over if job.is_left()]
@@ -187,11 +202,20 @@ def _credentials(connection: _socket.socket) -> tuple[int, int]:
     return int.from_bytes(data[:4], sys.byteorder), int.from_bytes(data[4:8], sys.byteorder)
 
 
-def _mark_of(connection: _socket.socket) -> bytes:
+def _mark_in(settings: list[bytes]) -> bytes:
     """Return the setting that a stand-in has in common with all of its job."""
-    stand_in, _ = _credentials(connection)
     begin = f"{MARK}=".encode()
-    return next((one for one in family.environment_of(stand_in) if one.startswith(begin)), b"")
+    return next((one for one in settings if one.startswith(begin)), b"")
+
+
+def _room_of(stand_in: int) -> str:
+    """Return the private folder of the run that a stand-in belongs to, "" if it has gone."""
+    try:
+        with open(f"/proc/{stand_in}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+        return os.fsdecode(words[words.index(b"--room") + 1])
+    except (OSError, ValueError):
+        return ""
 
 
 def main(words: list[str]) -> int:
@@ -211,7 +235,7 @@ def main(words: list[str]) -> int:
     request = become(connection)
     family.rename(os.path.basename(sys.executable))
     _, _, *sys.argv[1:] = request.words
-    return rank_main.main(sys.argv[1:], known_as=request.stand_in)
+    return rank_main.main(sys.argv[1:], is_child=True)
 
 
 def _load(comm_world: str) -> None:

@@ -248,7 +248,7 @@ class Guard:
         by_pid = {child.pid: child for child in self.children.values() if child.status is None}
         for pid, status in _collect():
             if pid in by_pid:
-                by_pid[pid].status = status
+                by_pid[pid].status, by_pid[pid].ended_at = status, time.monotonic()
                 self.begin_end(by_pid[pid])
         for child in list(self.children.values()):
             if child.status is not None:
@@ -281,7 +281,7 @@ class Guard:
             self.drop(child.stdin)
         segments.remove_segments(child.shared)
         del self.children[child.number]
-        self.send(wire.EXITED, child.number, str(child.status).encode())
+        self.send(wire.EXITED, child.number, f"{child.status} {child.ended_at!r}".encode())
 
     def kin(self, child: spawning.Child) -> set[int]:
         """Return what descends from the command, also once it left its parent and its session."""

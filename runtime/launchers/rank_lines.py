@@ -8,7 +8,8 @@ from collections.abc import Callable
 from runtime.launchers.base import Stream
 from runtime.launchers.lines import Lines
 
-_RECORD = re.compile(r"\x1e(\d+) ([oe])([.+]) (.*)", re.DOTALL)
+_RECORD = re.compile(r"\x1e(\d+) ([oex])([.+]) (.*)", re.DOTALL)
+_END = "x"
 _OPEN_MPI_TAG = re.compile(r"\[\d+,(\d+)\]<std(out|err)>: ?")
 _STREAMS = {"o": Stream.OUTPUT, "e": Stream.ERROR, "out": Stream.OUTPUT, "err": Stream.ERROR}
 
@@ -16,14 +17,21 @@ _STREAMS = {"o": Stream.OUTPUT, "e": Stream.ERROR, "out": Stream.OUTPUT, "err": 
 class RankLines:
     """A sink that calls with rank, stream and line; the rank is None when `mpiexec` itself speaks.
 
+    `ended` is called with a rank and what its parent process told about the end of it.
+
     >>> sink = RankLines(lambda rank, stream, line: print(rank, stream, line))
     >>> sink.received(Stream.ERROR, b"\\x1e3 o. hello\\nmpiexec: oh\\n")
     3 stdout hello
     None stderr mpiexec: oh
     """
 
-    def __init__(self, call: Callable[[int | None, Stream, str], None]) -> None:
+    def __init__(
+        self,
+        call: Callable[[int | None, Stream, str], None],
+        ended: Callable[[int, str], None] = lambda _rank, _words: None,
+    ) -> None:
         self._call = call
+        self._ended = ended
         self._lines = Lines(self._take)
         self._begun: dict[tuple[int, Stream], str] = {}
         self.received = self._lines.received
@@ -45,6 +53,9 @@ class RankLines:
         if record is None:
             if line or tag is None:
                 self._call(rank, stream, line)
+            return
+        if record[2] == _END:
+            self._ended(int(record[1]), record[4])
             return
         key = int(record[1]), _STREAMS[record[2]]
         text = self._begun.pop(key, "") + record[4]

@@ -115,7 +115,8 @@ class GuardSession(ABC):
     def _on_exited(self, number: int, payload: bytes) -> None:
         with self._changed:
             process = self._processes.pop(number)
-        process.is_done(exit_of(int(payload)))
+        status, at = payload.split()
+        process.is_done(exit_of(int(status), float(at)))
 
     def _set_room(self, number: int, room: str | LaunchError) -> None:
         with self._changed:
