@@ -67,9 +67,9 @@ class Summary:
     clusters: tuple[ClusterEnd, ...]
     traffic: tuple[Traffic, ...]
     errors: tuple[str, ...]
-    first_cause: FirstCause | None = None
     components: tuple[ComponentReport, ...] = ()
     connections: Connections = field(default_factory=Connections)
+    first_cause: FirstCause | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, ready for JSON."""

@@ -195,7 +195,9 @@ class JobEnds:
     def _blame_mpiexec(self, rank: str, ended: Exit) -> RankEnd | None:
         """Return the end of a rank anew, if it ended because `mpiexec` had."""
         told = self._told.get(rank)
-        if told is None or not told.code or told.facts.after or self._when(told) <= ended.at:
+        if told is None or not told.code or told.facts.after == BY_REQUEST:
+            return None
+        if self._when(told) <= ended.at:
             return None
         return self._tell(replace(told, facts=replace(told.facts, after=self._cluster)))
 
