@@ -149,6 +149,7 @@ class RankNursery:
         for rank in self._ranks.values():
             if rank.connection.fileno() == descriptor:
                 self._poll.unregister(descriptor)
+                family.hold({rank.pid})
                 left = mapped_segments(rank.pid)
                 os.kill(rank.pid, family.KILL)
                 rank.was_killed = True

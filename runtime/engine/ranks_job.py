@@ -33,6 +33,8 @@ _SIGNALS = re.compile(r"\(signal (\d+)\)|exited on signal (\d+)")
 # Version 5 and version 4 of Open MPI each have their word for the same.
 _SESSION_FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
 
+_TOPOLOGY = "HWLOC_XMLFILE"
+
 Said = tuple[int | None, str, str]
 """A line with its rank, None for `mpiexec` itself, and the name of its stream."""
 
@@ -155,8 +157,14 @@ class RanksJob:
         return tuple(word for name in names for word in ("-x", name))
 
     def _session(self, flavour: Flavour) -> dict[str, str]:
-        """Let Open MPI keep its files where they are removed even if it is killed."""
-        if flavour is not Flavour.OPEN_MPI or self._job.hosts:
+        """Let no `mpiexec` leave a file behind if it is killed.
+
+        Open MPI keeps its files in the room. MPICH can write the topology of a host to nowhere but
+        the system's temporary folder, which it does not if the ranks need not have it from there.
+        """
+        if flavour is not Flavour.OPEN_MPI:
+            return {_TOPOLOGY: os.environ.get(_TOPOLOGY, "")}
+        if self._job.hosts:
             return {}  # other hosts have no such folder
         return dict.fromkeys(_SESSION_FOLDERS, self._room)
 

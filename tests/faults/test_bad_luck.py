@@ -44,7 +44,7 @@ def test_a_run_that_goes_well_ends_with_0_and_leaves_nothing(bench: Bench) -> No
 
 def test_a_missing_mpiexec_is_named_with_what_to_install(bench: Bench) -> None:
     outcome = bench.deploy(bench.plan(HELLO, grid=one_cluster("/nowhere/mpiexec")))
-    assert outcome.exit_code == 3
+    assert outcome.exit_code == 203
     (error,) = outcome.errors
     assert "s/a" in error
     assert "there is no '/nowhere/mpiexec'" in error
@@ -54,7 +54,7 @@ def test_a_missing_mpiexec_is_named_with_what_to_install(bench: Bench) -> None:
 def test_an_mpiexec_that_is_none_is_shown_with_what_it_says(bench: Bench) -> None:
     other = fake(bench.folder, "mpiexec", "echo I am something else")
     outcome = bench.deploy(bench.plan(HELLO, grid=one_cluster(other)))
-    assert outcome.exit_code == 3
+    assert outcome.exit_code == 203
     assert "belongs to no MPI known here" in outcome.errors[0]
     assert "I am something else" in outcome.errors[0]
 
@@ -67,7 +67,7 @@ def test_the_wrong_mpiexec_is_told_from_every_rank_being_0_of_1(bench: Bench) ->
         'test "$1" = --version && { echo HYDRA; exit 0; }\nshift 2\n"$@" &\n"$@" &\nwait',
     )
     outcome = bench.deploy(bench.plan(HELLO, grid=one_cluster(wrong)))
-    assert outcome.exit_code == 3
+    assert outcome.exit_code == 203
     assert "one believes to be 0 of 1" in outcome.errors[0]
     assert "Name the mpiexec that belongs to that mpi4py" in outcome.errors[0]
 
@@ -77,7 +77,7 @@ def test_a_python_without_mpi4py_is_named(bench: Bench) -> None:
         bench.folder, "python", f'exec {sys.executable} -S "$@"'
     )  # without its site-packages, so without mpi4py
     outcome = bench.deploy(bench.plan(HELLO, python=str(bare)))
-    assert outcome.exit_code == 3
+    assert outcome.exit_code == 203
     assert "cannot start MPI" in outcome.errors[0]
     assert "No module named 'mpi4py'" in outcome.errors[0]
     assert "Install mpi4py" in outcome.errors[0]
@@ -93,7 +93,7 @@ def test_a_rank_that_dies_before_the_handshake_shows_its_last_words(bench: Bench
     began = time.monotonic()
     outcome = bench.deploy(bench.plan(HELLO, grid=TWO, python=str(dying)))
     assert time.monotonic() - began < 20
-    assert outcome.exit_code == 3
+    assert outcome.exit_code == 203
     assert "no licence" in outcome.errors[0]
     assert "before the application started" in outcome.errors[0]
 
@@ -106,7 +106,7 @@ def test_a_rank_that_never_arrives_is_named_after_the_time_for_the_start(bench: 
         f'exec {sys.executable} "$@"',
     )
     outcome = bench.deploy(bench.plan(HELLO, python=str(slow)), start=4)
-    assert outcome.exit_code == 3
+    assert outcome.exit_code == 203
     expected = "not everything was up within 4 s; still missing: rank 0:0:1. "
     assert outcome.errors[0].startswith(expected)
 
@@ -186,7 +186,7 @@ def test_a_port_in_use_is_named(bench: Bench) -> None:
         mpi = one_rank()
         grid = f'<site name="s"><cluster name="a"><front-end port="{port}"/>{mpi}</cluster></site>'
         outcome = bench.deploy(bench.plan(HELLO, grid=grid))
-    assert outcome.exit_code == 3
+    assert outcome.exit_code == 203
     assert f":{port}" in outcome.errors[0]
     assert "Choose another port" in outcome.errors[0]
 

@@ -35,7 +35,7 @@ def test_a_working_folder_that_has_gone_does_not_hang_the_command(bench: Bench) 
         timeout=30,
         env={**os.environ, "PYTHONPATH": str(root)},
     )
-    assert run.returncode == 3, run.stderr
+    assert run.returncode == 203, run.stderr
     assert "gcm-deploy: s/a: " in run.stderr
     assert "FileNotFoundError" in run.stderr
     assert "this was not foreseen\nTraceback" in run.stderr
@@ -50,7 +50,7 @@ def test_a_listener_that_raises_ends_the_run(
 
     bench.recorder.on_line = strike
     outcome = bench.deploy(bench.plan(WAITS))
-    assert outcome.exit_code == 3
+    assert outcome.exit_code == 203
     assert outcome.errors == (
         "the engine failed: LookupError: nobody knows up."
         " Everything was ended; the log has the traceback",
