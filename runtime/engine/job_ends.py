@@ -168,15 +168,16 @@ class JobEnds:
     def _fault_of_mpiexec(self, ended: Exit, words: str, ranks: list[str]) -> str:
         """Return what was wrong with `mpiexec` itself; nothing if it ended because of a rank."""
         was_stopped = self._stopped_at is not None and self._stopped_at <= ended.at
-        if was_stopped or (ended.ok and self._helper is None):
+        helper = self._helper_that_was_outlived()
+        if was_stopped or (ended.ok and not helper):
             return ""
         if any(
             one.code and not one.facts.after and self._when(one) <= ended.at
             for one in self._told.values()
         ):
             return ""
-        if self._helper is not None:
-            what = f"{self._helper[0]}, a process of mpiexec, was ended"
+        if helper:
+            what = f"{helper}, a process of mpiexec, was ended"
         elif ended.signal is None and set(ranks) - self._told.keys():
             return ""  # it tells of a rank of which nothing else is known
         else:
@@ -184,6 +185,13 @@ class JobEnds:
         good = [rank for rank in ranks if rank in self._told and not self._told[rank].code]
         how = "all ranks had ended well" if len(good) == len(ranks) else "the ranks ran"
         return f"{what} while {how}. No rank had failed before" + (f"\n{words}" if words else "")
+
+    def _helper_that_was_outlived(self) -> str:
+        """Return the process of `mpiexec` that ended before a rank of it had; "" if none did."""
+        if self._helper is None:
+            return ""
+        name, at = self._helper
+        return name if any(seen.at > at for seen in self._seen.values()) else ""
 
     def _when(self, one: RankEnd) -> float:
         """Return when a rank ended; what it said itself was before everything that followed."""

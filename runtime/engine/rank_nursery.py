@@ -72,16 +72,26 @@ class _Rank:
     says nothing about the rank.
     """
 
-    __slots__ = ("connection", "job", "name", "pid", "was_killed")
+    __slots__ = ("began", "connection", "job", "name", "pid", "was_killed")
 
     def __init__(
-        self, pid: int, job: _Job, connection: _socket.socket, name: tuple[str, int]
+        self, pid: int, job: _Job, connection: _socket.socket, name: tuple[str, int], began: int
     ) -> None:
         self.pid = pid
         self.job = job
         self.connection = connection
         self.name = name
         self.was_killed = False
+        self.began = began
+
+    def has_begun(self) -> bool:
+        """Tell, once it has ended, whether it was that rank; else the stand-in became it."""
+        try:
+            return bool(os.read(self.began, 1))
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(self.began)
 
 
 class RankNursery:
@@ -98,10 +108,11 @@ class RankNursery:
         self._jobs: dict[bytes, _Job] = {}
         self._over: list[_Job] = []
 
-    def serve(self) -> _socket.socket | None:
+    def serve(self) -> tuple[_socket.socket, int] | None:
         """Serve until a signal says that it is enough.
 
-        In a copy of this process that is to be a rank it returns the connection of its stand-in.
+        In a copy of this process that is to be a rank it returns the connection of its stand-in,
+        and a pipe that is to get a byte once the copy is that rank.
         """
         while True:
             for descriptor, _ in self._poll.poll(LOOK_AGAIN * 1000 if self._over else None):
@@ -112,27 +123,31 @@ class RankNursery:
                     connection = _accepted(self._listener)
                     if _credentials(connection)[1] != os.getuid():
                         connection.close()  # whoever it is, it is nobody's stand-in here
-                    elif self._part(connection):
-                        return connection
+                    elif (begins := self._part(connection)) is not None:
+                        return connection, begins
                 else:
                     self._kill(descriptor)
             self._see_to_their_end()
 
-    def _part(self, connection: _socket.socket) -> bool:
-        """Make a copy of this process; tell whether this is the copy."""
+    def _part(self, connection: _socket.socket) -> int | None:
+        """Make a copy of this process; return its pipe if this is the copy."""
+        began, begins = os.pipe()
         pid = os.fork()
         if pid == 0:
+            os.close(began)
             self._forget_all()
-            return True
+            return begins
+        os.close(begins)
+        os.set_blocking(began, False)
         stand_in, _ = _credentials(connection)
         settings = family.environment_of(stand_in)
         mark = _mark_in(settings)
         job = self._jobs.setdefault(mark, _Job(mark))
         job.alive.add(pid)
         name = _room_of(stand_in), rank_of(settings)
-        self._ranks[pid] = _Rank(pid, job, connection, name)
+        self._ranks[pid] = _Rank(pid, job, connection, name, began)
         self._poll.register(connection, 0)  # nothing is heard of it but its end
-        return False
+        return None
 
     def _forget_all(self) -> None:
         """Keep nothing of the process this one has parted of, but what is loaded."""
@@ -142,6 +157,7 @@ class RankNursery:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for rank in self._ranks.values():
             rank.connection.close()
+            os.close(rank.began)
         self._listener.close()
 
     def _kill(self, descriptor: int) -> None:
@@ -159,7 +175,7 @@ class RankNursery:
         for pid, status in _collect():
             rank = self._ranks.pop(pid, None)
             if rank is not None:
-                if not (rank.was_killed and os.WIFSIGNALED(status)):
+                if rank.has_begun() and not (rank.was_killed and os.WIFSIGNALED(status)):
                     tell_end(*rank.name, status)
                 self._tell(rank.connection, status)
                 self._has_ended(rank)
@@ -230,10 +246,10 @@ def main(words: list[str]) -> int:
     os.set_inheritable(listener.fileno(), False)
     _load(words[1])
     gc.freeze()  # what is loaded stays, and all ranks share it
-    connection = RankNursery(listener).serve()
-    if connection is None:
+    parted = RankNursery(listener).serve()
+    if parted is None:
         return 0
-    request = become(connection)
+    request = become(*parted)
     family.rename(os.path.basename(sys.executable))
     _, _, *sys.argv[1:] = request.words
     return rank_main.main(sys.argv[1:], is_child=True)

@@ -155,6 +155,7 @@ class RanksLife:
 
     def close(self) -> None:
         """End everything and let go; waits until that is so."""
+        self._ends.stopping(time.monotonic())
         self.shut()
         # First, because who ends this process may not wait for the rest.
         remove_segments(path for facts in self._facts for path in facts["segments"])
@@ -236,7 +237,7 @@ class RanksLife:
             why = self._at_home(GridError(fault)) if fault else why
         else:
             why = why or self._what_happened(code)
-        self._tell("job_ended", code, why, bool(fault))
+        self._tell("job_ended", code, why, bool(fault) and self.is_released)
         self._over()
 
     def _pass_on(self, end: RankEnd | None) -> None:

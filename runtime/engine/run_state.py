@@ -330,12 +330,12 @@ class RunState:
     def _late_rank(self, event: RankEnded) -> Iterable[Effect]:
         """A rank ends after the run was stopped; it may be why it had to be."""
         is_wanted = self.failures.knows(event.rank) or not self.failures.is_explained
-        if not self.steered and is_wanted:
+        if self._outcome is None and not self.steered and is_wanted:
             self.failures.rank_ended(event.rank, event.code, event.why, event.facts)
         yield from self._show_end(event)
 
     def _late_job(self, event: JobEnded) -> Iterable[Effect]:
-        if event.is_fault and not self.steered:
+        if self._outcome is None and event.is_fault and not self.steered:
             self.failures.other(event.cluster, LOST, event.why)
         return ()
 

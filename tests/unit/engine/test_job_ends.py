@@ -151,7 +151,8 @@ def test_an_end_in_order_is_no_failure_of_anybody() -> None:
     ends = JobEnds("0:0")
     for rank in (A, B):
         ends.said(rank, 0, "", NOTHING)
-        ends.saw(rank, seen(), is_connected=False)
+        ends.saw(rank, seen(at=1.0), is_connected=False)
+    ends.helper_ended("hydra_pmi_proxy (process 12)", 1.5)
     assert over(ends, Exit(code=0, at=2.0)) == ([], "")
     assert ends.first_code == 0
 

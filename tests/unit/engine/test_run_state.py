@@ -282,7 +282,9 @@ def test_ranks_that_never_come_are_named_when_the_time_is_up() -> None:
         machine.handle(read(event)[1], 0.0)
     assert machine.deadline == 100
     assert machine.missing == ("rank 0:0:1",)
-    play(machine, "> at 99.9 Tick\n> at 100 Tick\nstop\n> PlaceClosed 0:0\n/0:0 is ended\nfinish 203")
+    play(
+        machine, "> at 99.9 Tick\n> at 100 Tick\nstop\n> PlaceClosed 0:0\n/0:0 is ended\nfinish 203"
+    )
     assert said(machine) == [
         "not everything was up within 100 s; still missing: rank 0:0:1. Look at the output above, "
         "or allow more time with --timeout"
