@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import textwrap
+from collections.abc import Callable
 
 import pytest
 
@@ -45,7 +46,10 @@ def read(line: str) -> tuple[float | None, Event]:
         now, words = float(words[1]), words[2:]
     kind = getattr(events, words[0])
     types = [one.type for one in dataclasses.fields(kind)]
-    kinds = {"int": int, "RankExit": lambda word: RankExit(lost=tuple(word.split(",")))}
+    kinds: dict[str, Callable[[str], object]] = {
+        "int": int,
+        "RankExit": lambda word: RankExit(lost=tuple(word.split(","))),
+    }
     given = [kinds.get(str(kind), str)(word) for word, kind in zip(words[1:], types, strict=False)]
     return now, kind(*given)
 
@@ -282,9 +286,8 @@ def test_ranks_that_never_come_are_named_when_the_time_is_up() -> None:
         machine.handle(read(event)[1], 0.0)
     assert machine.deadline == 100
     assert machine.missing == ("rank 0:0:1",)
-    play(
-        machine, "> at 99.9 Tick\n> at 100 Tick\nstop\n> PlaceClosed 0:0\n/0:0 is ended\nfinish 203"
-    )
+    late = "> at 99.9 Tick\n> at 100 Tick\nstop\n> PlaceClosed 0:0\n/0:0 is ended\nfinish 203"
+    play(machine, late)
     assert said(machine) == [
         "not everything was up within 100 s; still missing: rank 0:0:1. Look at the output above, "
         "or allow more time with --timeout"
