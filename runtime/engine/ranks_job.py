@@ -34,6 +34,7 @@ _SIGNALS = re.compile(r"\(signal (\d+)\)|exited on signal (\d+)")
 _SESSION_FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
 
 _TOPOLOGY = "HWLOC_XMLFILE"
+_CRASHES = "OMPI_MCA_opal_signal"
 
 Said = tuple[int | None, str, str]
 """A line with its rank, None for `mpiexec` itself, and the name of its stream."""
@@ -159,14 +160,15 @@ class RanksJob:
     def _session(self, flavour: Flavour) -> dict[str, str]:
         """Let no `mpiexec` leave a file behind if it is killed.
 
-        Open MPI keeps its files in the room. MPICH can write the topology of a host to nowhere but
+        Open MPI keeps its files in the room, and leaves the signals of crashes to Python, which
+        knows the lines of the program. MPICH can write the topology of a host to nowhere but
         the system's temporary folder, which it does not if the ranks need not have it from there.
         """
         if flavour is not Flavour.OPEN_MPI:
             return {_TOPOLOGY: os.environ.get(_TOPOLOGY, "")}
         if self._job.hosts:
             return {}  # other hosts have no such folder
-        return dict.fromkeys(_SESSION_FOLDERS, self._room)
+        return {**dict.fromkeys(_SESSION_FOLDERS, self._room), _CRASHES: ""}
 
     def are_some_missing(self) -> bool:
         """Tell whether fewer ranks run here than were started; False where nobody can tell."""
