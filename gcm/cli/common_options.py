@@ -19,6 +19,9 @@ class CommandParser(argparse.ArgumentParser):
 
     _strange: Sequence[str] = ()
 
+    wrong_usage = 2
+    """The exit code where the command line is wrong."""
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Return what was read, and nothing more."""
         words = sys.argv[1:] if args is None else list(args)
@@ -46,7 +49,9 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Tell what is wrong, with the option that was probably meant, and leave."""
         meant = self._meant()
-        super().error(f"{message}; {meant}" if meant else message)
+        self.print_usage(sys.stderr)
+        told = f"{message}; {meant}" if meant else message
+        self.exit(self.wrong_usage, f"{self.prog}: error: {told}\n")
 
     def _meant(self) -> str:
         known = [name for name in self._option_string_actions if name.startswith("--")]

@@ -10,8 +10,8 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `gcm-deploy ...`; return its exit code.
 
-    0 or the application's own code; 1: the descriptor has faults; 2: the command line was wrong;
-    3: the deployment failed; 130: interrupted, also while the command itself is still loaded.
+    0 or the application's own code, or one of `runtime.exit_codes`; interrupted, also while the
+    command itself is still loaded.
     """
     try:
         from runtime.cli.command import run_command
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         import sys
 
-        from runtime.cli.exit_codes import INTERRUPTED
+        from runtime.exit_codes import INTERRUPTED
 
         print("gcm-deploy: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runtime.cli.errors import UsageError
-from runtime.cli.exit_codes import FAILED, FAULTS, READER_LEFT, WRONG_USAGE
 from runtime.cli.options import Options, read_options
 from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
 from runtime.engine.cores import leave_no_core_file
+from runtime.exit_codes import FAULTS, OUTPUT_FAILED, READER_LEFT, WRONG_USAGE
 
 if TYPE_CHECKING:
     from runtime.deployment import DeploymentPlan
@@ -39,7 +39,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         return READER_LEFT
     except OutputFailed as error:
         print(f"gcm-deploy: {error}", file=sys.stderr)
-        return FAILED
+        return OUTPUT_FAILED
     finally:
         gc.enable()
 

@@ -107,6 +107,8 @@ class LiveScreen:
                 self._tree.apply(item.path, item.state, item.detail)
             elif not isinstance(item, RankOutput):
                 above.append(self._above.word(item.text))
+            elif item.is_detail:
+                continue
             elif self._output is not None and item.stream is Stream.OUTPUT:
                 elsewhere.append(self._elsewhere.output(item.rank, item.data))
             else:

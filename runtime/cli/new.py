@@ -10,12 +10,12 @@ from typing import TextIO
 
 from gcm.cli.common_options import CommandParser
 from runtime.cli.errors import UsageError
-from runtime.cli.exit_codes import FAULTS
 from runtime.cli.load import read_document
 from runtime.cli.one_line_document import document_of
 from runtime.cli.options import command_parser
 from runtime.cli.questions import QUESTIONS, Answers, Question
 from runtime.cli.write import save
+from runtime.exit_codes import FAULTS
 
 _DESCRIPTION = """\
 Ask four questions and write a descriptor with comments. In brackets is what an empty answer means.

@@ -41,8 +41,9 @@ more examples:
   gcm-deploy --export-adl grid.fractal laptop.xml      write the machine as an assembly
 
 exit codes:
-  0 all is well, or the exit code of the application (128 + n for signal n)
-  1 the descriptor has faults, 2 the command line has, 3 the deployment failed, 130 Ctrl-C"""
+  0 all is well, else that of the rank that failed first (128 + n for signal n); 130 Ctrl-C
+  201 the descriptor has faults, 202 the command line has, 203 the deployment failed,
+  204 the machine failed while the application ran, 205 its output could not be written"""
 
 DEFAULT_TIMEOUT = 60.0
 
@@ -78,6 +79,7 @@ class Options:
     format: Format
     tag_output: bool
     output_dir: str
+    all_tracebacks: bool
     timeout: float
     progress: Progress
     quiet: bool
@@ -105,6 +107,7 @@ def read_options(words: Sequence[str]) -> Options:
         format=Format(found.format),
         tag_output=found.tag_output,
         output_dir=found.output_dir,
+        all_tracebacks=found.all_tracebacks,
         timeout=found.timeout,
         progress=Progress(found.progress),
         quiet=found.quiet,
@@ -178,6 +181,10 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--output-dir", metavar="DIR", default="",
         help="write the output of each rank to files of its own in DIR",
+    )  # fmt: skip
+    group.add_argument(
+        "--all-tracebacks", action="store_true",
+        help="show the traceback of every rank that fails, not only that of the first",
     )  # fmt: skip
     group.add_argument(
         "--format", choices=[str(one) for one in Format], default=Format.TEXT,

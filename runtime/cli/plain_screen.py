@@ -62,7 +62,8 @@ class PlainScreen:
     def _pieces(self, items: Iterable[Item]) -> Iterator[tuple[Stream, bytes]]:
         for item in items:
             if isinstance(item, RankOutput):
-                yield item.stream, self._streams[item.stream].output(item.rank, item.data)
+                if not item.is_detail:
+                    yield item.stream, self._streams[item.stream].output(item.rank, item.data)
             elif isinstance(item, Word):
                 yield Stream.ERROR, self._streams[Stream.ERROR].word(item.text)
             elif self._news and (told := self._news.told(item.path, item.state, item.detail)):

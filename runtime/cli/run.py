@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from gcm.cli.output import Paint
-from runtime.cli.exit_codes import FAILED, READER_LEFT
 from runtime.cli.history import History
 from runtime.cli.missing import hints
 from runtime.cli.options import Format, Options, Progress
@@ -25,6 +24,7 @@ from runtime.deployment import DeploymentPlan
 from runtime.deployment.program_files import copies
 from runtime.engine.launch import Interrupts, Outcome, Patience, deploy
 from runtime.engine.warm_start import WarmStart
+from runtime.exit_codes import OUTPUT_FAILED, READER_LEFT
 
 BYTES_PER_SECOND = 1_000_000
 """How fast program folders are copied at least, over the slowest of lines."""
@@ -48,7 +48,13 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
         with ending.awaited(), log.attached():
             outcome = deploy(
                 plan,
-                Watch(printer.put, history, time.monotonic),
+                Watch(
+                    printer.put,
+                    history,
+                    time.monotonic,
+                    all_tracebacks=options.all_tracebacks,
+                    quiet=options.quiet,
+                ),
                 interrupts=interrupts,
                 patience=Patience(start=options.timeout + copying_time(plan)),
                 warm=warm,
@@ -134,7 +140,7 @@ def _code(outcome: Outcome, ending: Ending, failures: list[Exception]) -> int:
         return ending.code
     if not failures:
         return outcome.exit_code
-    return READER_LEFT if isinstance(failures[0], BrokenPipeError) else FAILED
+    return READER_LEFT if isinstance(failures[0], BrokenPipeError) else OUTPUT_FAILED
 
 
 def _complain(text: str) -> None:

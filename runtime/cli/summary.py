@@ -11,11 +11,13 @@ from runtime.deployment import DeploymentPlan
 from runtime.engine.outcome import (
     ComponentReport,
     Connections,
+    FirstCause,
     Outcome,
     RankReport,
     Results,
     Traffic,
 )
+from runtime.engine.rank_exit import in_words
 
 MOST_CLUSTERS = 24
 """How many clusters are listed one by one; those that failed always are."""
@@ -26,7 +28,10 @@ MOST_COMPONENTS = 24
 
 @dataclass(frozen=True, slots=True)
 class RankEnd:
-    """One rank: where it ran, with which MPI, for how long; `code` is None if it was stopped."""
+    """One rank: where it ran, with which MPI, for how long; `code` is None if it was stopped.
+
+    `signal` is the name of the one that ended it, "" for none.
+    """
 
     rank: str
     host: str
@@ -34,6 +39,7 @@ class RankEnd:
     mpi: str
     seconds: float | None
     code: int | None
+    signal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,7 @@ class Summary:
     components: tuple[ComponentReport, ...] = ()
     connections: Connections = field(default_factory=Connections)
     results: tuple[Results, ...] = ()
+    first_cause: FirstCause | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, ready for JSON."""
@@ -102,6 +109,7 @@ def summary_of(
         ),
         traffic=outcome.traffic,
         errors=outcome.errors,
+        first_cause=outcome.first_cause,
         components=outcome.components,
         connections=outcome.connections,
         results=outcome.results,
@@ -162,7 +170,8 @@ def _end(
     seconds = None if seconds is None else round(seconds, 3)
     if report is None:
         return RankEnd(rank, planned, None, "", seconds, code)
-    return RankEnd(rank, report.host, report.pid, report.mpi, seconds, code)
+    signal = in_words(code, report.signal) if code is not None and report.signal else ""
+    return RankEnd(rank, report.host, report.pid, report.mpi, seconds, code, signal)
 
 
 def _rows(clusters: tuple[ClusterEnd, ...]) -> Iterator[tuple[str, ...]]:
@@ -220,7 +229,8 @@ def _codes(ranks: tuple[RankEnd, ...]) -> str:
     """Return the one code of all, or each code that is not 0 with those who ended with it."""
     by_code: dict[str, list[str]] = {}
     for rank in ranks:
-        by_code.setdefault("stopped" if rank.code is None else str(rank.code), []).append(rank.rank)
+        code = "stopped" if rank.code is None else rank.signal or str(rank.code)
+        by_code.setdefault(code, []).append(rank.rank)
     if len(by_code) == 1:
         return next(iter(by_code))
     return ", ".join(f"{code} ({_some(who)})" for code, who in by_code.items() if code != "0")

@@ -12,6 +12,7 @@ from types import FrameType
 
 from runtime.cli.history import History
 from runtime.cli.printer import Change, Item, Printer, RankOutput, Word
+from runtime.engine.listener import TRACEBACK
 from runtime.launchers.base import Stream
 
 GIVE_UP_SECONDS = 8.0
@@ -21,14 +22,26 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Watch:
-    """The listener of a run."""
+    """The listener of a run.
+
+    Every rank's traceback is shown only with `all_tracebacks`, and what launchers of MPI say only
+    if they are not to be `quiet`; both are in the files of the ranks in any case.
+    """
 
     def __init__(
-        self, put: Callable[[Item], None], history: History, clock: Callable[[], float]
+        self,
+        put: Callable[[Item], None],
+        history: History,
+        clock: Callable[[], float],
+        *,
+        all_tracebacks: bool = False,
+        quiet: bool = False,
     ) -> None:
         self._put = put
         self._history = history
         self._clock = clock
+        self._all_tracebacks = all_tracebacks
+        self._quiet = quiet
 
     def state(self, path: str, state: str, detail: str = "") -> None:
         """Show the change, and remember when it came."""
@@ -37,7 +50,11 @@ class Watch:
 
     def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
         """Show some output."""
-        self._put(RankOutput(identifier, Stream(stream), data, taken))
+        if stream == TRACEBACK:
+            stream, is_detail = Stream.ERROR, not self._all_tracebacks
+        else:
+            is_detail = self._quiet and identifier.count(":") == 1  # the `mpiexec` of a cluster
+        self._put(RankOutput(identifier, Stream(stream), data, taken, is_detail=is_detail))
 
 
 class Ending:

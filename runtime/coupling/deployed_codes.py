@@ -111,9 +111,11 @@ class Codes:
             case "ranks_up":
                 self._ranks_up(run, cluster)
             case "rank_ended":
-                self._rank_ended(run, cluster, *args)
+                rank, code, why, _, exception, *_ = args
+                words = why or (exception and f"rank {rank} ended with {exception}")
+                self._rank_ended(run, cluster, rank, code, words)
             case "job_ended":
-                self._job_ended(run, cluster, *args)
+                self._job_ended(run, cluster, *args[:2])
             case "failed":
                 self._failed(run, args[1])
 

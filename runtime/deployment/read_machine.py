@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcm.documents import Severity, did_you_mean
+from gcm.documents import did_you_mean
 from runtime.deployment.extent import Amount
 from runtime.deployment.model import LOCAL_ADDRESS, DeployedCluster, DeployedSite, FrontEnd, SshHop
 from runtime.deployment.placement import spread
@@ -48,7 +48,6 @@ def _grid(grid: Entry, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]
     distinct(reading, "site", ((site.name, site.location) for site in sites))
     _check_ports(sites, reading)
     leader = _chosen(grid, "site", [site.name for site in sites], reading)
-    _warn_of_hidden_leaders(sites, leader, reading)
     return tuple(sites), leader
 
 
@@ -123,21 +122,3 @@ def _check_ports(sites: list[DeployedSite], reading: Reading) -> None:
                 hint="give them different ports, or none",
             )
         first.setdefault(key, cluster)
-
-
-def _warn_of_hidden_leaders(sites: list[DeployedSite], leader: int, reading: Reading) -> None:
-    leading = [(site, site.clusters[site.leader]) for site in sites if site.clusters]
-    for number, (site, cluster) in enumerate(leading):
-        leads_grid = number == leader and len(leading) > 1
-        if cluster.reachability is not Reachability.OUTWARDS:
-            continue
-        if not leads_grid and len(site.clusters) == 1:
-            continue
-        led = "the grid" if leads_grid else f"site '{site.name}'"
-        reading.diagnostics.report(
-            "hidden-front-end",
-            f"the front-end of '{cluster.path}' leads {led}, but others cannot connect to it",
-            cluster.location,
-            hint='choose another with front-end=..., or say reachability="direct" if they can',
-            severity=Severity.WARNING,
-        )

@@ -26,6 +26,7 @@ from runtime.engine.events import (
     Go,
     Kill,
     PlaceClosed,
+    RankEnded,
     Start,
     StepFailed,
     StepUp,
@@ -35,7 +36,7 @@ from runtime.engine.exchanged import Exchanged
 from runtime.engine.helpers import Helper, kill_all
 from runtime.engine.hierarchy import host_of
 from runtime.engine.homecoming import Homecoming
-from runtime.engine.listener import Listener
+from runtime.engine.listener import TRACEBACK, Listener
 from runtime.engine.openings import Openings, Post
 from runtime.engine.outcome import Connections, RankReport, Relay, Results, Traffic
 from runtime.engine.output import MOST_ROOM, Output, Room, room_for
@@ -71,6 +72,7 @@ class Report:
     connections: Connections
     started: float | None
     results: tuple[Results, ...]
+    paths: dict[str, str]
 
 
 class Executor:
@@ -183,7 +185,13 @@ class Executor:
         paths = state.outline.rank_paths
         ranks = tuple(
             RankReport(
-                rank, paths[rank], facts["host"], facts["pid"], facts["mpi"], state.codes.get(rank)
+                rank,
+                paths[rank],
+                facts["host"],
+                facts["pid"],
+                facts["mpi"],
+                state.codes.get(rank),
+                state.signals.get(rank, 0),
             )
             for rank, facts in sorted(self._facts.items(), key=lambda one: _numbers(one[0]))
         )
@@ -193,8 +201,14 @@ class Executor:
             if any(place.relay_figures)
         )
         connections = replace(self._exchanged.connections(self._paths()), relays=relays)
-        results = self._homecoming.results()
-        return Report(ranks, tuple(self._traffic()), connections, self._started, results)
+        return Report(
+            ranks,
+            tuple(self._traffic()),
+            connections,
+            self._started,
+            self._homecoming.results(),
+            self._paths(),
+        )
 
     def _paths(self) -> dict[str, str]:
         return {identifier: place.cluster.path for identifier, place in self._places.items()}
@@ -341,10 +355,17 @@ class Executor:
         event = event_of(cluster, request.target.operation, args)
         if event is not None:  # it happens after this, but before what those do who are told here
             self._post(event)
+        if isinstance(event, RankEnded):
+            for text in event.facts.traceback.splitlines():
+                self._output.say(event.rank, TRACEBACK, text)
         self._codes.heard(cluster, request.target.operation, args)
         if self._assembly is not None:
             self._assembly.heard(cluster, request.target.operation, args)
-        match request.target.operation:
+        self._take_in(place, request.target.operation, args)
+
+    def _take_in(self, place: Place, operation: str, args: tuple[Any, ...]) -> None:
+        cluster = place.identifier
+        match operation:
             case "said":
                 self._output.ranks(cluster, args[0], self._rooms[cluster])
             case "node_said":

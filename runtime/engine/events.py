@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from gcm.records import dataclass
+from runtime.engine.rank_exit import RankExit
 
 # --- events -----------------------------------------------------------------------------------
 
@@ -48,6 +51,7 @@ class RankEnded:
     rank: str
     code: int
     why: str = ""
+    facts: RankExit = field(default_factory=RankExit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +63,15 @@ class Aborted:
 
 @dataclass(frozen=True, slots=True)
 class JobEnded:
-    """The native MPI of a cluster has ended, and with it all its ranks."""
+    """The native MPI of a cluster has ended, and with it all its ranks.
+
+    `is_fault` says that it has failed itself, and not because of a rank.
+    """
 
     cluster: str
     code: int
     why: str = ""
+    is_fault: bool = False
 
 
 @dataclass(frozen=True, slots=True)

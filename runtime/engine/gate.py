@@ -40,11 +40,11 @@ class Watcher(Protocol):
         """Know that a rank could not load its MPI."""
         ...
 
-    def rank_ended(self, rank: str, code: int, why: str) -> None:
-        """Know how the program of a rank ended."""
+    def rank_ended(self, rank: str, code: int, why: str, *facts: Any) -> None:
+        """Know how the program of a rank ended; for the facts see `RankExit`."""
         ...
 
-    def rank_aborted(self, rank: str, code: int) -> None:
+    def rank_aborted(self, rank: str, code: int, *facts: Any) -> None:
         """Know that the program of a rank ends the run."""
         ...
 

@@ -8,6 +8,14 @@ HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 """The folder that holds the packages `gcm` and `runtime`."""
 
 
+OWN_FRAMES = (
+    os.path.join(HOME, "runtime", "engine"),
+    os.path.join(HOME, "runtime", "rank"),
+    "<frozen runpy>",
+)
+"""How the names of files begin whose frames in a traceback say nothing about the program."""
+
+
 def is_checkout() -> bool:
     """Tell whether that folder holds nothing but this project.
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+TRACEBACK = "traceback"
+"""The stream of what ended the program of a rank."""
+
 
 class Listener(Protocol):
     """Progress and output; called from the engine's thread, in order, and must not wait."""
@@ -21,9 +24,10 @@ class Listener(Protocol):
         """Take some output: whole lines, unless it is the end or a piece of a very long line.
 
         `identifier` is a rank's (`0:1:2`), a cluster's (`0:1`) when its `mpiexec` speaks, or the
-        name of a node or a helper process; `stream` is `stdout` or `stderr`. Call `taken`, from
-        any thread, once nothing more has to be done about it: what ranks write waits for that, so
-        that only so much is ever on its way.
+        name of a node or a helper process; `stream` is `stdout`, `stderr`, or `traceback` for what
+        the exception was with which the program of a rank has ended. Call `taken`, from any thread,
+        once nothing more has to be done about it: what ranks write waits for that, so that only so
+        much is ever on its way.
         """
         ...
 

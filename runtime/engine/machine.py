@@ -14,12 +14,14 @@ from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.plan import DeploymentPlan
 from runtime.engine.effects import Executor
 from runtime.engine.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
+from runtime.engine.failure_report import first_cause, messages
 from runtime.engine.listener import Listener, Silent
 from runtime.engine.outcome import Outcome
 from runtime.engine.outline import outline_of
-from runtime.engine.run_state import NEVER_STARTED, IllegalEvent, Patience, RunState, State
+from runtime.engine.run_state import IllegalEvent, Patience, RunState, State
 from runtime.engine.warm_start import WarmStart
 from runtime.errors import GridError
+from runtime.exit_codes import NEVER_STARTED
 from runtime.hosting.workers import Workers
 from runtime.launchers.local import LocalLauncher
 from runtime.transport.reactor import Reactor
@@ -217,7 +219,11 @@ class Machine:
                 report = executor.report(self._state)
         return Outcome(
             exit_code=code,
-            errors=tuple(self._state.errors),
+            errors=(
+                *messages(self._state.failures, report.ranks, report.paths),
+                *self._state.errors,
+            ),
+            first_cause=first_cause(self._state.failures, report.ranks),
             ranks=report.ranks,
             traffic=report.traffic,
             connections=report.connections,

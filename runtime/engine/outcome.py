@@ -10,7 +10,10 @@ from gcm.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RankReport:
-    """One rank: where it ran, with which MPI, and how it ended (None: not by itself)."""
+    """One rank: where it ran, with which MPI, and how it ended (None: not by itself).
+
+    `signal` is what ended it, 0 for none.
+    """
 
     rank: str
     path: str
@@ -18,6 +21,27 @@ class RankReport:
     pid: int
     mpi: str
     code: int | None
+    signal: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCause:
+    """What failed first in a run.
+
+    `who` is a rank, or else a cluster, a node or a step; `what` is a line about it. `signal` is a
+    name such as `SIGSEGV`, `exception` a line such as `ValueError: no good`; empty where there was
+    none. `host` and `pid` tell where a rank ran.
+    """
+
+    who: str
+    rank: str | None
+    host: str
+    pid: int | None
+    code: int
+    signal: str
+    exception: str
+    traceback: str
+    what: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +140,9 @@ class Results:
 class Outcome:
     """The end of a run.
 
-    `exit_code` is what `gcm-deploy` ends with: the first code of the application that is not 0,
-    130 after Ctrl-C, 3 when the application was never started. `errors` are whole messages, the
-    one that ended the run first. `seconds` are from the beginning to the start of the application
+    `exit_code` is what `gcm-deploy` ends with: that of what failed first, which is the
+    `first_cause`, or one of `runtime.exit_codes`. `errors` are whole messages, the first cause
+    first. `seconds` are from the beginning to the start of the application
     (None: never) and to the end.
     """
 
@@ -132,3 +156,4 @@ class Outcome:
     components: tuple[ComponentReport, ...] = ()
     connections: Connections = field(default_factory=Connections)
     results: tuple[Results, ...] = ()
+    first_cause: FirstCause | None = None

@@ -21,18 +21,16 @@ _READ_AT_START = (b"LD_", b"LANG", b"LC_", b"MALLOC_", b"GLIBC_", b"MPI4PY_", b"
 class Request:
     """What a stand-in wants to be: its words, and what `mpiexec` gave it."""
 
-    __slots__ = ("cwd", "descriptors", "environment", "processors", "stand_in", "words")
+    __slots__ = ("cwd", "descriptors", "environment", "processors", "words")
 
     def __init__(self, data: bytes) -> None:
         """Read it."""
-        self.stand_in: int
         self.words: list[str]
         self.environment: Mapping[bytes, bytes]
         self.cwd: bytes
         self.processors: list[int]
         self.descriptors: list[int]
         (
-            self.stand_in,
             self.words,
             self.environment,
             self.cwd,
@@ -48,16 +46,19 @@ class Request:
         return _that_count(self.environment) == _that_count(environment)
 
 
-def become(connection: _socket.socket) -> Request:
+def become(connection: _socket.socket, begins: int) -> Request:
     """Take what a stand-in hands over; return what it wants, or end this process if it cannot be.
 
-    The words of the command line are those of the stand-in afterwards.
+    A byte goes into the pipe `begins` once it can. The words of the command line are those of the
+    stand-in afterwards.
     """
     request, descriptors = _received(connection)
     if not request.fits(os.environb, os.getcwdb()):
         connection.send(NOT_HERE)
         os._exit(0)
     os.setsid()
+    os.write(begins, HERE)
+    os.close(begins)
     connection.send(HERE + os.getpid().to_bytes(WORD, sys.byteorder))
     connection.close()
     _place(descriptors, request.descriptors)

@@ -6,9 +6,11 @@ import os
 import sys
 
 from runtime.engine.rank_options import RankOptions
+from runtime.engine.room import crash_file
 from runtime.launchers.ranks import (
     rank_of_environment,
     read_from_pipe,
+    run_below,
     tag_output,
     write_to_pipes,
 )
@@ -24,16 +26,18 @@ GRACE = 3.0  # seconds between the polite and the final end of a rank whose fron
 SIGTERM, SIGKILL = 15, 9
 
 
-def main(words: list[str], *, known_as: int = 0) -> int:
+def main(words: list[str], *, is_child: bool = False) -> int:
     """Run as a rank; return its exit code.
 
-    `known_as` is the process that `mpiexec` takes for this one, if that is another.
+    It `is_child` if the parent of this process will tell how it ends; else this becomes a parent.
     """
     rank = rank_of_environment()
     options = RankOptions(words)
     os.umask(options.umask)
     if not write_to_pipes(options.room, rank):
-        tag_output(rank, keep_connection=True)
+        tag_output(rank, folder=options.room, keep_connection=True)
+    elif not is_child:
+        run_below(options.room, rank)
     read_from_pipe(options.room, rank)
     from runtime.engine.rank_link import RankLink, remember
 
@@ -48,7 +52,6 @@ def main(words: list[str], *, known_as: int = 0) -> int:
     except Exception as error:  # an MPI that cannot be loaded raises all kinds of errors
         link.note("unable", f"{type(error).__name__}: {error}", sys.executable)
         return 1
-    facts["known_as"] = known_as or facts["pid"]
     facts["doors"] = ("", ()) if options.kind == "executable" else link.expect_ranks()
     link.answer = link.call("ready", facts) or {}
     remember(link)
@@ -79,13 +82,16 @@ def _run(options: RankOptions, link: RankLink) -> int:
     gc.enable()
     control = _Control()
     _thread.start_new_thread(link.listen, (control.hear,))
+    facts: tuple[Any, ...] = ()
     if options.kind == "executable":
         from runtime.engine.rank_program import run_executable
 
-        code, why = run_executable(options.path, options.arguments, control.watch), ""
+        code, number = run_executable(options.path, options.arguments, control.watch)
+        why, facts = "", (number,)
     else:
         from runtime.engine.rank_program import run_program
 
+        tell_crashes(crash_file(options.room, int(link.name.rpartition(":")[2])))
         if options.comm_world == "grid":
             from runtime.mpi.install import install
 
@@ -94,11 +100,28 @@ def _run(options: RankOptions, link: RankLink) -> int:
             from runtime.mpi.lifetime import put_into_mpi4py
 
             put_into_mpi4py()
-        code, why = run_program(options.kind, options.path, options.arguments)
+        code, why, error = run_program(options.kind, options.path, options.arguments)
+        if code:
+            from runtime.engine.last_words import last_words
+
+            facts = last_words(error)
         _run_exit_handlers()
     control.ended = True
-    link.note("ended", code, why)
+    link.note("ended", code, why, *facts)
     return code
+
+
+def tell_crashes(path: str) -> None:
+    """Let a crash leave the line of the program in a file, unless somebody has seen to that."""
+    import faulthandler
+
+    if faulthandler.is_enabled():
+        return
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return  # the folder has gone, and with it whoever would read that
+    faulthandler.enable(file)
 
 
 def _run_exit_handlers() -> None:

@@ -22,6 +22,7 @@ from runtime.engine.parted_rank import become
 from runtime.engine.rank_stand_in import WORD
 from runtime.launchers import family
 from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals
+from runtime.launchers.ranks import rank_of, tell_end
 from runtime.launchers.segments import mapped_segments, remove_segments
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -65,14 +66,32 @@ class _Job:
 
 
 class _Rank:
-    """A copy of this process that is a rank, and the connection of its stand-in."""
+    """A copy of this process that is a rank, the connection of its stand-in, and its name.
 
-    __slots__ = ("connection", "job", "pid")
+    That is the private folder of its run and its number. It `was_killed` if its stand-in was, which
+    says nothing about the rank.
+    """
 
-    def __init__(self, pid: int, job: _Job, connection: _socket.socket) -> None:
+    __slots__ = ("began", "connection", "job", "name", "pid", "was_killed")
+
+    def __init__(
+        self, pid: int, job: _Job, connection: _socket.socket, name: tuple[str, int], began: int
+    ) -> None:
         self.pid = pid
         self.job = job
         self.connection = connection
+        self.name = name
+        self.was_killed = False
+        self.began = began
+
+    def has_begun(self) -> bool:
+        """Tell, once it has ended, whether it was that rank; else the stand-in became it."""
+        try:
+            return bool(os.read(self.began, 1))
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(self.began)
 
 
 class RankNursery:
@@ -89,10 +108,11 @@ class RankNursery:
         self._jobs: dict[bytes, _Job] = {}
         self._over: list[_Job] = []
 
-    def serve(self) -> _socket.socket | None:
+    def serve(self) -> tuple[_socket.socket, int] | None:
         """Serve until a signal says that it is enough.
 
-        In a copy of this process that is to be a rank it returns the connection of its stand-in.
+        In a copy of this process that is to be a rank it returns the connection of its stand-in,
+        and a pipe that is to get a byte once the copy is that rank.
         """
         while True:
             for descriptor, _ in self._poll.poll(LOOK_AGAIN * 1000 if self._over else None):
@@ -103,24 +123,31 @@ class RankNursery:
                     connection = _accepted(self._listener)
                     if _credentials(connection)[1] != os.getuid():
                         connection.close()  # whoever it is, it is nobody's stand-in here
-                    elif self._part(connection):
-                        return connection
+                    elif (begins := self._part(connection)) is not None:
+                        return connection, begins
                 else:
                     self._kill(descriptor)
             self._see_to_their_end()
 
-    def _part(self, connection: _socket.socket) -> bool:
-        """Make a copy of this process; tell whether this is the copy."""
+    def _part(self, connection: _socket.socket) -> int | None:
+        """Make a copy of this process; return its pipe if this is the copy."""
+        began, begins = os.pipe()
         pid = os.fork()
         if pid == 0:
+            os.close(began)
             self._forget_all()
-            return True
-        mark = _mark_of(connection)
+            return begins
+        os.close(begins)
+        os.set_blocking(began, False)
+        stand_in, _ = _credentials(connection)
+        settings = family.environment_of(stand_in)
+        mark = _mark_in(settings)
         job = self._jobs.setdefault(mark, _Job(mark))
         job.alive.add(pid)
-        self._ranks[pid] = _Rank(pid, job, connection)
+        name = _room_of(stand_in), rank_of(settings)
+        self._ranks[pid] = _Rank(pid, job, connection, name, began)
         self._poll.register(connection, 0)  # nothing is heard of it but its end
-        return False
+        return None
 
     def _forget_all(self) -> None:
         """Keep nothing of the process this one has parted of, but what is loaded."""
@@ -130,6 +157,7 @@ class RankNursery:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for rank in self._ranks.values():
             rank.connection.close()
+            os.close(rank.began)
         self._listener.close()
 
     def _kill(self, descriptor: int) -> None:
@@ -137,14 +165,18 @@ class RankNursery:
         for rank in self._ranks.values():
             if rank.connection.fileno() == descriptor:
                 self._poll.unregister(descriptor)
+                family.hold({rank.pid})
                 left = mapped_segments(rank.pid)
                 os.kill(rank.pid, family.KILL)
+                rank.was_killed = True
                 remove_segments(left)
 
     def _see_to_their_end(self) -> None:
         for pid, status in _collect():
             rank = self._ranks.pop(pid, None)
             if rank is not None:
+                if rank.has_begun() and not (rank.was_killed and os.WIFSIGNALED(status)):
+                    tell_end(*rank.name, status)
                 self._tell(rank.connection, status)
                 self._has_ended(rank)
         self._over = [job for job in self._over if job.is_left()]
@@ -187,11 +219,20 @@ def _credentials(connection: _socket.socket) -> tuple[int, int]:
     return int.from_bytes(data[:4], sys.byteorder), int.from_bytes(data[4:8], sys.byteorder)
 
 
-def _mark_of(connection: _socket.socket) -> bytes:
+def _mark_in(settings: list[bytes]) -> bytes:
     """Return the setting that a stand-in has in common with all of its job."""
-    stand_in, _ = _credentials(connection)
     begin = f"{MARK}=".encode()
-    return next((one for one in family.environment_of(stand_in) if one.startswith(begin)), b"")
+    return next((one for one in settings if one.startswith(begin)), b"")
+
+
+def _room_of(stand_in: int) -> str:
+    """Return the private folder of the run that a stand-in belongs to, "" if it has gone."""
+    try:
+        with open(f"/proc/{stand_in}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+        return os.fsdecode(words[words.index(b"--room") + 1])
+    except (OSError, ValueError):
+        return ""
 
 
 def main(words: list[str]) -> int:
@@ -205,13 +246,13 @@ def main(words: list[str]) -> int:
     os.set_inheritable(listener.fileno(), False)
     _load(words[1])
     gc.freeze()  # what is loaded stays, and all ranks share it
-    connection = RankNursery(listener).serve()
-    if connection is None:
+    parted = RankNursery(listener).serve()
+    if parted is None:
         return 0
-    request = become(connection)
+    request = become(*parted)
     family.rename(os.path.basename(sys.executable))
     _, _, *sys.argv[1:] = request.words
-    return rank_main.main(sys.argv[1:], known_as=request.stand_in)
+    return rank_main.main(sys.argv[1:], is_child=True)
 
 
 def _load(comm_world: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from runtime.engine.home import OWN_FRAMES
+
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -12,28 +14,35 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-def run_program(kind: str, path: str, arguments: list[str]) -> tuple[int, str]:
-    """Run a script or a module as `__main__`; return its exit code, and the error that ended it.
+def run_program(
+    kind: str, path: str, arguments: list[str]
+) -> tuple[int, str, BaseException | None]:
+    """Run a script or a module as `__main__`; return its exit code, why, and what it raised.
 
-    What it raises is shown on stderr as ever, but without the frames of this package.
+    A traceback is told to the front-end, which shows that of the rank that failed first, instead
+    of being written at once by all that fail. A hook of the program's own is called as ever.
     """
     try:
         (_run_module if kind == "module" else _run_script)(path, arguments)
     except SystemExit as end:
-        return _code_of(end), ""
-    except KeyboardInterrupt as error:
-        _show(error)
-        return INTERRUPTED, "KeyboardInterrupt"
+        return (*_code_of(end), end)
     except BaseException as error:
-        _show(error)
-        return 1, f"{type(error).__name__}: {error}"
+        _from_program_on(error)
+        if sys.excepthook is not sys.__excepthook__:
+            sys.excepthook(type(error), error, error.__traceback__)
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1, "", error
     finally:
         _flush()
-    return 0, ""
+    return 0, "", None
 
 
-def run_executable(path: str, arguments: list[str], began: Callable[[int], None]) -> int:
-    """Run a native program in a child of this process; return the code a shell would report."""
+def run_executable(
+    path: str, arguments: list[str], began: Callable[[int], None]
+) -> tuple[int, int]:
+    """Run a native program in a child of this process.
+
+    Returns the code a shell would report, and the signal that ended it, 0 for none.
+    """
     child = os.fork()
     if child == 0:
         try:
@@ -44,7 +53,7 @@ def run_executable(path: str, arguments: list[str], began: Callable[[int], None]
     began(child)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
+    return (code, 0) if code >= 0 else (128 - code, -code)
 
 
 def _run_script(path: str, arguments: list[str]) -> None:
@@ -69,22 +78,21 @@ def _run_module(name: str, arguments: list[str]) -> None:
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
-def _code_of(end: SystemExit) -> int:
+def _code_of(end: SystemExit) -> tuple[int, str]:
     if end.code is None:
-        return 0
+        return 0, ""
     if isinstance(end.code, int):
-        return end.code & 0xFF
+        return end.code & 0xFF, ""
     print(end.code, file=sys.stderr)
-    return 1
+    return 1, f"exited: {end.code}"
 
 
-def _show(error: BaseException) -> None:
-    """Show what the program raised, beginning where the program begins."""
+def _from_program_on(error: BaseException) -> None:
+    """Let a traceback begin where the program begins."""
     trace = error.__traceback__
-    own = (os.path.dirname(os.path.abspath(__file__)), "<frozen runpy>")
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(own):
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(OWN_FRAMES):
         trace = trace.tb_next
-    sys.excepthook(type(error), error.with_traceback(trace), trace)
+    error.__traceback__ = trace
 
 
 def _flush() -> None:

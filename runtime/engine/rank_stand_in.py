@@ -22,8 +22,6 @@ else:
     import _signal  # `signal` needs `enum`
 
 MOST_DESCRIPTORS = 200  # the system passes on 253 at once
-NOTES = "ended"
-"""In the private folder of the run: process and status of each stand-in that did not end well."""
 HERE, NOT_HERE = b"+", b"-"
 WORD = 4
 """Bytes of a number on the connection."""
@@ -60,10 +58,7 @@ def main(address: str, words: list[str]) -> NoReturn:
         posix.execv(sys.executable, [sys.executable, *words])
     for number in _PASSED_ON:
         _signal.signal(number, lambda number, _: posix.kill(rank, number))
-    status = _number(connection)
-    if status:
-        _note(words[words.index("--room") + 1], status)
-    _end_as(status)
+    _end_as(_number(connection))
 
 
 def _part(connection: _socket.socket, words: list[str]) -> int:
@@ -73,7 +68,6 @@ def _part(connection: _socket.socket, words: list[str]) -> int:
         return 0
     asked = marshal.dumps(
         (
-            posix.getpid(),
             words,
             posix.environ,
             posix.getcwdb(),
@@ -109,20 +103,6 @@ def _number(connection: _socket.socket) -> int:
             return 1 << 8
         data += more
     return int.from_bytes(data, sys.byteorder)
-
-
-def _note(room: str, status: int) -> None:
-    """Leave for the front-end who has ended how, in the order in which it happened.
-
-    `mpiexec` ends the others at once, may see the ends in any order, and blame any of them.
-    """
-    how = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT
-    try:
-        notes = posix.open(f"{room}/{NOTES}", how, 0o600)
-        posix.write(notes, f"{posix.getpid()} {status}\n".encode())
-        posix.close(notes)
-    except OSError:
-        return  # the front-end has gone
 
 
 def _end_as(status: int) -> NoReturn:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from functools import partial
 from pickle import PickleBuffer
 from typing import Any
 
 from runtime.engine.configuration import Configuration
 from runtime.engine.gate import Facts, Gate
+from runtime.engine.home import OWN_FRAMES
+from runtime.engine.job_ends import IN_TIME, JobEnds, RankEnd, Seen, crash_of
 from runtime.engine.output_room import OutputRoom
+from runtime.engine.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
 from runtime.engine.rank_input import FIRST_CLUSTER, RankInput
 from runtime.engine.ranks_job import RanksJob, Said, no_pipes
-from runtime.engine.room import write_key
+from runtime.engine.room import crash_file, write_key
 from runtime.engine.shared_routes import SharedRoutes
 from runtime.errors import GridError
+from runtime.launchers.base import Exit
 from runtime.launchers.errors import WrongMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
@@ -25,10 +30,9 @@ from runtime.transport.channel import Channel, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 
-HUSH = 2.0  # seconds in which the end of the job explains why a rank has gone
+HUSH = 2.0  # seconds in which it becomes known how a rank has ended that is gone
 LOOK_AGAIN = 1.0  # seconds between two looks at ranks that have not come yet
 ENOUGH = 2  # looks in which a rank has to be missing
-SIGNALLED = 128  # what a shell adds to a signal to make it an exit code
 
 
 class RanksLife:
@@ -62,15 +66,23 @@ class RanksLife:
         self._ready: dict[str, Facts] = {}
         self._facts: list[Facts] = []
         self._here: set[str] = set()
-        self._ended: set[str] = set()
+        self._connected: set[str] = set()
+        self._ends = JobEnds(told.cluster)
         self._job = RanksJob(
-            told.job, told.folder, self._said, self._job_ended, reactor, room=room, guard=guard
+            told.job,
+            told.folder,
+            self._said,
+            self._job_ended,
+            reactor,
+            room=room,
+            saw=self._saw,
+            lost=self._ends.helper_ended,
+            guard=guard,
         )
         self._room = room
         self._gate: Gate | None = None
         self._input: RankInput | None = None
-        self._last: tuple[int, str] | None = None
-        self._first_left = ""
+        self._last: tuple[Exit, str] | None = None
         self._stopping = False
         self._starting: threading.Thread | None = None
         self._killed = threading.Event()
@@ -152,17 +164,19 @@ class RanksLife:
     def ask_to_end(self) -> None:
         """Ask every rank to end."""
         self._stopping = True
+        self._ends.stopping(time.monotonic())
         if self._gate is not None:
             self._gate.stop()
 
     def kill(self) -> None:
         """End the ranks at once; that their job is over is told in any case."""
         self._stopping = True
+        self._ends.stopping(time.monotonic())
         self._killed.set()  # before looking for a job: who starts one looks at this afterwards
         if self.has_begun and self._job.has_started and not self.is_over:
             self._job.stop()
         else:
-            self._job_ended(1, "")
+            self._job_ended(Exit(code=1), "")
 
     def shut(self) -> None:
         """Let no rank in any more."""
@@ -171,6 +185,7 @@ class RanksLife:
 
     def close(self) -> None:
         """End everything and let go; waits until that is so."""
+        self._ends.stopping(time.monotonic())
         self.shut()
         if self._input is not None:
             self._reactor.soon(self._input.close)
@@ -230,12 +245,12 @@ class RanksLife:
         # A large block goes on its way as it is, not copied into the message.
         self._tell("said", [(rank, stream, PickleBuffer(block)) for rank, stream, block in batch])
 
-    def _job_ended(self, code: int, why: str) -> None:
-        self._reactor.soon(lambda: self._hear_them_out(code, why))
+    def _job_ended(self, ended: Exit, why: str) -> None:
+        self._reactor.soon(lambda: self._hear_them_out(ended, why))
 
-    def _hear_them_out(self, code: int, why: str) -> None:
+    def _hear_them_out(self, ended: Exit, why: str) -> None:
         """Wait, not for long, until what the ranks had sent has been passed on."""
-        self._last = self._last or (code, why)
+        self._last = self._last or (ended, why)
         if self._gate is None or self._gate.is_empty:
             self._job_is_over()
         else:
@@ -247,34 +262,45 @@ class RanksLife:
         self.is_over = True
         if self._input is not None:
             self._input.close()
-        code, why = self._last
-        blamed, named = self._blamed(), self._blamed_by_mpiexec()
-        if self.is_released and code and not self._stopping and blamed != named:
-            why = self._left_behind([blamed])
-        if self.is_released and not code and not self._stopping:
-            silent = sorted(set(self._ready) - self._ended)
-            if silent:
-                first = [self._first_left] if self._first_left in silent else silent
-                code, why = 1, self._left_behind(first)
-        if not self.is_released or (code and not self._ended and not why):
+        ended, why = self._last
+        names = [f"{self._told.cluster}:{number}" for number in range(self._ranks.ranks)]
+        come = [name for name in names if name in self._ready]
+        found, fault = self._ends.job_over(ended, self._job.own_words, come, self._job.signal_told)
+        code = self._ends.first_code or ended.shell_code
+        if self.is_released:
+            for end in found:
+                self._pass_on(end)
+            why = self._at_home(GridError(fault)) if fault else why
+        else:
             why = why or self._what_happened(code)
-        if code > SIGNALLED and blamed and blamed == named and blamed not in self._ended:
-            self._tell("rank_ended", blamed, code, "")
-        self._tell("job_ended", code, why)
+        self._tell("job_ended", code, why, bool(fault) and self.is_released)
         self._over()
 
-    def _blamed(self) -> str:
-        """Return the rank that has ended the job, "" if nobody can tell.
+    def _pass_on(self, end: RankEnd | None) -> None:
+        """Tell how a rank has ended; before the application runs that ends the deployment."""
+        if end is None:
+            return
+        self._job.has_failed = self._job.has_failed or bool(end.code)
+        if self.is_released:
+            self._tell("rank_ended", end.rank, end.code, end.why, *astuple(end.facts))
+        elif not self._stopping and end.facts.after != BY_REQUEST:
+            fault = GridError(
+                f"rank {end.rank} died before the application started:"
+                f" {end.why or in_words(end.code, end.facts.signal)}",
+                cause=end.facts.traceback or self._job.last_lines,
+                cure="The last lines of the ranks' stderr are below",
+            )
+            self._fail("ranks", fault)
 
-        `mpiexec` may blame one that it ended itself, because another had left without a word. How
-        that other one ended only `mpiexec` could know: by a signal, or by itself.
-        """
-        blamed = self._blamed_by_mpiexec()
-        return self._first_left if blamed and self._first_left and not self._ended else blamed
-
-    def _blamed_by_mpiexec(self) -> str:
-        pids = {facts["known_as"]: rank for rank, facts in self._ready.items()}
-        return "" if self._job.blamed is None else pids.get(self._job.blamed, "")
+    def _saw(self, rank: int, status: int, at: float) -> None:
+        """Take what the parent of a rank has seen of its end."""
+        name = f"{self._told.cluster}:{rank}"
+        crash = crash_of(crash_file(self._told.room, rank), OWN_FRAMES) if status else ""
+        at = time.monotonic() if at == IN_TIME and self._stopping else at
+        is_connected = name in self._connected
+        self._pass_on(self._ends.saw(name, Seen(status, at, crash), is_connected=is_connected))
+        if is_connected and name not in self._ends.told:
+            self._reactor.later(HUSH, lambda: self._give_up(name))
 
     def _what_happened(self, code: int) -> str:
         missing = self._unheard()
@@ -282,19 +308,9 @@ class RanksLife:
         who = f"; never heard of: {', '.join(missing)}" if missing else ""
         return self._at_home(
             GridError(
-                f"the ranks ended with {_in_words(code)}{when}{who}",
+                f"the ranks ended with {in_words(code, max(0, code - SIGNALLED))}{when}{who}",
                 cause=self._job.last_lines,
                 cure="The last lines of their stderr are below",
-            )
-        )
-
-    def _left_behind(self, ranks: list[str]) -> str:
-        return self._at_home(
-            GridError(
-                f"rank {', '.join(ranks)} ended without finalising MPI",
-                cause=self._job.last_lines,
-                cure="If a signal ended it, the log of the system may say why; else let the"
-                " program return instead of ending its process with os._exit",
             )
         )
 
@@ -310,6 +326,7 @@ class RanksLife:
     def rank_here(self, rank: str) -> None:
         """Pass on that a rank has come."""
         self._here.add(rank)
+        self._connected.add(rank)
         self._tell("rank_here", rank)
 
     def rank_ready(self, rank: str, facts: Facts) -> None:
@@ -321,6 +338,7 @@ class RanksLife:
         self._ready[rank] = facts
         self._tell("rank_ready", rank, facts)
         if not self._missing():
+            self._job.watch_helpers()
             self._tell("ranks_up")
 
     def rank_unable(self, rank: str, why: str, python: str) -> None:
@@ -331,15 +349,13 @@ class RanksLife:
         )
         self._fail("ranks", fault)
 
-    def rank_ended(self, rank: str, code: int, why: str) -> None:
-        """Pass on how a rank ended."""
-        self._ended.add(rank)
-        words = f"{self._told.path}: rank {rank} ended with {why}" if why else ""
-        self._tell("rank_ended", rank, code, words)
+    def rank_ended(self, rank: str, code: int, why: str, *facts: Any) -> None:
+        """Pass on how a rank ended by its own word."""
+        self._pass_on(self._ends.said(rank, code, why, RankExit(*facts)))
 
-    def rank_aborted(self, rank: str, code: int) -> None:
+    def rank_aborted(self, rank: str, code: int, *facts: Any) -> None:
         """Pass on that a rank wants everything to end."""
-        self.rank_ended(rank, code, f"MPI.Abort({code})")
+        self.rank_ended(rank, code, f"called MPI.Abort({code})", *facts)
         self._tell("aborted", rank)
 
     def rank_counted(
@@ -355,35 +371,20 @@ class RanksLife:
         self._routes.learned(rank, told)
 
     def rank_left(self, rank: str) -> None:
-        """Wait for the end of the job to say why, but not for long."""
-        self._first_left = self._first_left or rank
-        if not self._stopping:
-            self._reactor.later(HUSH, lambda: self._still_silent(rank))
+        """Wait until it is known how a rank ended that is gone without a word, but not for long."""
+        self._connected.discard(rank)
+        end = self._ends.left(rank)
+        self._pass_on(end)
+        if end is None:
+            self._reactor.later(HUSH, lambda: self._give_up(rank))
 
     def all_left(self) -> None:
         """Know that nothing more will be heard of any rank."""
         self._job_is_over()
 
-    def _still_silent(self, rank: str) -> None:
-        if self.is_over or self._stopping:
-            return
-        if self.is_released:
-            self._ended.add(rank)
-            self._tell("rank_ended", rank, 1, self._left_behind([rank]))
-            return
-        fault = GridError(
-            f"rank {rank} died before the application started",
-            cause=self._job.last_lines,
-            cure="The last lines of the ranks' stderr are below",
-        )
-        self._fail("ranks", fault)
-
-
-def _in_words(code: int) -> str:
-    try:
-        return f"code {code} ({signal.Signals(code - SIGNALLED).name})"
-    except ValueError:
-        return f"code {code}"
+    def _give_up(self, rank: str) -> None:
+        if not self.is_over:
+            self._pass_on(self._ends.give_up(rank))
 
 
 def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:

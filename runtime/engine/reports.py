@@ -14,6 +14,7 @@ from runtime.engine.events import (
     StepFailed,
     StepUp,
 )
+from runtime.engine.rank_exit import RankExit
 
 
 def event_of(cluster: str, operation: str, args: tuple[Any, ...]) -> Event | None:
@@ -34,7 +35,8 @@ def event_of(cluster: str, operation: str, args: tuple[Any, ...]) -> Event | Non
         case "ranks_up":
             return StepUp(f"ranks:{cluster}")
         case "rank_ended":
-            return RankEnded(*args)
+            rank, code, why, *facts = args
+            return RankEnded(rank, code, why, RankExit(*facts))
         case "aborted":
             return Aborted(*args)
         case "job_ended":

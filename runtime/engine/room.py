@@ -55,6 +55,11 @@ def read_key(room: str) -> tuple[str, bytes, str, bytes]:
     return address, bytes.fromhex(secret), reach, bytes.fromhex(certificate)
 
 
+def crash_file(room: str, rank: int) -> str:
+    """Return where a rank leaves in which line of the program it crashed."""
+    return os.path.join(room, f"{rank}.crash")
+
+
 def remove_key(room: str) -> None:
     """Remove the key; nothing happens if it has gone."""
     try:

@@ -33,10 +33,11 @@ from runtime.engine.events import (
     Stop,
     Tick,
 )
+from runtime.engine.failures import Failures
 from runtime.engine.outline import Outline
 from runtime.engine.progress import Progress
-
-INTERRUPTED, NEVER_STARTED, LOST, NOT_HOME = 130, 3, 1, 3
+from runtime.engine.rank_exit import in_words
+from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED, OUTPUT_FAILED
 
 
 class State(StrEnum):
@@ -83,9 +84,11 @@ class RunState:
     deadline: float | None = None
     errors: list[str] = field(default_factory=list)
     codes: dict[str, int] = field(default_factory=dict)
-    """The exit code of every rank that has ended."""
-    _first_code: int = 0
-    _blamed: str = ""
+    """The exit code of every rank that has ended and was not told to."""
+    signals: dict[str, int] = field(default_factory=dict)
+    """The signal that ended a rank, of every rank that one has ended."""
+    failures: Failures = field(default_factory=Failures)
+    """What failed while the application ran."""
     _progress: Progress = field(init=False)
     _jobs: set[str] = field(default_factory=set)
     _assembly_runs: bool = False
@@ -188,6 +191,7 @@ class RunState:
         """A code was started, or started again."""
         self._jobs.add(event.rank.rpartition(":")[0])
         self.codes.pop(event.rank, None)
+        self.signals.pop(event.rank, None)
         yield Show(self.outline.rank_paths[event.rank], "running")
 
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
@@ -195,39 +199,47 @@ class RunState:
         yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
 
     def _rank_ended(self, event: RankEnded) -> Iterable[Effect]:
-        self.codes.setdefault(event.rank, event.code)
-        if event.why and not self.steered:
-            self.errors.append(event.why)
-        self._note_code(event.code, event.rank)
-        word = "done" if event.code == 0 else "failed"
-        yield Show(self.outline.rank_paths[event.rank], word, f"exit code {event.code}")
-
-    def _aborted(self, event: Aborted) -> Iterable[Effect]:
         if not self.steered:
-            # Others may have failed before, because they missed the rank that ends all.
-            self._outcome = self.codes.get(event.rank, self._first_code)
+            self.failures.rank_ended(event.rank, event.code, event.why, event.facts)
+        yield from self._show_end(event)
+        self._let_others_end()
+
+    def _show_end(self, event: RankEnded) -> Iterable[Effect]:
+        """Keep the code of a rank, unless others had ended it, and show it."""
+        path, words = self.outline.rank_paths[event.rank], in_words(event.code, event.facts.signal)
+        if event.facts.after and not self.steered:
+            self.codes.pop(event.rank, None)
+            yield Show(path, "ended", words)
+            return
+        self.codes[event.rank] = event.code
+        self.signals[event.rank] = event.facts.signal
+        failed = "ended" if event.facts.is_loss else "failed"
+        yield Show(path, failed if event.code else "done", words)
+
+    def _aborted(self, _: Aborted) -> Iterable[Effect]:
+        if not self.steered:
             yield from self._stop()
 
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
         self._jobs.discard(event.cluster)
-        if event.code and event.why and not self.steered:
-            self.errors.append(event.why)
-        self._note_code(event.code, event.cluster)
+        is_unknown = not self.failures.knows_rank_of(event.cluster)
+        if not self.steered and (event.is_fault or is_unknown):
+            code = LOST if event.is_fault else event.code
+            self.failures.other(event.cluster, code, event.why)
         word = "done" if event.code == 0 else "failed"
         yield Show(self.outline.paths[f"ranks:{event.cluster}"], word, f"exit code {event.code}")
+        self._let_others_end()
         yield from self._end_if_all_ended()
 
-    def _note_code(self, code: int, who: str) -> None:
-        """Keep the first bad code, and give all others a while to end by themselves."""
-        if code and not self._first_code and not self.steered:
-            self._first_code, self._blamed = code, who
+    def _let_others_end(self) -> None:
+        """Give all others a while to end by themselves once something has failed."""
+        if self.failures.code and self.deadline is None:
             self.deadline = self._now + self.patience.settle
 
     def _assembly_ended(self, event: AssemblyEnded) -> Iterable[Effect]:
         self._assembly_runs = False
-        if event.why:
-            self.errors.append(event.why)
-        self._note_code(event.code, "the assembly")
+        self.failures.other("the assembly", event.code, event.why)
+        self._let_others_end()
         yield from self._end_if_all_ended()
 
     def _end_if_all_ended(self) -> Iterable[Effect]:
@@ -238,23 +250,26 @@ class RunState:
     def _settled(self, _: Tick) -> Iterable[Effect]:
         if self.deadline is not None and self._now >= self.deadline:
             left = ", ".join(sorted(self._jobs)) or "the assembly"
-            why = (
-                f"{self._blamed} ended with code {self._first_code}, and what was left ({left}) "
-                f"did not end within {self.patience.settle:g} s and was stopped"
-            )
-            yield from self._fail(why, self._first_code)
+            self.failures.stopped = f"{left} did not end within {self.patience.settle:g} s"
+            yield from self._stop()
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
         self._open.discard(event.cluster)
         self._jobs.discard(event.cluster)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "lost")
-        before = self.state in (State.STARTING, State.HANDSHAKING)
-        yield from self._fail(event.why, NEVER_STARTED if before else self._first_code or LOST)
+        yield from self._lost(event.cluster, event.why)
 
     def _node_lost(self, event: NodeLost) -> Iterable[Effect]:
         yield Show(self.outline.paths[event.step], "lost")
-        before = self.state in (State.STARTING, State.HANDSHAKING)
-        yield from self._fail(event.why, NEVER_STARTED if before else self._first_code or LOST)
+        yield from self._lost(event.step, event.why)
+
+    def _lost(self, what: str, why: str) -> Iterable[Effect]:
+        """End the run, since a part of the machine has gone without being asked."""
+        if self.state is State.RUNNING:
+            self.failures.other(what, LOST, why)
+            yield from self._stop()
+        else:
+            yield from self._fail(why, NEVER_STARTED)
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -270,7 +285,7 @@ class RunState:
         if self.state is State.RUNNING and self.steered and not self._jobs:
             yield from self._end_if_all_ended()
         else:
-            self._outcome = self._first_code
+            self._outcome = self.failures.code
             yield from self._stop()
 
     def _interrupt(self, _: Interrupt) -> Iterable[Effect]:
@@ -310,21 +325,27 @@ class RunState:
             return
         self._fetching.discard(event.step)
         if isinstance(event, StepFailed):
-            self.errors.append(event.why)
-            self._first_code = self._first_code or NOT_HOME
+            self.failures.other(event.step, OUTPUT_FAILED, event.why)
             if self._outcome == 0:
-                self._outcome = NOT_HOME
+                self._outcome = OUTPUT_FAILED
         yield from self._finish_if_closed()
 
     def _late_rank(self, event: RankEnded) -> Iterable[Effect]:
-        self.codes.setdefault(event.rank, event.code)
-        yield Show(self.outline.rank_paths[event.rank], "done", f"exit code {event.code}")
+        """A rank ends after the run was stopped; it may be why it had to be."""
+        is_wanted = self.failures.knows(event.rank) or not self.failures.is_explained
+        if self._outcome is None and not self.steered and is_wanted:
+            self.failures.rank_ended(event.rank, event.code, event.why, event.facts)
+        yield from self._show_end(event)
+
+    def _late_job(self, event: JobEnded) -> Iterable[Effect]:
+        if self._outcome is None and event.is_fault and not self.steered:
+            self.failures.other(event.cluster, LOST, event.why)
+        return ()
 
     def _late_assembly(self, event: AssemblyEnded) -> Iterable[Effect]:
         """It failed while it was ended; whatever ended the run comes first."""
-        if event.why and not self.errors and self._outcome != INTERRUPTED:
-            self.errors.append(event.why)
-            self._first_code = self._first_code or event.code
+        if event.why and not self.errors and self._outcome is None:
+            self.failures.other("the assembly", event.code, event.why)
         return ()
 
     def _place_closed(self, event: PlaceClosed | PlaceLost) -> Iterable[Effect]:
@@ -333,14 +354,15 @@ class RunState:
         if self._stopping:
             yield from self._finish_if_closed()
         elif isinstance(event, PlaceLost):
-            yield from self._fail(event.why, self._first_code or LOST)
+            self.failures.other(event.cluster, LOST, event.why)
+            yield from self._stop()
 
     def _finish_if_closed(self) -> Iterable[Effect]:
         yield from self._fetch_what_can()
         if self._open or self._fetching:
             return
         self.deadline = None
-        code = self._first_code if self._outcome is None else self._outcome
+        code = self.failures.code if self._outcome is None else self._outcome
         self.state = State.DONE if code == 0 else State.FAILED
         yield Finish(code)
 
@@ -391,7 +413,7 @@ _TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
     ((_S.ENDING,), RankReady, _R._nothing),
     ((_S.ENDING,), RankEnded, _R._late_rank),
     ((_S.ENDING,), Aborted, _R._nothing),
-    ((_S.ENDING,), JobEnded, _R._nothing),
+    ((_S.ENDING,), JobEnded, _R._late_job),
     ((_S.ENDING,), AssemblyEnded, _R._late_assembly),
     ((_S.ENDING,), NodeLost, _R._nothing),
     ((_S.ENDING,), Tick, _R._overdue),

@@ -75,12 +75,15 @@ class Command:
 class Exit:
     """How a process ended: with a code of its own, or by a signal.
 
+    `at` is when, by the monotonic clock of its host, before anything was done about it.
+
     >>> str(Exit(code=3)), str(Exit(signal=9))
     ('exit code 3', 'killed by SIGKILL')
     """
 
     code: int | None = None
     signal: int | None = None
+    at: float = field(default=0.0, compare=False, repr=False)
 
     @property
     def ok(self) -> bool:

@@ -188,11 +188,14 @@ class Guard:
             return
         scope, which = payload[:1], int(payload[1:])
         pids = self.kin(child) if scope == wire.TREE else set()
-        child.shared |= shared_by(pids)
         if child.status is None:  # or its number may be another's by now
-            child.shared |= shared_by({child.pid})
-            pids.add(-child.pid if scope == wire.GROUP else child.pid)
-        family.send_signal(pids, which)
+            pids.add(child.pid)
+        group = {-child.pid} if pids and scope == wire.GROUP else set()
+        if which == family.KILL:
+            child.shared |= end_with(pids, which, group)
+        else:
+            child.shared |= shared_by(pids)
+            family.send_signal(group or pids, which)
 
     def make_room(self, number: int, payload: bytes) -> None:
         """Make a private folder that lasts as long as the guard: parent and beginning of a name."""
@@ -270,7 +273,7 @@ class Guard:
         by_pid = {child.pid: child for child in self.children.values() if child.status is None}
         for pid, status in _collect():
             if pid in by_pid:
-                by_pid[pid].status = status
+                by_pid[pid].status, by_pid[pid].ended_at = status, time.monotonic()
                 self.begin_end(by_pid[pid])
         for child in list(self.children.values()):
             if child.status is not None:
@@ -279,8 +282,7 @@ class Guard:
     def begin_end(self, child: spawning.Child) -> None:
         """The command's own process has ended: whatever it left behind is asked to end too."""
         left = self.kin(child)
-        child.shared |= shared_by(left)
-        family.send_signal(left, family.TERM)
+        child.shared |= end_with(left, family.TERM)
         child.left_some = bool(left)
         child.kill_at = time.monotonic() + GRACE
 
@@ -288,9 +290,7 @@ class Guard:
         """Report the command once it has said everything and left nobody behind."""
         child.left_some = child.left_some and bool(self.kin(child))
         if time.monotonic() >= child.kill_at:
-            left = self.kin(child)
-            child.shared |= shared_by(left)
-            family.send_signal(left, family.KILL)
+            child.shared |= end_with(self.kin(child), family.KILL)
             for descriptor in [fd for fd in child.outputs if readable(fd)]:
                 self.relay(child, descriptor)
             for descriptor in child.outputs:
@@ -303,7 +303,7 @@ class Guard:
             self.drop(child.stdin)
         segments.remove_segments(child.shared)
         del self.children[child.number]
-        self.send(wire.EXITED, child.number, str(child.status).encode())
+        self.send(wire.EXITED, child.number, f"{child.status} {child.ended_at!r}".encode())
 
     def kin(self, child: spawning.Child) -> set[int]:
         """Return what descends from the command, also once it left its parent and its session."""
@@ -327,8 +327,7 @@ class Guard:
                 number, asked = family.KILL, set()
             elif now > deadline + GRACE:
                 break  # nothing more can be done about what survives SIGKILL
-            shared |= shared_by(left - asked)
-            family.send_signal(left - asked, number)
+            shared |= end_with(left - asked, number)
             asked |= left
             time.sleep(0.01)
         segments.remove_segments(shared)
@@ -366,6 +365,19 @@ def _collect() -> list[tuple[int, int]]:
 def shared_by(pids: set[int]) -> set[str]:
     """Return the shared memory of MPI that processes have now, and leave when they are killed."""
     return {path for pid in pids for path in segments.mapped_segments(pid)}
+
+
+def end_with(pids: set[int], number: int, group: set[int] | None = None) -> set[str]:
+    """Send a signal that ends processes; return what they shared at that moment, and now leave.
+
+    They are held while somebody looks: one that just starts its MPI makes its memory meanwhile.
+    With a `group`, that gets the signal.
+    """
+    family.hold(pids)
+    shared = shared_by(pids)
+    family.send_signal(group or pids, number)
+    family.release(pids)
+    return shared
 
 
 def _text(name: object) -> str:

@@ -204,8 +204,8 @@ class GuardedProcess:
         call()
 
 
-def exit_of(status: int) -> Exit:
-    """Return what a wait status means."""
+def exit_of(status: int, at: float = 0.0) -> Exit:
+    """Return what a wait status means that somebody got at a time."""
     if os.WIFSIGNALED(status):
-        return Exit(signal=os.WTERMSIG(status))
-    return Exit(code=os.waitstatus_to_exitcode(status))
+        return Exit(signal=os.WTERMSIG(status), at=at)
+    return Exit(code=os.waitstatus_to_exitcode(status), at=at)

@@ -9,7 +9,8 @@ from runtime.launchers.base import Stream
 from runtime.launchers.blocks import BlockCutter
 from runtime.launchers.ranks import unescaped
 
-_RECORD = re.compile(rb"\x1e(\d+) ([oe]) (.*)", re.DOTALL)
+_RECORD = re.compile(rb"\x1e(\d+) ([oex]) (.*)", re.DOTALL)
+_END = b"x"
 _OPEN_MPI_TAG = re.compile(rb"\[\d+,(\d+)\]<std(out|err)>: ?")
 _STREAMS = {
     b"o": Stream.OUTPUT,
@@ -22,7 +23,8 @@ _STREAMS = {
 class RankLines:
     """A sink that calls with rank, stream and whole lines.
 
-    The rank is None, and it is a single line, when `mpiexec` itself speaks.
+    The rank is None, and it is a single line, when `mpiexec` itself speaks. `ended` is called with
+    a rank and what its parent process told about the end of it.
 
     >>> sink = RankLines(lambda rank, stream, block: print(rank, stream, block))
     >>> sink.received(Stream.ERROR, b"\\x1e3 o hello\\x10n\\nmpiexec: oh\\n")
@@ -30,8 +32,13 @@ class RankLines:
     None stderr b'mpiexec: oh\\n'
     """
 
-    def __init__(self, call: Callable[[int | None, Stream, bytes], None]) -> None:
+    def __init__(
+        self,
+        call: Callable[[int | None, Stream, bytes], None],
+        ended: Callable[[int, str], None] = lambda _rank, _words: None,
+    ) -> None:
         self._call = call
+        self._ended = ended
         self._cutters = {stream: BlockCutter() for stream in Stream}
         self._ranks: dict[tuple[int, Stream], BlockCutter] = {}
 
@@ -61,6 +68,9 @@ class RankLines:
         if record is None:
             if tag is None or line != b"\n":  # it ends every record with a line of its own
                 self._call(rank, stream, line)
+            return
+        if record[2] == _END:
+            self._ended(int(record[1]), record[3].decode())
             return
         key = int(record[1]), _STREAMS[record[2]]
         block = self._ranks.setdefault(key, BlockCutter()).feed(unescaped(record[3]))

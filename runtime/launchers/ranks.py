@@ -2,9 +2,10 @@
 
 `mpiexec` cuts and mixes what ranks write at once, and may stop listening when a rank ends. So a
 rank on the host of its front-end writes into pipes that the front-end has made for it. On another
-host the process that `mpiexec` started becomes three: the rank; a carrier, which turns what the
-rank writes into records no longer than the system writes in one piece; and the first one, which
-ends as the rank ended, once all is said.
+host a carrier turns what the rank writes into records no longer than the system takes in one piece.
+
+The process that `mpiexec` started becomes the parent of the rank: it sees how the rank ends, tells
+the front-end, and ends in the same way, once all is said.
 
 Needs nothing but the standard library: `python ranks.py program argument...` runs a native program
 in this way.
@@ -20,24 +21,54 @@ import time
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import NoReturn
 
 RECORD = b"\x1e"  # begins each record, which is one line: rank, stream, what was written
-OUTPUT, ERROR = b"o", b"e"
+OUTPUT, ERROR, END = b"o", b"e", b"x"
 ESCAPE, NEWLINE, ITSELF = b"\x10", b"\x10n", b"\x10p"
 ATOMIC = 4096  # what a pipe takes in one piece, at least on Linux
 ROOM = ATOMIC - 64  # for text, beside tags of ours and of `mpiexec`
 LINGER = 1.0  # seconds to listen to what a rank left running after its end
+ENDS = "ends"
+"""The pipe in the folder of a front-end through which it is told how ranks on its host end."""
 RANK_NAMES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
 
 
 def rank_of_environment() -> int:
     """Return the rank `mpiexec` gave this process, 0 without one."""
-    for name in RANK_NAMES:
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name])
-    return 0
+    return rank_of(f"{name}={os.environ.get(name, '')}".encode() for name in RANK_NAMES)
+
+
+def rank_of(settings: Iterable[bytes]) -> int:
+    """Return the rank that an `mpiexec` gave a process of this environment, 0 without one."""
+    given = dict(one.partition(b"=")[::2] for one in settings)
+    numbers = (given.get(name.encode(), b"") for name in RANK_NAMES)
+    return next((int(number) for number in numbers if number.isdigit()), 0)
+
+
+def tell_end(folder: str, rank: int, status: int) -> bool:
+    """Tell the front-end on this host with which wait status a rank has ended, and when.
+
+    Whoever is the parent of a rank does this before anybody else, `mpiexec` above all, can know.
+    Returns False where no such front-end is.
+    """
+    try:
+        pipe = os.open(os.path.join(folder, ENDS), os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        os.write(pipe, f"{rank} {status} {time.monotonic()!r}\n".encode())
+    finally:
+        os.close(pipe)
+    return True
+
+
+def run_below(folder: str, rank: int) -> None:
+    """Go on in a child of this process, which tells the front-end how that ends; first of all."""
+    child = os.fork()
+    if child != 0:
+        _stay_behind(None, lambda: await_end(child, folder, rank))
 
 
 def pipe_of(folder: str, rank: int, stream: str) -> str:
@@ -80,11 +111,12 @@ def read_from_pipe(folder: str, rank: int) -> None:
         os.close(source)
 
 
-def tag_output(rank: int, *, keep_connection: bool = False) -> None:
+def tag_output(rank: int, *, folder: str = "", keep_connection: bool = False) -> None:
     """From now on what this process writes leaves as records of this rank.
 
-    Returns in a child of the process that called it. To be called first of all: before threads,
-    before MPI, before anything large is imported.
+    Returns in a child of the process that called it, which tells how that ends to the front-end
+    whose `folder` this is, or behind the records. To be called first of all: before threads, before
+    MPI, before anything large is imported.
 
     With `keep_connection` the process that `mpiexec` knows also holds its connection open until it
     ends itself. MPICH needs that: when it sees the connection of a rank that died close before it
@@ -102,7 +134,7 @@ def tag_output(rank: int, *, keep_connection: bool = False) -> None:
         for descriptor in (*outputs, *errors, life[0]):
             os.close(descriptor)
         kept = None if keep_connection else {life[1]}
-        _stay_behind(kept, lambda: await_end(child, carrier, life[1]))
+        _stay_behind(kept, lambda: await_end(child, folder, rank, carrier, life[1]))
     os.dup2(outputs[1], 1)
     os.dup2(errors[1], 2)
     for descriptor in (*outputs, *errors, *life):
@@ -136,16 +168,26 @@ def _close_all_but(kept: set[int]) -> None:
         first = descriptor + 1
 
 
-def await_end(child: int, carrier: int, life: int) -> int:
-    """Wait for the rank, then for its last words, and end as the rank ended.
+def await_end(child: int, folder: str, rank: int, carrier: int = 0, life: int = -1) -> int:
+    """Wait for the rank, then for its last words, tell how it ended, and end so as well.
 
     This is the process `mpiexec` knows: some stop listening once it has ended.
     """
     _, status = os.waitpid(child, 0)
-    os.close(life)
-    os.waitpid(carrier, 0)
+    is_told = tell_end(folder, rank, status)
+    if carrier:
+        os.close(life)
+        os.waitpid(carrier, 0)
+        if not is_told:
+            head = RECORD + f"{rank} ".encode() + END + b" "
+            for record in records(head, str(status).encode()):
+                os.write(2, record)
     if os.WIFSIGNALED(status):
-        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the rank has left its own
+        if os.WTERMSIG(status) != signal.SIGKILL:
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     return os.waitstatus_to_exitcode(status)
 

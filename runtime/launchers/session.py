@@ -122,7 +122,8 @@ class GuardSession(ABC):
     def _on_exited(self, number: int, payload: bytes) -> None:
         with self._changed:
             process = self._processes.pop(number)
-        process.is_done(exit_of(int(payload)))
+        status, at = payload.split()
+        process.is_done(exit_of(int(status), float(at)))
 
     def _answered(self, number: int, answer: bytes | LaunchError) -> None:
         with self._changed:

@@ -30,6 +30,7 @@ class Child:
         self.pending = bytearray()
         self.closing = False
         self.status: int | None = None
+        self.ended_at = 0.0
         self.kill_at = 0.0
         self.left_some = False
         self.shared: set[str] = set()  # what its family may leave in memory

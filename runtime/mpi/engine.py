@@ -379,6 +379,10 @@ class Engine:
             for asked in box.matcher.pending():
                 self._fail_if_hopeless(asked.owner)
 
+    def names_of_gone(self) -> list[str]:
+        """Return the identifiers of the ranks that are gone, such as `0:1:3`."""
+        return [self.name_of(peer).partition(" ")[0] for peer in tuple(self.losses.gone)]
+
     def hopeless(self, senders: Sequence[int], *, near: bool) -> Exception | None:
         """Return why no message of any of these can be waited for; `near`: somebody else's can."""
         return self.losses.among(senders, near=near)

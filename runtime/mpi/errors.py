@@ -64,17 +64,6 @@ def tell(comm: MPI.Comm, error: BaseException) -> None:
 
 
 def _end_the_run(error: BaseException, code: int) -> None:
-    import sys
-    import traceback
-
     from runtime.mpi.worlds import abort
 
-    calls = traceback.format_stack()[:-2]  # it was not raised, so it does not know them
-    words = [
-        "Traceback (most recent call last):\n",
-        *calls,
-        *traceback.format_exception_only(error),
-    ]
-    sys.stderr.write("".join(words))
-    sys.stderr.flush()
-    abort(MPI.Get_error_class(code))
+    abort(MPI.Get_error_class(code), error)

@@ -118,8 +118,15 @@ def finish() -> None:
         _worlds.engine.close()
 
 
-def abort(code: int) -> None:
-    """Tell the front-end that this process ends the run."""
+def running_engine() -> Engine | None:
+    """Return what carries messages to other clusters, None where nothing does."""
+    return None if _worlds is None else _worlds.engine
+
+
+def abort(code: int, error: BaseException | None = None) -> None:
+    """Tell the front-end that this process ends the run, because of an error if it names one."""
     link = current()
     if link is not None:
-        link.note("aborted", code & 0xFF or 1)
+        from runtime.engine.last_words import last_words_of_abort
+
+        link.note("aborted", code & 0xFF or 1, *last_words_of_abort(error))

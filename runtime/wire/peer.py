@@ -287,7 +287,7 @@ class Peer:
         if self.why is None:
             self.why = why
             if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_said_bye:
-                _log.warning("%s", why)  # whoever has said goodbye expects the end
+                _log.info("%s", why)  # whoever has said goodbye expects the end
             self._resuming = self._end = None
             self.outlet.fail(why)
             self.breadth.close()

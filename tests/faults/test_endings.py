@@ -124,4 +124,6 @@ def test_the_rank_that_a_signal_ended_is_named_with_it(bench: Bench, ranks: int)
     outcome = bench.deploy(bench.plan(program, ranks=ranks))
     assert outcome.exit_code == 139
     assert outcome.exits[f"0:0:{ranks - 1}"] == 139
-    assert "the ranks ended with code 139 (SIGSEGV)" in outcome.errors[0]
+    assert outcome.first_cause is not None
+    assert (outcome.first_cause.rank, outcome.first_cause.signal) == (f"0:0:{ranks - 1}", "SIGSEGV")
+    assert f'{bench.folder}/program.py", line 7 in' in outcome.first_cause.traceback

@@ -122,7 +122,7 @@ def failed(bench: Bench, grid: str, program: str = HELLO) -> Outcome:
     began = time.monotonic()
     outcome = bench.deploy(bench.plan(program, grid=grid), start=BOUND)
     assert time.monotonic() - began < BOUND
-    assert outcome.exit_code == 3
+    assert outcome.exit_code == 203
     assert len(outcome.errors) == 1
     assert outcome.errors[0].startswith("far/bad")
     assert [one for one in bench.recorder.lines if one[1] == "stdout"] == []
@@ -339,7 +339,7 @@ def test_a_front_end_that_is_killed_at_the_far_end_is_told_with_its_place(
         )
         os.kill(front_end, signal.SIGKILL)
         _, errors = run.process.communicate(timeout=BOUND)
-        assert run.process.returncode == 1
+        assert run.process.returncode == 204
         assert errors.startswith("far/bad: the front-end has gone. Everything else was ended")
         assert "killed by SIGKILL" in errors
         assert bench.wait_until_gone() == []

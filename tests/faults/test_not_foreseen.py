@@ -47,7 +47,7 @@ def test_a_listener_that_raises_ends_the_run(
 
     bench.recorder.on_line = strike
     outcome = bench.deploy(bench.plan(WAITS))
-    assert outcome.exit_code == 3
+    assert outcome.exit_code == 203
     assert outcome.errors == (
         "the engine failed: LookupError: nobody knows up."
         " Everything was ended; the log has the traceback",

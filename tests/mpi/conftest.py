@@ -37,7 +37,7 @@ def grid(tmp_path: Path) -> Grid:
         (tmp_path / "program.py").write_text(textwrap.dedent(program), encoding="utf-8")
         (tmp_path / "grid.xml").write_text(descriptor(layout, "program.py", (), comm_world))
         done = subprocess.run(
-            [*COMMAND, "--quiet", "--tag-output", str(tmp_path / "grid.xml")],
+            [*COMMAND, "--quiet", "--tag-output", "--all-tracebacks", str(tmp_path / "grid.xml")],
             cwd=ROOT,
             env=environment(),
             capture_output=True,

@@ -116,7 +116,8 @@ def test_one_code_that_ends_badly_ends_the_other_and_the_run(
         Silent(),
     )
     assert outcome.exit_code == 7
-    assert any("bad has ended while good waits for a message" in one for one in outcome.errors)
+    assert outcome.first_cause is not None
+    assert outcome.first_cause.rank == "0:0:0"
 
 
 def test_a_run_that_nobody_drives_has_no_driver(plan: Callable[..., DeploymentPlan]) -> None:

@@ -124,7 +124,7 @@ def test_a_reader_that_has_seen_enough_ends_the_run(start: Any, describe: Any) -
 def test_a_full_disk_ends_the_run_with_one_message(start: Any, describe: Any) -> None:
     with open("/dev/full", "w") as full:
         code, _, err = ended(start("--quiet", describe(PRINTS_FOREVER), stdout=full))
-        assert code == 3
+        assert code == 205
         assert err == "gcm-deploy: the output could not be written: No space left on device\n"
         shown = start("--dry-run", "descriptors/quickstart.xml", stdout=full)
         assert ended(shown)[::2] == (3, err)
@@ -198,14 +198,14 @@ def test_ctrl_c_while_it_starts_is_heard(start: Any, describe: Any) -> None:
 def test_a_faulty_descriptor_starts_nothing(start: Any, describe: Any) -> None:
     file = describe("", more='<file-transfr direction="in"/>')
     code, out, err = ended(start(file))
-    assert (code, out) == (1, "")
+    assert (code, out) == (201, "")
     assert f"{file}:1: error[" in err
     assert "did you mean" in err
 
 
 def test_a_missing_descriptor_is_named(start: Any, tmp_path: Path) -> None:
     code, _, err = ended(start(tmp_path / "nowhere.xml"))
-    assert code == 1
+    assert code == 201
     assert str(tmp_path / "nowhere.xml") in err
 
 
@@ -218,7 +218,7 @@ def test_a_missing_mpiexec_is_named_with_a_cure(start: Any, tmp_path: Path) -> N
         "</deployment>"
     )
     code, out, err = ended(start(file))
-    assert (code, out) == (3, "")
+    assert (code, out) == (203, "")
     assert "/no/such/mpiexec" in err
     assert "s/c" in err
     assert "Traceback" not in err
@@ -229,7 +229,7 @@ def test_an_application_that_never_comes_is_given_up_in_time(start: Any, describ
     file = describe("print('never')", more='<process id="w" program="sleep" arguments="1000"'
                     ' ready="finished"/>')  # fmt: skip
     code, out, err = ended(start("--timeout", "2", file))
-    assert (code, out) == (3, "")
+    assert (code, out) == (203, "")
     assert "not everything was up within 2 s" in err
     assert "process:w" in err
 
@@ -239,5 +239,5 @@ def test_a_folder_for_output_that_cannot_be_made_ends_before_it_begins(
 ) -> None:
     (tmp_path / "file").touch()
     code, _, err = ended(start("--output-dir", tmp_path / "file", describe("")))
-    assert code == 3
+    assert code == 205
     assert "cannot write there" in err

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runtime.cli.exit_codes import FAULTS, WRONG_USAGE
+from runtime.exit_codes import FAULTS, WRONG_USAGE
 
 LONG = 60
 ASKED = ("Which program", "Where?", "How many ranks?", "Which files shall come home?")

@@ -16,7 +16,7 @@ from runtime.engine.launch import Machine, Patience
 
 pytestmark = pytest.mark.mpi
 
-IN_VAIN, INTERRUPTED = 3, 130
+IN_VAIN, INTERRUPTED = 203, 130
 
 
 @pytest.fixture

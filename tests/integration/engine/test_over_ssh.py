@@ -249,7 +249,7 @@ def test_an_unknown_host_and_a_refused_key_end_the_run(server: Server, tmp_path:
             f'<site name="s">{cluster("a", way, python)}</site></grid></deployment>',
         )
         outcome = deploy(plan, Recorder())
-        assert outcome.exit_code == 3
+        assert outcome.exit_code == 203
         assert expected in outcome.errors[0]
         assert "s/a" in outcome.errors[0]
 

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,8 +35,9 @@ class Recorder:
     def state(self, path: str, state: str, detail: str = "") -> None:
         """Take no interest."""
 
-    def line(self, identifier: str, stream: str, text: str) -> None:
-        self.lines.append((identifier, stream, text))
+    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
+        self.lines += [(identifier, stream, text) for text in data.decode().splitlines()]
+        taken()
 
 
 @dataclass(frozen=True)

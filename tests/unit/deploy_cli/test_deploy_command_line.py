@@ -49,7 +49,7 @@ def test_a_wrong_command_line_is_refused(
     deploy: Callable[..., Any], words: list[str], complaint: str
 ) -> None:
     answer = deploy(*words)
-    assert (answer.code, answer.out) == (2, "")
+    assert (answer.code, answer.out) == (202, "")
     assert complaint in answer.err
 
 
@@ -132,7 +132,7 @@ def test_arguments_for_several_applications_are_refused(
     deploy: Callable[..., Any], samples: Path
 ) -> None:
     answer = deploy("--dry-run", samples / "coupled-codes.xml", "--", "x")
-    assert (answer.code, answer.out) == (2, "")
+    assert (answer.code, answer.out) == (202, "")
     assert answer.err == (
         "gcm-deploy: the arguments behind '--' are for one application, but this descriptor has 2:"
         " ocean, atmosphere. Write them into the descriptor, as <argument value='...'/> of an"
@@ -144,7 +144,7 @@ def test_arguments_for_no_application_are_refused(
     deploy: Callable[..., Any], samples: Path
 ) -> None:
     answer = deploy("--dry-run", samples / "components-on-nodes.xml", "--", "x")
-    assert answer.code == 2
+    assert answer.code == 202
     assert "but this descriptor has none" in answer.err
 
 
@@ -175,7 +175,7 @@ def test_every_fault_of_a_descriptor_is_told_at_once(
     file = tmp_path / "faulty.xml"
     file.write_text(FAULTY)
     answer = deploy(file)
-    assert (answer.code, answer.out) == (1, "")
+    assert (answer.code, answer.out) == (201, "")
     *findings, last = answer.err.splitlines()
     assert f"{file}:2: error[" in findings[0]
     assert "did you mean 'script'?" in answer.err
@@ -190,7 +190,7 @@ def test_a_missing_descriptor_is_a_fault_that_names_it(
     deploy: Callable[..., Any], tmp_path: Path
 ) -> None:
     answer = deploy(tmp_path / "none.xml")
-    assert answer.code == 1
+    assert answer.code == 201
     assert answer.err.startswith(f"{tmp_path / 'none.xml'}: error[")
 
 
@@ -199,7 +199,7 @@ def test_files_that_do_not_exist_are_found_before_anything_starts(
 ) -> None:
     (samples.parent / "examples" / "10_ring" / "ring.py").unlink()
     answer = deploy("--dry-run", samples / "laptop.xml")
-    assert (answer.code, answer.out) == (1, "")
+    assert (answer.code, answer.out) == (201, "")
     assert "error[no-such-file]" in answer.err
 
 
@@ -211,7 +211,7 @@ def test_virtual_nodes_are_compared_with_the_assembly_itself(
         file.read_text().replace('virtual-node name="workers"', 'virtual-node name="w"')
     )
     answer = deploy("--dry-run", file)
-    assert answer.code == 1
+    assert answer.code == 201
     assert "the assembly uses virtual node 'workers', which is mapped to no node" in answer.err
 
 

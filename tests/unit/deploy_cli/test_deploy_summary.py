@@ -106,9 +106,18 @@ def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
     assert (first["cluster"], first["name"], second["name"]) == ("0:0", "lyon/rhone", "lyon/saone")
     assert first["ranks"][1] == {
         "rank": "0:0:1", "host": "n2.lyon", "pid": 77, "mpi": "MPICH", "seconds": 2.06, "code": 2,
+        "signal": "",
     }  # fmt: skip
     assert second["ranks"] == [
-        {"rank": "0:1:0", "host": "gate", "pid": None, "mpi": "", "seconds": None, "code": None}
+        {
+            "rank": "0:1:0",
+            "host": "gate",
+            "pid": None,
+            "mpi": "",
+            "seconds": None,
+            "code": None,
+            "signal": "",
+        }
     ]
     assert plain["errors"] == ["bad luck"]
 

@@ -57,7 +57,7 @@ def test_a_file_that_no_document_can_be_named_like_is_refused(
     deploy: Callable[..., Any], samples: Path, name: str
 ) -> None:
     answer = deploy("--export-adl", name, samples / "laptop.xml")
-    assert (answer.code, answer.out) == (2, "")
+    assert (answer.code, answer.out) == (202, "")
     assert "is not a file whose name ends in .fractal" in answer.err
 
 
@@ -66,7 +66,7 @@ def test_a_file_that_cannot_be_written_is_named_with_the_reason(
 ) -> None:
     file = tmp_path / "nowhere" / "machine.fractal"
     answer = deploy("--export-adl", file, samples / "quickstart.xml")
-    assert (answer.code, answer.out) == (3, "")
+    assert (answer.code, answer.out) == (205, "")
     assert answer.err == (
         f"gcm-deploy: the machine cannot be written to '{file}': No such file or directory."
         " Name a file in a folder that is there and may be written to\n"
@@ -76,5 +76,5 @@ def test_a_file_that_cannot_be_written_is_named_with_the_reason(
 def test_a_faulty_descriptor_makes_no_document(deploy: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "faulty.xml").write_text("<deployment/>")
     file = tmp_path / "machine.fractal"
-    assert deploy("--export-adl", file, tmp_path / "faulty.xml").code == 1
+    assert deploy("--export-adl", file, tmp_path / "faulty.xml").code == 201
     assert not file.exists()

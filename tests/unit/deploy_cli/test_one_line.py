@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from runtime.cli.exit_codes import FAILED, FAULTS, WRONG_USAGE
 from runtime.cli.options import read_options
 from runtime.deployment.machine_argument import Emulation, Host
+from runtime.exit_codes import FAULTS, OUTPUT_FAILED, WRONG_USAGE
 
 Deploy = Callable[..., Any]
 
@@ -219,10 +219,10 @@ def test_a_file_is_never_overwritten_and_no_faulty_descriptor_is_written(
 ) -> None:
     before = (folder / "laptop.xml").read_text()
     answer = deploy("--write", "laptop.xml", "-n", "2", "ring.py")
-    assert (answer.code, answer.out) == (FAILED, "")
+    assert (answer.code, answer.out) == (OUTPUT_FAILED, "")
     assert answer.err == "gcm-deploy: 'laptop.xml' is there already. Name another file\n"
     assert (folder / "laptop.xml").read_text() == before
-    assert deploy("--write", "none/a.xml", "-n", "2", "ring.py").code == FAILED
+    assert deploy("--write", "none/a.xml", "-n", "2", "ring.py").code == OUTPUT_FAILED
     assert deploy("--write", "new.xml", "-n", "0", "ring.py").code == FAULTS
     assert not (folder / "new.xml").exists()
 

@@ -10,12 +10,12 @@ HERE = {b"PATH": b"/bin", b"PYTHONPATH": b"/a:/b", b"LD_PRELOAD": b"x.so"}
 
 
 def request(environment: dict[bytes, bytes], cwd: bytes = b"/work") -> Request:
-    return Request(marshal.dumps((1, ["-m", "runtime.rank"], environment, cwd, [0], [0, 1, 2])))
+    return Request(marshal.dumps((["-m", "runtime.rank"], environment, cwd, [0], [0, 1, 2])))
 
 
 def test_what_a_stand_in_says_is_read() -> None:
     found = request(HERE)
-    assert (found.stand_in, found.words, found.environment) == (1, ["-m", "runtime.rank"], HERE)
+    assert (found.words, found.environment) == (["-m", "runtime.rank"], HERE)
     assert (found.cwd, found.processors, found.descriptors) == (b"/work", [0], [0, 1, 2])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import textwrap
+from collections.abc import Callable
 
 import pytest
 
@@ -21,7 +22,9 @@ from runtime.engine.events import (
     Start,
     Stop,
 )
+from runtime.engine.failure_report import messages
 from runtime.engine.outline import Outline
+from runtime.engine.rank_exit import RankExit
 from runtime.engine.run_state import TRANSITIONS, IllegalEvent, Patience, RunState, State
 
 PATIENCE = Patience(start=100, settle=5, grace=6)
@@ -54,9 +57,11 @@ def read(line: str) -> tuple[float | None, Event]:
         now, words = float(words[1]), words[2:]
     kind = getattr(events, words[0])
     types = [one.type for one in dataclasses.fields(kind)]
-    given = [
-        int(word) if kind == "int" else word for word, kind in zip(words[1:], types, strict=False)
-    ]
+    kinds: dict[str, Callable[[str], object]] = {
+        "int": int,
+        "RankExit": lambda word: RankExit(lost=tuple(word.split(","))),
+    }
+    given = [kinds.get(str(kind), str)(word) for word, kind in zip(words[1:], types, strict=False)]
     return now, kind(*given)
 
 
@@ -70,6 +75,11 @@ def write(effect: Effect) -> str:
             return f"finish {code}"
         case Go() | Stop() | Kill() | GiveUp():
             return type(effect).__name__.lower()
+
+
+def said(machine: RunState) -> list[str]:
+    """Return all messages about a run."""
+    return [*messages(machine.failures, (), {}), *machine.errors]
 
 
 def play(machine: RunState, script: str) -> None:
@@ -149,7 +159,7 @@ def test_a_run_that_goes_well(started: RunState) -> None:
         """,
     )
     assert started.state is State.DONE
-    assert started.errors == []
+    assert said(started) == []
     assert started.codes == {"0:0:0": 0}
 
 
@@ -218,10 +228,10 @@ def test_results_that_cannot_come_home_spoil_a_good_run(fetching: RunState) -> N
         start fetch:1:0
         > StepUp fetch:1:0
         > StepFailed fetch:0:0 'no room'
-        finish 3
+        finish 205
         """,
     )
-    assert fetching.errors == ["no room"]
+    assert said(fetching) == ["no room"]
 
 
 def test_results_come_home_of_a_failed_run_whose_own_error_and_code_come_first(
@@ -239,10 +249,10 @@ def test_results_come_home_of_a_failed_run_whose_own_error_and_code_come_first(
         start fetch:1:0
         > StepFailed fetch:0:0 'no way there'
         > StepUp fetch:1:0
-        finish 1
+        finish 204
         """,
     )
-    assert fetching.errors == ["the link broke", "no way there"]
+    assert said(fetching) == ["the link broke", "no way there"]
 
 
 def test_no_time_limit_ends_what_comes_home(fetching: RunState) -> None:
@@ -289,7 +299,7 @@ def test_a_second_ctrl_c_gives_up_what_comes_home_but_not_the_first_one(
         > Interrupt
         > StepFailed fetch:0:0 'given up'
         > StepUp fetch:1:0
-        finish 3
+        finish 205
         """,
     )
 
@@ -314,9 +324,10 @@ def test_the_first_bad_code_counts_and_the_others_get_a_while_to_end(started: Ru
         finish 7
         """,
     )
-    assert started.errors == [
-        "why",
-        "1:0:1 ended with code 7, and what was left (0:0) did not end within 5 s and was stopped",
+    assert said(started) == [
+        "rank 1:0:1 of 1:0 failed first: exit code 7; why",
+        "because of that what was left of 0:0 did not end within 5 s and was stopped",
+        "rank 1:0:0 of 1:0 failed by itself, too: exit code 9",
     ]
 
 
@@ -336,7 +347,7 @@ def test_a_rank_that_aborts_ends_everything_at_once(started: RunState) -> None:
         finish 7
         """,
     )
-    assert started.errors == ["why"]
+    assert said(started) == ["rank 1:0:1 of 1:0 failed: exit code 7; why"]
 
 
 def test_the_code_of_who_aborts_counts_also_where_others_missed_it_first(
@@ -345,7 +356,7 @@ def test_the_code_of_who_aborts_counts_also_where_others_missed_it_first(
     play(
         started,
         """
-        > at 50 RankEnded 0:0:0 1 'it waited for 1:0:1'
+        > at 50 RankEnded 0:0:0 1 'it waited for 1:0:1' 1:0:1
         /0:0:0 is failed exit code 1
         > at 50 RankEnded 1:0:1 7
         /1:0:1 is failed exit code 7
@@ -360,7 +371,7 @@ def test_the_code_of_who_aborts_counts_also_where_others_missed_it_first(
     )
 
 
-def test_a_step_that_fails_stops_everything_with_code_3() -> None:
+def test_a_step_that_fails_stops_everything_and_is_a_failed_deployment() -> None:
     machine = RunState(outline("0:0", "1:0"), PATIENCE)
     machine.handle(Begin(), 0.0)
     play(
@@ -374,10 +385,10 @@ def test_a_step_that_fails_stops_everything_with_code_3() -> None:
         > StepUp front-end:1:0
         > PlaceClosed 1:0
         /1:0 is ended
-        finish 3
+        finish 203
         """,
     )
-    assert machine.errors == ["unknown host"]
+    assert said(machine) == ["unknown host"]
     assert machine.state is State.FAILED
 
 
@@ -387,8 +398,9 @@ def test_ranks_that_never_come_are_named_when_the_time_is_up() -> None:
         machine.handle(read(event)[1], 0.0)
     assert machine.deadline == 100
     assert machine.missing == ("rank 0:0:1",)
-    play(machine, "> at 99.9 Tick\n> at 100 Tick\nstop\n> PlaceClosed 0:0\n/0:0 is ended\nfinish 3")
-    assert machine.errors == [
+    late = "> at 99.9 Tick\n> at 100 Tick\nstop\n> PlaceClosed 0:0\n/0:0 is ended\nfinish 203"
+    play(machine, late)
+    assert said(machine) == [
         "not everything was up within 100 s; still missing: rank 0:0:1. Look at the output above, "
         "or allow more time with --timeout"
     ]
@@ -403,7 +415,7 @@ def test_what_ends_before_the_application_runs_fails_the_run(event: str) -> None
     assert effects[-1] == Stop()
     assert machine.errors[0].startswith("0:0")
     assert "4" in machine.errors[0]
-    assert machine.handle(events.PlaceClosed("0:0"), 0.0)[-1] == Finish(3)
+    assert machine.handle(events.PlaceClosed("0:0"), 0.0)[-1] == Finish(203)
 
 
 def test_a_lost_place_ends_the_run_and_is_not_waited_for(started: RunState) -> None:
@@ -415,10 +427,10 @@ def test_a_lost_place_ends_the_run_and_is_not_waited_for(started: RunState) -> N
         stop
         > PlaceClosed 1:0
         /1:0 is ended
-        finish 1
+        finish 204
         """,
     )
-    assert started.errors == ["connection broke"]
+    assert said(started) == ["connection broke"]
 
 
 def test_ctrl_c_once_stops_twice_kills_and_the_third_changes_nothing(started: RunState) -> None:
@@ -432,7 +444,7 @@ def test_ctrl_c_once_stops_twice_kills_and_the_third_changes_nothing(started: Ru
         giveup
         > Interrupt
         > RankEnded 0:0:0 143
-        /0:0:0 is done exit code 143
+        /0:0:0 is failed exit code 143
         > PlaceClosed 0:0
         /0:0 is ended
         > PlaceClosed 1:0
@@ -493,7 +505,7 @@ def test_an_assembly_that_fails_says_why_and_gives_the_exit_code() -> None:
         finish 7
         """,
     )
-    assert machine.errors == ["it broke"]
+    assert said(machine) == ["it broke"]
 
 
 def test_an_assembly_that_cannot_be_ended_is_a_failure_of_its_own() -> None:
@@ -515,7 +527,7 @@ def test_an_assembly_that_cannot_be_ended_is_a_failure_of_its_own() -> None:
         finish 1
         """,
     )
-    assert machine.errors == ["it did not stop"]
+    assert said(machine) == ["it did not stop"]
 
 
 def test_what_an_interrupted_assembly_says_is_left_out() -> None:
@@ -528,7 +540,7 @@ def test_what_an_interrupted_assembly_says_is_left_out() -> None:
         > AssemblyEnded 1 "interrupted"
         """,
     )
-    assert machine.errors == []
+    assert said(machine) == []
 
 
 def test_a_lost_node_ends_the_run(started: RunState) -> None:
@@ -543,10 +555,10 @@ def test_a_lost_node_ends_the_run(started: RunState) -> None:
         /0:0 is ended
         > PlaceClosed 1:0
         /1:0 is ended
-        finish 1
+        finish 204
         """,
     )
-    assert started.errors == ["the node has gone"]
+    assert said(started) == ["the node has gone"]
 
 
 def test_a_node_lost_before_the_start_is_a_failed_deployment() -> None:
@@ -560,7 +572,7 @@ def test_a_node_lost_before_the_start_is_a_failed_deployment() -> None:
         stop
         > PlaceClosed 0:0
         /0:0 is ended
-        finish 3
+        finish 203
         """,
     )
 

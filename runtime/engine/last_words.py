@@ -1,0 +1,112 @@
+"""What a rank that fails tells its front-end: its exception, and which other ranks it had lost.
+
+Nothing of this is loaded, or done, where a program ends well.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from runtime.engine.home import HOME
+
+TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+MOST_TEXT = 32 << 10
+"""How many characters of a traceback are told: the first and the last ones."""
+
+MOST_LOST = 1000
+"""How many ranks are named that were lost."""
+
+_LOSSES = {
+    ("runtime.mpi.errors", "ProcessGone"),
+    ("runtime.mpi.errors", "OutOfStep"),
+    ("runtime.coupling.errors", "CodeEnded"),
+}
+"""The errors that tell that something else has failed."""
+
+_FAILED_ELSEWHERE = ("ERR_PROC_FAILED", "ERR_PROC_ABORTED", "ERR_OTHER", "ERR_INTERN")
+"""The classes of errors with which a native MPI tells that, more often than something else."""
+
+
+def last_words(error: BaseException | None) -> tuple[Any, ...]:
+    """Return the facts of a `RankExit` about a rank that fails now, with this error if with any."""
+    if error is None:
+        return 0, "", "", lost(), False
+    if isinstance(error, SystemExit):
+        return 0, "", "", lost(), is_about_others(error)
+    import traceback
+
+    text = "".join(traceback.format_exception(error)).rstrip("\n")
+    *_, line = traceback.format_exception_only(error)
+    return 0, line.strip()[:MOST_TEXT], bounded(text), lost(), is_about_others(error)
+
+
+def last_words_of_abort(error: BaseException | None) -> tuple[Any, ...]:
+    """Return the facts of a rank that ends the run here, because of an error if it names one.
+
+    Else that may be the error which the program handles just now. One that was never raised knows
+    no calls; those of the program are told instead.
+    """
+    error = error or sys.exc_info()[1]
+    number, line, text, gone, is_loss = last_words(error)
+    if error is None or error.__traceback__ is None:
+        import traceback
+
+        own = os.path.join(HOME, "runtime", "")
+        calls = [one for one in traceback.extract_stack() if not _is_own(one.filename, own)]
+        said = traceback.format_exception_only(error) if error is not None else []
+        head = "Traceback (most recent call last):\n"
+        text = bounded("".join([head, *traceback.format_list(calls), *said]).rstrip("\n"))
+    return number, line, text, gone, is_loss
+
+
+def _is_own(path: str, own: str) -> bool:
+    return path.startswith((own, "<frozen"))
+
+
+def is_about_others(error: BaseException) -> bool:
+    """Tell whether an error, or one that led to it, says that another rank has failed."""
+    return any(_is_loss(one) for one in _chain(error))
+
+
+def lost() -> tuple[str, ...]:
+    """Return the ranks that this one has lost, or that have ended before it."""
+    worlds = sys.modules.get("runtime.mpi.worlds")
+    engine = None if worlds is None else worlds.running_engine()
+    return () if engine is None else tuple(engine.names_of_gone()[:MOST_LOST])
+
+
+def bounded(text: str) -> str:
+    """Return a text of bearable length.
+
+    >>> len(bounded("x" * 100_000)) < 40_000
+    True
+    """
+    if len(text) <= MOST_TEXT:
+        return text
+    half = MOST_TEXT // 2
+    return f"{text[:half]}\n  ... {len(text) - MOST_TEXT} characters more ...\n{text[-half:]}"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        yield one
+        one = one.__cause__ or one.__context__
+
+
+def _is_loss(error: BaseException) -> bool:
+    kind = type(error)
+    if (kind.__module__, kind.__name__) in _LOSSES:
+        return True
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not kind.__module__.startswith("mpi4py") or kind.__name__ != "Exception":
+        return False
+    classes = {getattr(mpi, name, None) for name in _FAILED_ELSEWHERE}
+    return error.Get_error_class() in classes  # type: ignore[attr-defined]  # MPI's own has it

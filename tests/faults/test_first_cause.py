@@ -1,0 +1,244 @@
+"""Whatever ends a rank: its exit code is that of the run, and no neighbour is blamed for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from runtime.exit_codes import LOST
+from runtime.launchers.family import descendants, processes
+from tests.faults.test_far_end import SSHD, far  # noqa: F401 - a fixture
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Bench
+    from tests.faults.test_far_end import FarEnd
+
+pytestmark = pytest.mark.mpi
+
+ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
+
+# The last rank ends while all others wait for it in collectives over all clusters.
+PROGRAM = """\
+import ctypes, os, signal, sys, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.Barrier()
+if world.rank == world.size - 1:
+    ENDING
+while True:
+    world.allreduce(1)
+    time.sleep(0.01)
+"""
+ENDINGS = {
+    "ctypes.string_at(0)": (139, "SIGSEGV", ""),
+    "os._exit(7)": (7, "", ""),
+    "os.kill(os.getpid(), signal.SIGKILL)": (137, "SIGKILL", ""),
+    "os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)": (143, "SIGTERM", ""),
+    "sys.exit(3)": (3, "", ""),
+    "import missing": (1, "", "ModuleNotFoundError: No module named 'missing'"),
+    "world.Abort(5)": (5, "", ""),
+}
+CALM = """\
+import sys, time
+from mpi4py import MPI
+print("up", flush=True)
+time.sleep(1.5)
+MPI.COMM_WORLD.Barrier()
+print("fine", flush=True)
+"""
+
+
+def describe(folder: Path, program: str, *, sites: int = 1, clusters: int = 1) -> Path:
+    (folder / "program.py").write_text(program, encoding="utf-8")
+    path = folder / "grid.xml"
+    path.write_text(
+        '<deployment name="try"><application script="program.py" comm-world="grid"/>'
+        f'<emulate sites="{sites}" clusters="{clusters}" ranks="2"/></deployment>',
+        encoding="utf-8",
+    )
+    return path
+
+
+def run(*words: str | Path) -> tuple[int, dict[str, Any], str, str]:
+    """Return exit code, summary, other output, and what was said on standard error."""
+    done = subprocess.run(
+        [*COMMAND, "--format", "json", "--progress", "never", *map(str, words)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    *lines, summary = done.stdout.splitlines()
+    return done.returncode, json.loads(summary), "\n".join(lines), done.stderr
+
+
+def check(found: tuple[int, dict[str, Any], str, str], ending: str, last: str) -> None:
+    """Check what holds for every ending of the last rank."""
+    code, number, exception = ENDINGS[ending]
+    returned, summary, out, err = found
+    cause = summary["first_cause"]
+    assert (returned, summary["code"]) == (code, code), err
+    assert (cause["rank"], cause["code"]) == (last, code)
+    assert (cause["signal"], cause["exception"]) == (number, exception)
+    assert cause["pid"]
+    row = next(one for part in summary["clusters"] for one in part["ranks"] if one["rank"] == last)
+    assert (row["code"], row["signal"]) == (code, number)
+    if ending in ("ctypes.string_at(0)", "import missing"):
+        assert "program.py" in cause["traceback"]
+        assert err.count("line 6 in") + err.count("line 6, in") == 1
+    assert out == ""
+    assert "ProcessGone" not in err
+    assert "BAD TERMINATION" not in err
+    said = [line for line in err.splitlines() if " failed" in line and "gcm-deploy: rank" in line]
+    assert said[0].startswith(f"gcm-deploy: rank {last} of ")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize(("sites", "clusters", "last"), [(1, 1, "0:0:1"), (2, 2, "1:1:1")])
+def test_the_rank_that_failed_first_is_named_with_its_code(
+    tmp_path: Path, ending: str, sites: int, clusters: int, last: str
+) -> None:
+    program = PROGRAM.replace("ENDING", ending)
+    check(run(describe(tmp_path, program, sites=sites, clusters=clusters)), ending, last)
+
+
+@pytest.mark.needs_sshd
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_it_is_named_where_it_ran_behind_ssh_too(
+    bench: Bench,
+    far: FarEnd,  # noqa: F811 - the fixture
+    ending: str,
+) -> None:
+    bench.plan(PROGRAM.replace("ENDING", ending), grid=far.grid())
+    path = bench.folder / "test.xml"
+    path.write_text(path.read_text().replace('py"/>', 'py" comm-world="grid"/>'))
+    check(run(path), ending, "1:0:1")
+
+
+def test_a_program_that_turns_a_loss_into_an_end_of_its_own_is_not_blamed(tmp_path: Path) -> None:
+    program = (
+        "import os, sys\nfrom mpi4py import MPI\nworld = MPI.COMM_WORLD\nworld.Barrier()\n"
+        "if world.rank == world.size - 1: os._exit(7)\n"
+        "failed = False\n"
+        "try: world.Barrier()\n"
+        "except Exception: failed = True\n"
+        "sys.exit(4 if failed else 0)\n"
+    )
+    code, summary, _, err = run(describe(tmp_path, program, sites=2))
+    assert (code, summary["first_cause"]["rank"]) == (7, "1:0:1"), err
+
+
+def test_all_that_fail_in_the_same_way_are_told_in_one_line(tmp_path: Path) -> None:
+    code, _, _, err = run(describe(tmp_path, "import missing\n", sites=2, clusters=2))
+    assert code == 1
+    assert err.count("No module named 'missing'") == 2  # in the head and in the traceback below it
+    assert "7 more failed in the same way (" in err
+
+
+def test_every_traceback_is_in_the_file_of_its_rank_and_shown_if_asked_for(tmp_path: Path) -> None:
+    path = describe(tmp_path, PROGRAM.replace("ENDING", "os._exit(7)"), sites=2)
+    files = tmp_path / "files"
+    code, _, _, err = run("--output-dir", files, path)
+    assert (code, "ProcessGone" in err) == (7, False)
+    assert "ProcessGone" in (files / "0.0.0.stderr").read_text()
+    assert "ProcessGone" in run("--all-tracebacks", path)[3]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("hydra_pmi_proxy", r"hydra_pmi_proxy \(process \d+\), a process of mpiexec, was ended"),
+        ("mpiexec", r"mpiexec was killed by SIGKILL while the ranks ran"),
+    ],
+)
+def test_a_killed_process_of_mpiexec_is_named_as_what_it_is(
+    tmp_path: Path, name: str, words: str
+) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "--quiet", str(describe(tmp_path, CALM))],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    for pid in descendants({process.pid}, processes()):
+        if called(pid).startswith(name):
+            os.kill(pid, signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == LOST, err
+    assert re.search(words, err), err
+
+
+def called(pid: int) -> str:
+    try:
+        return os.path.basename(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode())
+    except OSError:
+        return ""
+
+
+def test_a_program_that_has_enabled_faulthandler_itself_gets_what_it_says(tmp_path: Path) -> None:
+    ending = (
+        "import faulthandler; file = open(sys.argv[0] + '.crash', 'w');"
+        " faulthandler.enable(file); ctypes.string_at(0)"
+    )
+    code, summary, _, _ = run(describe(tmp_path, PROGRAM.replace("ENDING", ending)))
+    assert (code, summary["first_cause"]["traceback"]) == (139, "")
+    assert "Segmentation fault" in (tmp_path / "program.py.crash").read_text()
+
+
+PRIVATE = ("unshare", "--map-root-user", "--mount", "sh", "-c")
+"""A shell with a temporary folder and a shared memory that nobody else uses."""
+
+KILLS = """\
+import os, random, signal, subprocess, sys, time
+program = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
+os.mkdir("/tmp/of"); open("/tmp/of/program.py", "w").write(program)
+open("/tmp/of/grid.xml", "w").write(
+    '<deployment><application script="program.py" comm-world="grid"/>'
+    '<emulate sites="2" clusters="1" ranks="2"/></deployment>')
+random.seed(7)
+for _ in range(12):
+    process = subprocess.Popen([*sys.argv[1:], "--quiet", "/tmp/of/grid.xml"])
+    time.sleep(random.uniform(0.2, 1.2))
+    process.kill()
+    process.wait()
+    end = time.monotonic() + 20
+    while any(one.startswith("gcm-") for one in os.listdir("/tmp")) and time.monotonic() < end:
+        time.sleep(0.05)
+print(sorted(set(os.listdir("/tmp")) - {"of"}), os.listdir("/dev/shm"))
+"""
+
+
+def can_hide() -> bool:
+    try:
+        tried = [*PRIVATE, "mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm"]
+        return subprocess.run(tried, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not can_hide(), reason="needs a namespace with mounts of its own")
+def test_kills_at_any_time_of_the_start_leave_no_file_and_no_shared_memory() -> None:
+    mounts = 'mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm && exec "$0" "$@"'
+    done = subprocess.run(
+        [*PRIVATE, mounts, sys.executable, "-c", KILLS, *COMMAND],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "TMPDIR": "/tmp", "PYTHONPATH": str(ROOT)},
+    )
+    assert done.stdout == "[] []\n", done.stderr

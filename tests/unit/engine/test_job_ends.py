@@ -1,0 +1,202 @@
+"""How the ranks of a job ended: scripts of what was said and seen, and what it comes to."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from runtime.engine.job_ends import JobEnds, RankEnd, Seen, crash_of
+from runtime.engine.rank_exit import BY_REQUEST, RankExit
+from runtime.launchers.base import Exit
+
+A, B = "0:0:0", "0:0:1"
+NOTHING = RankExit()
+
+
+def seen(*, code: int = 0, signal: int = 0, at: float = 1.0, crash: str = "") -> Seen:
+    return Seen(signal or code << 8, at, crash)
+
+
+def brief(end: RankEnd | None) -> tuple[str, int, int, str] | None:
+    return None if end is None else (end.rank, end.code, end.facts.signal, end.facts.after)
+
+
+def over(ends: JobEnds, ended: Exit, **more: int) -> tuple[list[object], str]:
+    found, fault = ends.job_over(ended, "its words", [A, B], **more)
+    return [brief(one) for one in found], fault
+
+
+def test_the_word_of_a_rank_counts_and_not_how_its_process_was_ended_then() -> None:
+    ends = JobEnds("0:0")
+    said = ends.said(A, 1, "", RankExit(exception="ValueError: no"))
+    assert brief(said) == (A, 1, 0, "")
+    assert ends.saw(A, seen(signal=9, at=2.0), is_connected=True) is None
+
+
+@pytest.mark.parametrize("first", ["left", "saw"])
+def test_a_rank_that_dies_without_a_word_ended_as_its_parent_saw(first: str) -> None:
+    ends = JobEnds("0:0")
+    death = seen(signal=11, crash="line 8 in die")
+    if first == "left":
+        assert ends.left(A) is None
+        end = ends.saw(A, death, is_connected=False)
+    else:
+        assert ends.saw(A, death, is_connected=True) is None
+        end = ends.left(A)
+    assert brief(end) == (A, 139, 11, "")
+    assert end is not None
+    assert end.facts.traceback == "line 8 in die"
+
+
+def test_what_is_still_on_its_way_from_a_rank_counts_more_than_what_its_parent_saw() -> None:
+    ends = JobEnds("0:0")
+    assert ends.saw(A, seen(code=3), is_connected=True) is None
+    assert brief(ends.said(A, 3, "", NOTHING)) == (A, 3, 0, "")
+    assert ends.give_up(A) is None
+
+
+def test_whom_mpiexec_ends_because_another_rank_failed_is_a_consequence_of_that() -> None:
+    ends = JobEnds("0:0")
+    assert brief(ends.saw(B, seen(code=7, at=1.0), is_connected=False)) == (B, 7, 0, "")
+    assert brief(ends.saw(A, seen(signal=15, at=1.1), is_connected=False)) == (A, 143, 15, B)
+    assert over(ends, Exit(code=7, at=1.2)) == ([], "")
+
+
+def test_whom_mpiexec_kills_together_with_its_parent_is_a_consequence_too() -> None:
+    ends = JobEnds("0:0")
+    ends.left(A)
+    ends.saw(B, seen(signal=11), is_connected=False)
+    assert over(ends, Exit(code=9, at=2.0), signal_told=11) == ([(A, 137, 9, B)], "")
+
+
+def test_a_crash_of_its_own_is_no_consequence_of_another() -> None:
+    ends = JobEnds("0:0")
+    ends.saw(B, seen(code=7), is_connected=False)
+    assert brief(ends.saw(A, seen(signal=11), is_connected=False)) == (A, 139, 11, "")
+
+
+def test_an_end_without_finalising_is_a_failure_even_with_exit_code_0() -> None:
+    ends = JobEnds("0:0")
+    end = ends.saw(A, seen(), is_connected=False)
+    assert end is not None
+    assert (end.code, end.why[:30]) == (1, "ended without finalising MPI. ")
+
+
+def test_a_crash_behind_the_end_of_a_program_that_ended_well_is_told() -> None:
+    ends = JobEnds("0:0")
+    ends.said(A, 0, "", NOTHING)
+    ends.left(A)
+    end = ends.saw(A, seen(signal=11), is_connected=False)
+    assert brief(end) == (A, 139, 11, "")
+    assert end is not None
+    assert "after its program" in end.why
+
+
+def test_who_is_asked_to_end_has_not_failed() -> None:
+    ends = JobEnds("0:0")
+    ends.saw(B, seen(signal=9, at=1.0), is_connected=False)
+    ends.stopping(2.0)
+    assert brief(ends.saw(A, seen(signal=15, at=2.1), is_connected=False)) == (
+        A, 143, 15, BY_REQUEST,
+    )  # fmt: skip
+    assert ends.first_code == 137
+
+
+def test_a_death_before_the_request_that_becomes_known_after_it_is_a_failure() -> None:
+    ends = JobEnds("0:0")
+    ends.stopping(2.0)
+    assert brief(ends.saw(A, seen(signal=11, at=1.9), is_connected=False)) == (A, 139, 11, "")
+
+
+def test_a_killed_mpiexec_is_named_and_the_ranks_it_took_along_are_consequences() -> None:
+    ends = JobEnds("0:0")
+    for rank in (A, B):  # the guard ends them a moment later, and tells of that when they are gone
+        assert brief(ends.saw(rank, seen(signal=15, at=1.1), is_connected=False))
+    found, fault = over(ends, Exit(signal=9, at=1.0))
+    assert found == [(A, 143, 15, "0:0"), (B, 143, 15, "0:0")]
+    assert fault == (
+        "mpiexec was killed by SIGKILL while the ranks ran. No rank had failed before\nits words"
+    )
+
+
+def test_a_killed_proxy_is_named_though_all_ranks_ended_well() -> None:
+    ends = JobEnds("0:0")
+    ends.helper_ended("hydra_pmi_proxy (process 12)", 0.5)
+    for rank in (A, B):
+        ends.said(rank, 0, "", NOTHING)
+        assert ends.saw(rank, seen(code=15, at=1.0), is_connected=False) is None
+    found, fault = over(ends, Exit(code=15, at=2.0))
+    assert found == []
+    assert fault.startswith(
+        "hydra_pmi_proxy (process 12), a process of mpiexec, was ended while all ranks had ended"
+    )
+
+
+def test_a_proxy_that_ends_because_a_rank_has_failed_is_no_cause() -> None:
+    ends = JobEnds("0:0")
+    ends.saw(A, seen(signal=11, at=1.0), is_connected=False)
+    ends.helper_ended("hydra_pmi_proxy (process 12)", 1.1)
+    assert over(ends, Exit(code=139, at=1.2)) == ([(B, 137, 9, A)], "")
+
+
+def test_of_a_rank_of_which_nobody_else_knows_mpiexec_is_believed() -> None:
+    ends = JobEnds("0:0")
+    ends.said(A, 0, "", NOTHING)
+    ends.left(B)
+    assert over(ends, Exit(code=5, at=1.0)) == ([(B, 5, 0, "")], "")
+
+
+def test_an_end_in_order_is_no_failure_of_anybody() -> None:
+    ends = JobEnds("0:0")
+    for rank in (A, B):
+        ends.said(rank, 0, "", NOTHING)
+        ends.saw(rank, seen(at=1.0), is_connected=False)
+    ends.helper_ended("hydra_pmi_proxy (process 12)", 1.5)
+    assert over(ends, Exit(code=0, at=2.0)) == ([], "")
+    assert ends.first_code == 0
+
+
+def test_the_first_cause_is_the_same_in_whichever_order_words_and_sights_come() -> None:
+    def happen(ends: JobEnds, what: str) -> list[RankEnd | None]:
+        match what:
+            case "A leaves":
+                return [ends.left(A)]
+            case "A is seen":
+                return [ends.saw(A, seen(signal=11, at=1.0), is_connected=A not in gone)]
+            case _:
+                return [ends.said(B, 0, "", NOTHING)]
+
+    for order in permutations(("A leaves", "A is seen", "B says")):
+        ends, gone, told = JobEnds("0:0"), set[str](), []
+        for what in order:
+            gone |= {A} if what == "A leaves" else set()
+            told += [one for one in happen(ends, what) if one is not None]
+        assert {brief(one) for one in told} == {(A, 139, 11, ""), (B, 0, 0, "")}
+        assert over(ends, Exit(code=9, at=3.0)) == ([], "")
+
+
+CRASH = """\
+Fatal Python error: Segmentation fault
+
+Thread 0x00007f1 (most recent call first):
+  File "/lib/threading.py", line 5 in wait
+
+Current thread 0x00007f2 (most recent call first):
+  File "program.py", line 8 in die
+  File "/own/engine/rank_main.py", line 3 in main
+
+Extension modules: numpy, mpi4py.MPI (total: 2)
+"""
+
+
+def test_of_a_crash_the_calls_of_the_program_are_told(tmp_path: pytest.TempPathFactory) -> None:
+    path = f"{tmp_path}/0.crash"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(CRASH)
+    assert crash_of(path, ("/own/",)).splitlines() == [
+        "Fatal Python error: Segmentation fault",
+        "Current thread 0x00007f2 (most recent call first):",
+        '  File "program.py", line 8 in die',
+    ]
+    assert crash_of(path, ("/own/",)) == ""
