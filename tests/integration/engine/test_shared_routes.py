@@ -46,10 +46,10 @@ class FrontEnd:
     def rank_unable(self, rank: str, why: str, python: str) -> None:
         raise AssertionError(why)
 
-    def rank_ended(self, rank: str, code: int, why: str) -> None:
+    def rank_ended(self, rank: str, code: int, why: str, *facts: Any) -> None:
         raise AssertionError(why)
 
-    def rank_aborted(self, rank: str, code: int) -> None:
+    def rank_aborted(self, rank: str, code: int, *facts: Any) -> None:
         raise AssertionError(rank)
 
     def rank_counted(
