@@ -8,6 +8,7 @@ ranks ran, their files come home to this folder; start it again, and it finds th
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -19,7 +20,7 @@ left = world.rank - 1 if world.rank > 0 else MPI.PROC_NULL
 right = world.rank + 1 if world.rank < world.size - 1 else MPI.PROC_NULL
 
 
-def save(step, heat):
+def save(step: int, heat: Any) -> None:
     """Write the checkpoint of a step, whole or not at all."""
     path = Path("checkpoints", f"{world.rank}-{step // EVERY % 2}.npz")
     np.savez(path.with_suffix(".new.npz"), step=step, heat=heat)
@@ -27,7 +28,7 @@ def save(step, heat):
     world.Barrier()
 
 
-def restore():
+def restore() -> tuple[int, Any]:
     """Return the latest step that every rank has a checkpoint of, and the heat then."""
     Path("checkpoints").mkdir(exist_ok=True)
     saved = {0: np.where(np.arange(CELLS + 2) < CELLS // 2, 100.0 * (world.rank == 0), 0.0)}
@@ -47,7 +48,8 @@ for step in range(begun + 1, STEPS + 1):
     heat[1:-1] += 0.4 * (heat[:-2] - 2 * heat[1:-1] + heat[2:])
     if step % EVERY == 0:
         save(step, heat)
-rod = world.gather(heat[1:-1])
-if world.rank == 0:
-    np.savetxt("rod.txt", np.concatenate(rod))
-    print(f"the rod after {STEPS} steps is in rod.txt: {np.concatenate(rod).sum():.3f} in all")
+pieces = world.gather(heat[1:-1])
+if pieces is not None:
+    rod = np.concatenate(pieces)
+    np.savetxt("rod.txt", rod)
+    print(f"the rod after {STEPS} steps is in rod.txt: {rod.sum():.3f} in all")

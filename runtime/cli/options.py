@@ -11,6 +11,7 @@ from enum import StrEnum
 from gcm.cli.common_options import CommandParser, ShowVersion, setting
 from gcm.records import dataclass
 from runtime.cli.one_line import OneLine, add_machine, cut, one_line_of
+from runtime.exit_codes import WRONG_USAGE
 
 _USAGE = """\
 gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ...]
@@ -118,7 +119,7 @@ def command_parser(
     prog: str, description: str, epilog: str, *, usage: str | None = None
 ) -> CommandParser:
     """Return a parser of this command, or of one of those that stand as its first word."""
-    return CommandParser(
+    parser = CommandParser(
         prog=prog,
         usage=usage,
         description=description,
@@ -126,6 +127,8 @@ def command_parser(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.wrong_usage = WRONG_USAGE
+    return parser
 
 
 def build_parser() -> CommandParser:

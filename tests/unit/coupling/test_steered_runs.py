@@ -58,15 +58,15 @@ def test_a_steered_run_goes_on_when_its_codes_have_ended() -> None:
 def test_an_idle_run_begins_without_ranks() -> None:
     state = RunState(OUTLINE, steered=True, idle=True)
     assert run(state, *UP) == [Show("/c", "up", "ranks"), Go()]
-    assert run(state, Halt()) == [Start("fetch:0:0")]
+    assert run(state, Halt()) == [Stop()]
 
 
 def test_files_come_home_before_a_steered_run_ends() -> None:
     state = RunState(OUTLINE, steered=True)
     run(state, *UP, JobEnded("0:0", 0))
-    assert run(state, Halt()) == [Start("fetch:0:0")]
-    assert run(state, StepUp("fetch:0:0")) == [Stop()]
-    assert run(state, PlaceClosed("0:0"))[-1] == Finish(0)
+    assert run(state, Halt()) == [Stop()]
+    assert run(state, PlaceClosed("0:0"))[-1] == Start("fetch:0:0")
+    assert run(state, StepUp("fetch:0:0")) == [Finish(0)]
 
 
 def test_a_steered_run_that_is_halted_stops_what_still_runs() -> None:
@@ -97,6 +97,6 @@ def test_a_code_that_cannot_be_started_again_does_not_end_the_run() -> None:
 def test_a_run_that_is_not_steered_ends_with_its_codes(code: int) -> None:
     state = RunState(OUTLINE)
     run(state, *UP, RankEnded("0:0:0", code))
-    assert run(state, JobEnded("0:0", code))[-1] == Start("fetch:0:0")
-    run(state, StepUp("fetch:0:0"))
-    assert run(state, PlaceClosed("0:0"))[-1] == Finish(code)
+    assert run(state, JobEnded("0:0", code))[-1] == Stop()
+    assert run(state, PlaceClosed("0:0"))[-1] == Start("fetch:0:0")
+    assert run(state, StepUp("fetch:0:0")) == [Finish(code)]

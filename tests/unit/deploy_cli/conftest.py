@@ -50,6 +50,7 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "11_coupled_codes/atmosphere.py",
         "20_monte_carlo/flat.py",
         "21_mergesort/flat.py",
+        "30_heat/heat.py",
     ):
         _write(tmp_path / "examples" / name, "")
     _write(
