@@ -187,3 +187,22 @@ def test_keys_and_results_that_came_home_are_never_copied(read: Any) -> None:
 )  # fmt: skip
 def test_sizes_are_written_as_people_write_them(size: int, text: str) -> None:
     assert readable(size) == text
+
+
+def test_a_helper_of_this_machine_starts_in_the_descriptors_folder_unless_it_has_one(
+    read: Any,
+) -> None:
+    found = read.body(
+        '<emulate/><process id="a" program="x"/><process id="b" program="x" folder="sub"/>'
+        '<process id="c" program="x" folder="sub" on="site0/cluster0"/>'
+        '<process id="d" kind="ssh" program="x" hosts="h"/>'
+    ).good
+    assert [one.folder for one in found.processes] == [HOME, f"{HOME}/sub", "sub", ""]
+
+
+def test_the_folder_of_a_front_end_here_begins_at_the_descriptor_and_there_at_its_home(
+    read: Any,
+) -> None:
+    runs = '<front-end folder="runs"/>'
+    found = read.body(grid(runs, SSH + runs)).good
+    assert [one.front_end.folder for one in found.clusters()] == [f"{HOME}/runs", "runs"]
