@@ -133,8 +133,10 @@ def test_two_sites_over_ssh_run_and_their_files_come_home(server: Server, tmp_pa
     first, second = pythons()
     near = cluster("rhone", server.hop(0), first)
     far = cluster("douro", server.hop(1), second)
-    saves = "\nimport pathlib\npathlib.Path('result.txt').write_text('right')\n"
-    (tmp_path / "ring.py").write_text(RING.read_text() + saves)
+    saves = "import pathlib\npathlib.Path('result.txt').write_text('right')\n\n"
+    (tmp_path / "ring.py").write_text(
+        RING.read_text().replace("if __name__", f"{saves}if __name__")
+    )
     plan = plan_of(
         tmp_path,
         '<deployment name="t"><application script="ring.py"/>'
