@@ -54,4 +54,4 @@ def test_messages_and_bytes_are_counted_for_each_way(tmp_path: Path) -> None:
         assert 2500 < before[2] < 20_000
         assert output < after[2] < output * 1.2
         assert after[0] > before[0]
-        assert after[1] == pytest.approx(before[1], rel=0.1)
+        assert after[1] - before[1] < output / 1000  # only that it was taken, now and then
