@@ -91,11 +91,7 @@ def face_of(native: MPI.Comm) -> MPI.Comm:
     kept = _members_of.get(native.handle)
     if kept is not None:
         return wrap(kept)
-    for one in start().comms.values():
-        members: Membership | None = getattr(one, "_members", None)
-        if native == (one if members is None else members.native):
-            return one
-    return near(native)
+    return next((one for one in start().comms.values() if one == native), None) or near(native)
 
 
 def _with_face(callback: _Callback | bool | None) -> Any:

@@ -8,7 +8,7 @@ from runtime.mpi.attributes import Attributes
 from runtime.mpi.collective_calls import Collectives, NeighbourCollectives, Scans
 from runtime.mpi.creation import Creation
 from runtime.mpi.face_type import FaceType
-from runtime.mpi.handles import Handles
+from runtime.mpi.handles import with_checked_handles
 from runtime.mpi.intercomm import GroupCreation, InterParts
 from runtime.mpi.numbers import integer
 from runtime.mpi.point_to_point import PointToPoint
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 class Comm(
-    Handles,
     PointToPoint,
     Collectives,
     Creation,
@@ -41,10 +40,10 @@ class Comm(
     _members: Membership | None = None
 
     def __new__(cls, comm: MPI.Comm | None = None) -> Self:
-        """Return a communicator that is the same as another one; raises TypeError for a wrong one.
+        """Return a communicator with the handle of another one; raises TypeError for a wrong one.
 
-        It does not call the constructors of mpi4py's subclasses, which look at the handle: one of
-        the grid has none.
+        It does not call the constructors of mpi4py's subclasses, which look at the handle: behind
+        a Cartesian communicator of the grid there is a native one without a topology.
         """
         members: Membership | None = getattr(comm, "_members", None)
         if comm is not None:
@@ -73,7 +72,10 @@ class Comm(
 
         errorcode = integer(errorcode)
         abort(errorcode)
-        MPI.Comm.Abort(self if self._members is None else self._members.native, errorcode)
+        super().Abort(errorcode)
+
+
+with_checked_handles(Comm, MPI.Comm)
 
 
 class Intracomm(Comm, Scans, GroupCreation, TopologyCreation, MPI.Intracomm):
@@ -130,11 +132,11 @@ _OF_TOPOLOGY: dict[int, type[Comm]] = {
 
 
 def wrap(members: Membership, kind: type[Comm] | None = None) -> Comm:
-    """Return the communicator that a membership stands behind; it has no handle of its own.
+    """Return the communicator that a membership stands behind; it owns `members.native`.
 
     Its class is the one for the topology, unless `kind` names one, such as a user's own.
     """
-    comm = MPI.Comm.__new__(kind or class_of(members))
+    comm = MPI.Comm.__new__(kind or class_of(members), members.native)
     comm._members = members
     return comm
 

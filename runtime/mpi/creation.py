@@ -151,6 +151,7 @@ class Creation(Splitting):
             return
         _refuse_predefined(self)
         release(self, members)
+        self._members = None
 
     def free(self) -> None:
         """Call `Free` if it is neither COMM_NULL nor there from the start."""
@@ -167,6 +168,7 @@ class Creation(Splitting):
             return
         _refuse_predefined(self)
         members.engine.wait(release(self, members))
+        self._members = None
 
 
 def _is_predefined(comm: MPI.Comm) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+
+from mpi4py import MPI
+
 from runtime.mpi.attributes import free_native
 from runtime.mpi.operations import RESTLESS, Operation, Steps
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from typing import Any
-
     from runtime.mpi.membership import Membership
     from runtime.mpi.operations import Task
 
@@ -55,23 +57,31 @@ class Ending(Operation):
         return "the end of what was begun on a communicator that is freed"
 
 
-def release(comm: Any, members: Membership) -> Ending:
+def release(comm: MPI.Comm, members: Membership) -> Ending:
     """Free a communicator: it becomes COMM_NULL at once; return what ends when it is no more."""
     from runtime.mpi.collective_calls_entry import call_on
 
     call = call_on(comm)
     ending = Ending(members, members if call is None else call.state.everybody)
-    engine, comm._members = members.engine, None
+    engine = members.engine
     with engine.lock:
         if ending.is_due():
             ending.leave()
+            _forget_handle(comm)
             free_native(members)
             members.inner.Free()
             ending.finish()
         else:
+            _forget_handle(comm)
             engine.leave_alone(ending)
     return ending
 
 
 def _nothing() -> Steps:
     yield ()
+
+
+def _forget_handle(comm: MPI.Comm) -> None:
+    """Let a communicator be COMM_NULL without freeing what it was."""
+    null = MPI.Comm()
+    ctypes.memmove(MPI._addressof(comm), MPI._addressof(null), MPI._sizeof(MPI.Comm))

@@ -1,8 +1,8 @@
-"""Handles: a communicator with members in several clusters has none that C code could use.
+"""Handles: of what has members in several clusters native code gets none.
 
-The object itself holds MPI_COMM_NULL, so C code that looks into it, by mpi4py's C interface, is
-told by MPI that there is no such communicator, and does not compute on one cluster instead. What
-MPI keeps with a communicator, such as attributes and its name, is kept with the native one.
+It would compute on one cluster of them. The object itself has the handle of the native communicator
+all the same, since mpi4py reads it there, as in `Datatype.Pack`: an extension module that takes it
+by mpi4py's C interface cannot be refused.
 """
 
 from __future__ import annotations
@@ -15,26 +15,6 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-    from runtime.mpi.membership import Membership
-
-_KEPT = (
-    "Attach_buffer",
-    "Call_errhandler",
-    "Delete_attr",
-    "Detach_buffer",
-    "Flush_buffer",
-    "Get_attr",
-    "Get_errhandler",
-    "Get_info",
-    "Get_name",
-    "Iflush_buffer",
-    "Set_attr",
-    "Set_errhandler",
-    "Set_info",
-    "Set_name",
-)
-"""Calls about what is kept with the native communicator."""
 
 _CURE = "Give it MPI.COMM_CLUSTER, or another communicator of one cluster, and combine the results"
 
@@ -51,32 +31,6 @@ def check_handle(thing: object) -> None:
         "and native code that was given one would see those of this cluster alone",
         cure=_CURE,
     )
-
-
-class Handles:
-    """The part of a communicator that stands for the handle of MPI."""
-
-    __slots__ = ()
-    _members: Membership | None
-
-    def __bool__(self) -> bool:
-        """Tell whether it is a communicator at all."""
-        return self._members is not None or MPI.Comm.__bool__(self)  # type: ignore[arg-type]  # it is a part of one
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether it is the same communicator."""
-        mine, theirs = self._members, getattr(other, "_members", None)
-        if isinstance(other, MPI.Comm) and (mine is not None or theirs is not None):
-            return mine is theirs
-        native: Any = MPI.Comm.__eq__
-        same: bool = native(self, other)
-        return same
-
-    def __ne__(self, other: object) -> bool:
-        """Tell whether it is another communicator."""
-        return not self == other if isinstance(other, MPI.Comm) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]  # as mpi4py's
 
 
 def named_like(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,21 +60,6 @@ def with_checked_handles(face: type[Any], native: type[Any]) -> None:
     face.handle = property(handle)
     for name in ("toint", "py2f"):
         setattr(face, name, call(name))
-
-
-def _kept(name: str) -> Callable[..., Any]:
-    native = getattr(MPI.Comm, name)
-
-    def call(self: Handles, *args: Any, **kwargs: Any) -> Any:
-        members = self._members
-        return native(self if members is None else members.native, *args, **kwargs)
-
-    return named_like(native, call)
-
-
-for _name in _KEPT:
-    setattr(Handles, _name, _kept(_name))
-with_checked_handles(Handles, MPI.Comm)
 
 
 def addressof(arg: Any) -> int:

@@ -10,7 +10,6 @@ from runtime.mpi.creation_children import child, meet, near_or_null, over, over_
 from runtime.mpi.creation_members import (
     checked_group,
     checked_native,
-    engine_of,
     indexes_of,
     members_behind,
 )
@@ -85,7 +84,7 @@ class GroupCreation(MPI.Intracomm):
 
         One member of each is the leader; they talk to each other through `peer_comm`.
         """
-        engine = engine_of(self, peer_comm) or _engine()
+        engine = _engine()
         if engine is None:
             return near_or_null(
                 MPI.Intracomm.Create_intercomm(self, local_leader, peer_comm, remote_leader, tag),

@@ -18,36 +18,11 @@ NATIVE = """
     mpi = ctypes.CDLL(library)
     handle = ctypes.c_int if MPI._sizeof(MPI.Comm) == 4 else ctypes.c_void_p
 
-    # mpi4py's interface for C, as extension modules use it
-    capsule = MPI.__pyx_capi__["PyMPIComm_Get"]
-    name = ctypes.pythonapi.PyCapsule_GetName
-    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    kind = ctypes.PYFUNCTYPE(ctypes.POINTER(handle), ctypes.py_object)
-    get = kind(pointer(capsule, name(capsule)))
-
     def size(comm):
         found = ctypes.c_int(-1)
-        code = mpi.MPI_Comm_size(get(comm)[0], ctypes.byref(found))
-        return found.value if code == MPI.SUCCESS else MPI.Get_error_class(code) == MPI.ERR_COMM
+        mpi.MPI_Comm_size(handle.from_address(MPI._addressof(comm)), ctypes.byref(found))
+        return found.value
 """
-
-
-@pytest.mark.parametrize("layout", ["2+1", "1|2"])
-def test_c_code_is_told_that_a_communicator_over_several_clusters_is_none(
-    grid: Grid, layout: str
-) -> None:
-    said = grid(
-        layout,
-        NATIVE
-        + """
-    inter = world.Split(world.rank == 0).Create_intercomm(0, world, world.rank == 0)
-    print([size(comm) for comm in (world, world.Dup(), world.Create_cart([3]), inter)])
-    print(size(MPI.COMM_CLUSTER) == MPI.COMM_CLUSTER.size, size(MPI.COMM_SELF))
-    """,
-    )
-    assert said == {rank: ["[True, True, True, True]", "True 1"] for rank in said}
 
 
 def test_asking_for_its_handle_names_the_way_out(grid: Grid) -> None:
@@ -67,6 +42,39 @@ def test_asking_for_its_handle_names_the_way_out(grid: Grid) -> None:
         """,
     )
     assert said == {rank: [*["True"] * 5, "{<class 'int'>} True"] for rank in said}
+
+
+@pytest.mark.parametrize("layout", ["2+1", "1|2"])
+def test_native_code_sees_a_communicator_of_one_cluster(grid: Grid, layout: str) -> None:
+    said = grid(
+        layout,
+        NATIVE
+        + """
+    for comm in (MPI.COMM_CLUSTER, MPI.COMM_CLUSTER.Dup(), MPI.COMM_SELF):
+        assert size(comm) == comm.size
+    inter = world.Split(world.rank == 0).Create_intercomm(0, world, world.rank == 0)
+    for comm in (world, world.Dup(), world.Create_cart([3]), inter):
+        try:
+            print(size(comm))
+        except MPI.NotOnTheGrid as error:
+            print(type(comm).__name__, str(error).split()[1])
+    """,
+    )
+    kinds = ["Intracomm", "Intracomm", "Cartcomm", "Intercomm"]
+    assert said == {rank: [f"{kind} {kind}" for kind in kinds] for rank in said}
+
+
+def test_memory_is_packed_for_a_communicator_over_several_clusters(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        from mpi4py import MPI
+        world, room = MPI.COMM_WORLD, bytearray(64)
+        end = MPI.INT.Pack([bytearray(b"abcdefgh"), 2, MPI.INT], room, 0, world)
+        print(end, bytes(room[:8]), MPI.INT.Pack_size(2, world))
+        """,
+    )
+    assert said == {rank: ["8 b'abcdefgh' 8"] for rank in said}
 
 
 def test_a_grid_of_one_cluster_has_the_handle_of_its_communicator(grid: Grid) -> None:

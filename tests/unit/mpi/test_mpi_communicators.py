@@ -5,7 +5,6 @@ What is derived from them without asking the others is tested here; the rest is 
 
 from __future__ import annotations
 
-import ctypes
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -158,19 +157,6 @@ def test_there_is_no_handle_of_what_has_members_in_several_clusters(
     copy.Free()
     for thing in (Intracomm(MPI.COMM_SELF), copy, MPI.COMM_SELF.group, MPI.SUM, MPI.INT):
         assert isinstance(ask(thing), int)
-
-
-def test_native_code_finds_no_communicator_in_one_over_several_clusters(comm: Any) -> None:
-    handle = ctypes.string_at(MPI._addressof(comm), MPI._sizeof(MPI.Comm))
-    assert handle == ctypes.string_at(MPI._addressof(MPI.COMM_NULL), MPI._sizeof(MPI.Comm))
-    assert comm != MPI.COMM_NULL
-    assert MPI.COMM_NULL != comm  # noqa: SIM300 - the other order asks the other class first
-    assert bool(comm)
-    copy = comm.Dup()
-    assert copy != comm
-    copy.Free()
-    assert copy == MPI.COMM_NULL
-    assert not copy
 
 
 def test_callbacks_of_attributes_see_the_whole_communicator(comm: Any) -> None:
