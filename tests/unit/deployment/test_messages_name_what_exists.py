@@ -35,7 +35,7 @@ def options_of(package: str) -> Iterator[str]:
     for path in (ROOT / package / "cli").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("add_argument"):
-                yield from (one.value for one in node.args if isinstance(one, ast.Constant))
+                yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant))
 
 
 OPTIONS = {*options_of("runtime"), *options_of("gcm"), *OF_RANKS}
