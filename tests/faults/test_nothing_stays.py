@@ -99,8 +99,8 @@ def parent_of(pid: int) -> int:
         (OBEDIENT, interrupted, 130),
         (DEAF, interrupted_twice, 130),
         (DEAF, killed, -9),
-        (DEAF, without_a_front_end, 1),
-        (DEAF, without_its_guard, 1),
+        (DEAF, without_a_front_end, 204),
+        (DEAF, without_its_guard, 204),
     ],
     ids=lambda one: one.__name__ if callable(one) else "",
 )

@@ -127,7 +127,7 @@ def test_a_full_disk_ends_the_run_with_one_message(start: Any, describe: Any) ->
         assert code == 205
         assert err == "gcm-deploy: the output could not be written: No space left on device\n"
         shown = start("--dry-run", "descriptors/quickstart.xml", stdout=full)
-        assert ended(shown)[::2] == (3, err)
+        assert ended(shown)[::2] == (205, err)
 
 
 def test_closed_standard_streams_are_no_obstacle(command: tuple[str, ...], describe: Any) -> None:

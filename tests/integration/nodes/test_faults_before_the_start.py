@@ -27,7 +27,7 @@ MAPPING = '<virtual-node name="hands" nodes="office/desk/node7"/>'
 def test_faults_of_assembly_and_descriptor_are_told_at_once(field_of_work: Field) -> None:
     field_of_work.write(MODULE, ADL.format(name="Chef"), MAPPING)
     code, output, errors = field_of_work.deploy("app.xml").end()
-    assert (code, output) == (1, "")
+    assert (code, output) == (201, "")
     assert "app.fractal:1: error" in errors
     assert "did you mean 'Chief'" in errors
     assert "app.xml:1: error" in errors
@@ -37,7 +37,7 @@ def test_faults_of_assembly_and_descriptor_are_told_at_once(field_of_work: Field
 def test_a_run_that_cannot_be_called_is_a_fault(field_of_work: Field) -> None:
     field_of_work.write(MODULE, ADL.format(name="Chief"), "")
     code, _, errors = field_of_work.deploy("app.xml").end()
-    assert code == 1
+    assert code == 201
     assert "error[not-runnable]" in errors
     assert "with the parameters times" in errors
     assert errors.endswith("1 fault\n")
@@ -51,7 +51,7 @@ def test_arguments_of_the_descriptor_reach_the_definition(field_of_work: Field) 
     adl, descriptor = field_of_work.folder / "app.fractal", field_of_work.folder / "app.xml"
     adl.write_text(adl.read_text().replace('name="app"', 'name="app" arguments="class"'))
     code, _, errors = field_of_work.deploy("--dry-run", "app.xml").end()
-    assert code == 1
+    assert code == 201
     assert "error[missing-argument]" in errors
     text = descriptor.read_text().replace(
         "app.fractal", 'app.fractal" arguments="class=parts.Chief'

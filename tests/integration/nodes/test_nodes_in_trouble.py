@@ -90,7 +90,7 @@ def test_a_killed_node_is_named_with_its_components(
     os.kill(victim, signal.SIGKILL)
     code, _, errors = running.end()
     assert time.monotonic() - began < SOON
-    assert code == 1
+    assert code == 204
     message = (
         "gcm-deploy: lab/rack/blade1: the process of this node has gone, and with it /app/worker."
     )
@@ -104,7 +104,7 @@ def test_a_node_that_kills_itself_with_words_shows_them(field_of_work: Field) ->
     run = "print('out of luck', file=sys.stderr, flush=True) or os._exit(9)"
     prepare(field_of_work, run=run)
     code, _, errors = field_of_work.deploy("--quiet", "app.xml").end()
-    assert code == 1
+    assert code == 204
     assert "office/desk/node0: the process of this node has gone, and with it /app/chief" in errors
     assert "    exit code 9\n    out of luck\n" in errors
 
@@ -160,7 +160,7 @@ def test_a_class_that_cannot_be_imported_on_its_node_is_named(field_of_work: Fie
     first = "if 'GCM_NODE' in os.environ:\n    raise OSError('the licence server is away')"
     prepare(field_of_work, first=first)
     code, output, errors = field_of_work.deploy("--quiet", "app.xml").end()
-    assert (code, output) == (3, "")
+    assert (code, output) == (203, "")
     assert "the assembly cannot be made" in errors
     assert "the module of the content 'parts:Chief' cannot be imported there" in errors
     assert "/app/chief" in errors
@@ -177,7 +177,7 @@ def test_a_constructor_that_fails_on_its_node_shows_its_lines(field_of_work: Fie
     prepare(field_of_work)
     (field_of_work.folder / "parts.py").write_text(module)
     code, _, errors = field_of_work.deploy("--quiet", "app.xml").end()
-    assert code == 3
+    assert code == 203
     assert "the content parts:Worker could not be made: KeyError: 'no key'" in errors
     assert "raise KeyError('no key')" in errors
 
@@ -194,6 +194,6 @@ def test_a_python_that_ends_at_once_shows_its_words(field_of_work: Field) -> Non
     front_end = f'<front-end python="{fake}"/>'
     path.write_text(path.read_text().replace("<nodes", f"{front_end}<nodes"))
     code, _, errors = field_of_work.deploy("--quiet", "app.xml").end()
-    assert code == 3
+    assert code == 203
     assert "the process for the components of this node ended before it was up" in errors
     assert "    exit code 5\n    no memory\n" in errors
