@@ -15,8 +15,8 @@ from runtime.coupling.directory import Directory
 from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, UnknownCode
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
-from runtime.engine.whereabouts import Report, report
 from runtime.launchers.blocks import Buffer, lines_of
+from runtime.membership.whereabouts import Report, report
 
 KEPT_LINES = 10_000
 """How many of a code's last lines can be asked for."""

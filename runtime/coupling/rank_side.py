@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # known to type checkers; ranks import this and do withou
 if TYPE_CHECKING:
     from typing import Any
 
-    from runtime.engine.rank_link import RankLink
+    from runtime.membership.rank_link import RankLink
 
 PATIENCE = 30.0
 
@@ -75,7 +75,7 @@ _mailbox: Mailbox | None = None
 def mailbox() -> Mailbox:
     """Return the mailbox of this rank; raises NotCoupled if this process is none."""
     global _mailbox  # noqa: PLW0603 - a process is one rank at most
-    from runtime.engine.rank_link import current
+    from runtime.membership.rank_link import current
 
     with _opening:
         if _mailbox is None:

@@ -10,9 +10,9 @@ from dataclasses import field, fields
 from typing import Any
 
 from gcm.records import dataclass
-from runtime.engine.doorstep import NOWHERE
-from runtime.engine.home import HOME
 from runtime.errors import GridError
+from runtime.home import HOME
+from runtime.membership.doorstep import NOWHERE
 
 PROTOCOL = 1
 """To be raised when what the processes of a run say to each other gets another meaning."""

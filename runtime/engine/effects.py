@@ -42,7 +42,6 @@ from runtime.engine.outcome import Connections, RankReport, Relay, Results, Traf
 from runtime.engine.output import MOST_ROOM, Output, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
-from runtime.engine.rank_link import COUPLING
 from runtime.engine.reports import event_of
 from runtime.engine.run_state import RunState
 from runtime.engine.standard_input import StandardInput
@@ -52,6 +51,7 @@ from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
+from runtime.membership.rank_link import COUPLING
 from runtime.transport.channel import Channel, Request
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.reactor import Reactor

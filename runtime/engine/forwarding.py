@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runtime.engine.configuration import Configuration
-from runtime.engine.doorstep import Found, this_machine
-from runtime.engine.room import UNIX
 from runtime.forwarding import Forwarder
+from runtime.membership.doorstep import Found, this_machine
+from runtime.membership.room import UNIX
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 

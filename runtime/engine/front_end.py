@@ -15,18 +15,18 @@ from runtime.coupling.words import DRIVER_PATH, HUB_PATH, cluster_of, identifier
 from runtime.engine.configuration import REFUSED, Configuration, OtherVersion, read_first_input
 from runtime.engine.control import CONTROL, LAUNCHER, ControlHost
 from runtime.engine.cores import leave_no_core_file
-from runtime.engine.doorstep import NOT_FOUND
 from runtime.engine.front_end_components import Components
 from runtime.engine.hierarchy import part_path
 from runtime.engine.outcome import Relay
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.shared_routes import SharedRoutes
-from runtime.engine.whereabouts import Whereabouts
 from runtime.errors import GridError
 from runtime.hosting.references import ReferenceCodec
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
+from runtime.membership.doorstep import NOT_FOUND
+from runtime.membership.whereabouts import Whereabouts
 from runtime.transport.channel import Channel, Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed

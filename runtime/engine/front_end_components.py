@@ -17,7 +17,6 @@ from gcm.interfaces.submission import submit
 from gcm.invocation import Invocation
 from runtime.engine.configuration import Configuration
 from runtime.engine.control import ControlHost
-from runtime.engine.doorstep import Found
 from runtime.engine.hierarchy import (
     CLUSTERING,
     Clustering,
@@ -31,8 +30,9 @@ from runtime.engine.hierarchy import (
 from runtime.engine.outcome import Connections, Relay
 from runtime.engine.route_monitor import PART
 from runtime.engine.shared_routes import SharedRoutes
-from runtime.engine.whereabouts import report
 from runtime.errors import GridError
+from runtime.membership.doorstep import Found
+from runtime.membership.whereabouts import report
 from runtime.transport.errors import NotSendable
 
 

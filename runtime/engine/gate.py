@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
-from runtime.engine.rank_link import CONTROL, ROUTES
-from runtime.engine.room import address_in, as_others_see, remove_key
+from runtime.membership.rank_link import CONTROL, ROUTES
+from runtime.membership.room import address_in, as_others_see, remove_key
 from runtime.transport.channel import Channel, Relay, Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed

@@ -13,13 +13,13 @@ from gcm.invocation import Invocation
 from runtime.engine.configuration import Configuration, NodeJob, NodeStart, as_first_input
 from runtime.engine.control import ControlHost
 from runtime.engine.output_room import OutputRoom
-from runtime.engine.room import address_in, as_others_see
 from runtime.errors import GridError
 from runtime.hosting.node import NODE
 from runtime.launchers.base import Command, Process, Stream
 from runtime.launchers.blocks import BlockCutter
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
+from runtime.membership.room import address_in, as_others_see
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.listening import Door

@@ -10,10 +10,10 @@ import threading
 
 from runtime.engine.configuration import REFUSED, NodeStart, OtherVersion, read_first_input
 from runtime.engine.cores import leave_no_core_file
-from runtime.engine.room import as_others_see
 from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.hosting.node import node_agent
+from runtime.membership.room import as_others_see
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 

@@ -13,12 +13,12 @@ from functools import partial
 from runtime.deployment.plan import DeploymentPlan
 from runtime.engine.configuration import Keys, as_first_input
 from runtime.engine.place import Ears, Place, last_words
-from runtime.engine.room import address_in
 from runtime.engine.supply import Supplied, supply
 from runtime.engine.warm_ranks import with_warm_ranks
 from runtime.engine.warm_start import WarmStart
 from runtime.launchers.base import Command, Process
 from runtime.launchers.local import LocalLauncher
+from runtime.membership.room import address_in
 from runtime.transport.credentials import Credentials
 from runtime.transport.listening import Door
 from runtime.transport.streams import SocketStream

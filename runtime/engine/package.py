@@ -6,7 +6,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from runtime.engine.home import HOME
+from runtime.home import HOME
 from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import CommandNotFound, LaunchError, PythonMissing
 from runtime.launchers.lines import Collected

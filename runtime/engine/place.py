@@ -17,7 +17,6 @@ from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.ssh_options import ssh_settings
 from runtime.engine.configuration import Keys, as_first_input
 from runtime.engine.control import CONTROL, FRONT_END
-from runtime.engine.rank_link import COUPLING
 from runtime.engine.supply import PYTHON, supply
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import Stream as Output
@@ -25,6 +24,7 @@ from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
+from runtime.membership.rank_link import COUPLING
 from runtime.transport.channel import Channel, Handler, Relay, Request
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import PLAIN, Codec

@@ -6,7 +6,6 @@ import os
 import sys
 
 from runtime.engine.rank_options import RankOptions
-from runtime.engine.room import crash_file
 from runtime.launchers.ranks import (
     rank_of_environment,
     read_from_pipe,
@@ -15,12 +14,13 @@ from runtime.launchers.ranks import (
     write_to_pipes,
 )
 from runtime.launchers.segments import MPICH, mapped_segments, remove_segments
+from runtime.membership.room import crash_file
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
     from typing import Any
 
-    from runtime.engine.rank_link import RankLink
+    from runtime.membership.rank_link import RankLink
 
 GRACE = 3.0  # seconds between the polite and the final end of a rank whose front-end has gone
 SIGTERM, SIGKILL = 15, 9
@@ -39,7 +39,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     elif not is_child:
         run_below(options.room, rank)
     read_from_pipe(options.room, rank)
-    from runtime.engine.rank_link import RankLink, remember
+    from runtime.membership.rank_link import RankLink, remember
 
     name = f"{options.cluster}:{rank}"
     try:
@@ -102,7 +102,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
             put_into_mpi4py()
         code, why, error = run_program(options.kind, options.path, options.arguments)
         if code:
-            from runtime.engine.last_words import last_words
+            from runtime.membership.last_words import last_words
 
             facts = last_words(error)
         _run_exit_handlers()

@@ -257,7 +257,8 @@ def main(words: list[str]) -> int:
 
 def _load(comm_world: str) -> None:
     """Import what a rank needs before its program begins."""
-    from runtime.engine import doorstep, rank_link, rank_program  # noqa: F401 - for ranks to come
+    from runtime.engine import rank_program  # noqa: F401 - for ranks to come
+    from runtime.membership import doorstep, rank_link  # noqa: F401 - likewise
     from runtime.mpi import native
 
     native.load()

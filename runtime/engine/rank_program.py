@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from runtime.engine.home import OWN_FRAMES
+from runtime.home import OWN_FRAMES
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:

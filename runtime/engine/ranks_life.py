@@ -13,19 +13,19 @@ from typing import Any
 
 from runtime.engine.configuration import Configuration
 from runtime.engine.gate import Facts, Gate
-from runtime.engine.home import OWN_FRAMES
 from runtime.engine.job_ends import IN_TIME, JobEnds, RankEnd, Seen, crash_of
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
 from runtime.engine.rank_input import FIRST_CLUSTER, RankInput
 from runtime.engine.ranks_job import RanksJob, Said, no_pipes
-from runtime.engine.room import crash_file, write_key
 from runtime.engine.shared_routes import SharedRoutes
 from runtime.errors import GridError
+from runtime.home import OWN_FRAMES
 from runtime.launchers.base import Exit
 from runtime.launchers.errors import WrongMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
+from runtime.membership.room import crash_file, write_key
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from runtime.engine.exchanged import Exchanged, Figures, Row
 from runtime.engine.outcome import Connections
-from runtime.engine.rank_link import AGAIN, FIGURES, LEARNED
+from runtime.membership.rank_link import AGAIN, FIGURES, LEARNED
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:

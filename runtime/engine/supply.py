@@ -23,14 +23,14 @@ from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.deployment.workplace import workplace_of
 from runtime.engine.configuration import Configuration, Job, Keys, NodeJob
-from runtime.engine.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
 from runtime.engine.folders import find_path, make_path
 from runtime.engine.hierarchy import node_path
-from runtime.engine.home import HOME, is_checkout
-from runtime.engine.room import address_in
 from runtime.engine.work_folder import make_work_folder
+from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated
+from runtime.membership.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
+from runtime.membership.room import address_in
 from runtime.topology import Cluster, Grid, Reachability, Site
 
 PYTHON = "python3"

@@ -16,11 +16,11 @@ from runtime.deployment.commands import RANKS_MODULE
 from runtime.deployment.model import ProgramKind
 from runtime.deployment.plan import DeploymentPlan
 from runtime.engine import front_end
-from runtime.engine.home import python_path
-from runtime.engine.room import LONGEST_SOCKET_PATH
+from runtime.home import python_path
 from runtime.launchers.base import Command, Process
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.local import LocalLauncher
+from runtime.membership.room import LONGEST_SOCKET_PATH
 
 FRONT_END = "front-end"
 """What the guard of a warm start calls the program of a front-end."""

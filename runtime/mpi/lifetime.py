@@ -13,7 +13,7 @@ import sys
 
 from mpi4py import MPI, rc
 
-from runtime.engine.rank_link import current
+from runtime.membership.rank_link import current
 from runtime.mpi.numbers import integer
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`

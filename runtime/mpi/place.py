@@ -7,14 +7,14 @@ from itertools import groupby
 
 from mpi4py import MPI
 
-from runtime.engine.everybody import everybody
+from runtime.membership.everybody import everybody
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runtime.engine.rank_link import RankLink
+    from runtime.membership.rank_link import RankLink
 
 
 class Place:

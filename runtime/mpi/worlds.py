@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.engine.rank_link import current
+from runtime.membership.rank_link import current
 from runtime.mpi.comm import Comm, near, wrap
 from runtime.mpi.engine import Engine
 from runtime.mpi.handlers import handle_errors_as_asked
@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runtime.engine.rank_link import RankLink
+    from runtime.membership.rank_link import RankLink
 
 
 class Worlds:
@@ -127,6 +127,6 @@ def abort(code: int, error: BaseException | None = None) -> None:
     """Tell the front-end that this process ends the run, because of an error if it names one."""
     link = current()
     if link is not None:
-        from runtime.engine.last_words import last_words_of_abort
+        from runtime.membership.last_words import last_words_of_abort
 
         link.note("aborted", code & 0xFF or 1, *last_words_of_abort(error))

@@ -6,9 +6,9 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
-from runtime.engine.everybody import Everybody, everybody
-from runtime.engine.rank_link import AGAIN, COUNTED, FIGURES, LEARNED, RankLink
 from runtime.later import logger
+from runtime.membership.everybody import Everybody, everybody
+from runtime.membership.rank_link import AGAIN, COUNTED, FIGURES, LEARNED, RankLink
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
 from runtime.wire.errors import PeerLost

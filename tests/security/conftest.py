@@ -24,7 +24,7 @@ MARKER = "what-nobody-may-read-on-its-way"
 # The first rank tells the test what all members know, at a place outside of all that is searched.
 PROGRAM = f"""
 import json, os, sys
-from runtime.engine.rank_link import current
+from runtime.membership.rank_link import current
 
 link = current()
 assert link is not None

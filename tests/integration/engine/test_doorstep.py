@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from runtime.engine.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE, open_doors
+from runtime.membership.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE, open_doors
 from tools.on_grids import COMMAND, ROOT, descriptor, environment
 
 PROGRAM = """
-from runtime.engine.everybody import everybody
-from runtime.engine.rank_link import current
+from runtime.membership.everybody import everybody
+from runtime.membership.rank_link import current
 from runtime.wire import open_post
 
 class Ear:

@@ -197,7 +197,7 @@ def test_input_and_much_output_pass_over_ssh_unchanged(server: Server, tmp_path:
 
 LOOKS = """
 import pathlib, sys
-from runtime.engine.rank_link import current
+from runtime.membership.rank_link import current
 shown = current().credentials
 secrets = [shown._secret, shown.certificate]
 lines = [one for one in shown.certificate.decode().splitlines() if not one.startswith("-")]

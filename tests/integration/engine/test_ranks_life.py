@@ -22,8 +22,8 @@ from runtime.engine.control import CONTROL
 from runtime.engine.front_end import FrontEnd
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
-from runtime.engine.room import KEY
 from runtime.engine.shared_routes import SharedRoutes
+from runtime.membership.room import KEY
 from runtime.transport.channel import Channel, Request
 from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor

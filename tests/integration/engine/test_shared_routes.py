@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from runtime.engine import shared_routes
-from runtime.engine.doorstep import NOWHERE
 from runtime.engine.gate import Facts, Gate
 from runtime.engine.outcome import Connections, Ways
-from runtime.engine.rank_link import AGAIN, COUNTED, FIGURES, LEARNED, RankLink
-from runtime.engine.room import write_key
 from runtime.engine.shared_routes import SharedRoutes
+from runtime.membership.doorstep import NOWHERE
+from runtime.membership.rank_link import AGAIN, COUNTED, FIGURES, LEARNED, RankLink
+from runtime.membership.room import write_key
 from runtime.routing import Experience
 from runtime.routing.tension import RETRY_AFTER
 from runtime.transport.credentials import Credentials

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.engine.room import KEY, read_key, remove_key, write_key
 from runtime.errors import GridError
+from runtime.membership.room import KEY, read_key, remove_key, write_key
 
 
 def test_what_is_left_for_ranks_is_read_by_them_alone(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.engine.doorstep import NOT_FOUND, Found
-from runtime.engine.whereabouts import Whereabouts, report
+from runtime.membership.doorstep import NOT_FOUND, Found
+from runtime.membership.whereabouts import Whereabouts, report
 
 FORWARDER: Found = ("machine", ("host:1",))
 

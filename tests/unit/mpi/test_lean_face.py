@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 
 PROGRAM = """
 import sys
-import runtime.engine.rank_main, runtime.engine.rank_link, runtime.engine.doorstep
+import runtime.engine.rank_main, runtime.membership.rank_link, runtime.membership.doorstep
 import mpi4py.MPI
 before = set(sys.modules)
 from runtime import MPI

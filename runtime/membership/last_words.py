@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from runtime.engine.home import HOME
+from runtime.home import HOME
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:

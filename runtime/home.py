@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 """The folder that holds the packages `gcm` and `runtime`."""
 
 

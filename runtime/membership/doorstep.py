@@ -8,7 +8,7 @@ from __future__ import annotations
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
 import os
 
-from runtime.engine.room import UNIX, address_in
+from runtime.membership.room import UNIX, address_in
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import _thread
 
-from runtime.engine.room import read_key
+from runtime.membership.room import read_key
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import LeanChannel
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from runtime.engine.doorstep import Found
+    from runtime.membership.doorstep import Found
     from runtime.transport.frames import Frame
 
     Hear = Callable[[str, tuple[Any, ...]], None]
@@ -72,7 +72,7 @@ class RankLink:
         self._room = room
         self._reach = reach
         self.answer: dict[str, Any] = {}
-        """What the front-end said when all were ready; see `runtime.engine.everybody`."""
+        """What the front-end said when all were ready; see `runtime.membership.everybody`."""
         self._channel = _Shared.dial(address, self.credentials, PATIENCE)
         self._lock = _thread.allocate_lock()
         self._coupled: tuple[Hear, Lose] | None = None
@@ -83,7 +83,7 @@ class RankLink:
 
     def expect_ranks(self) -> Found:
         """Listen for ranks of other clusters; return what these have to know."""
-        from runtime.engine.doorstep import open_doors
+        from runtime.membership.doorstep import open_doors
 
         rank = int(self.name.rpartition(":")[2])
         self.doors, found = open_doors(self._room, rank, self._reach)

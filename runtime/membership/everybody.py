@@ -9,12 +9,12 @@ from __future__ import annotations
 import pickle
 
 from gcm.records import dataclass
-from runtime.engine.doorstep import NOT_FOUND
+from runtime.membership.doorstep import NOT_FOUND
 from runtime.topology import Grid, Identifier
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from runtime.engine.rank_link import RankLink
+    from runtime.membership.rank_link import RankLink
 
 
 @dataclass(frozen=True, slots=True)

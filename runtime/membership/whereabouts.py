@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from runtime.engine.doorstep import NOT_FOUND, Found
+from runtime.membership.doorstep import NOT_FOUND, Found
 
 Report = Mapping[str, Any]
 """What others know of a rank."""
