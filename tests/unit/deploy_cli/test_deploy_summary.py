@@ -109,8 +109,15 @@ def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
         "signal": "",
     }  # fmt: skip
     assert second["ranks"] == [
-        {"rank": "0:1:0", "host": "gate", "pid": None, "mpi": "", "seconds": None, "code": None,
-         "signal": ""}
+        {
+            "rank": "0:1:0",
+            "host": "gate",
+            "pid": None,
+            "mpi": "",
+            "seconds": None,
+            "code": None,
+            "signal": "",
+        }
     ]
     assert plain["errors"] == ["bad luck"]
 
