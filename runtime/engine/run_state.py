@@ -344,7 +344,8 @@ class RunState:
 
     def _late_assembly(self, event: AssemblyEnded) -> Iterable[Effect]:
         """It failed while it was ended; whatever ended the run comes first."""
-        if event.why and not self.errors and self._outcome is None:
+        is_first = not self.errors and self.failures.first is None
+        if event.why and is_first and self._outcome is None:
             self.failures.other("the assembly", event.code, event.why)
         return ()
 
