@@ -70,7 +70,7 @@ def test_memory_is_packed_for_a_communicator_over_several_clusters(grid: Grid) -
         """
         from mpi4py import MPI
         world, room = MPI.COMM_WORLD, bytearray(64)
-        end = MPI.INT.Pack([bytearray(b"abcdefgh"), 2, MPI.INT], room, 0, world)
+        end = MPI.INT.Pack(bytearray(b"abcdefgh"), room, 0, world)
         print(end, bytes(room[:8]), MPI.INT.Pack_size(2, world))
         """,
     )
