@@ -129,7 +129,7 @@ def keeps_results(folder: str, sealed: dict[str, Entry], rules: Iterable[Rule]) 
     except OSError:
         return os.path.exists(folder)
     new = new_in(found, sealed)
-    if not any(one[0] in (FILE, LINK) for one in new.values()):
+    if all(one[0] == FOLDER for one in new.values()):
         return False
     for path in sorted(found.keys() - new.keys(), reverse=True):  # what is in a folder comes first
         try:

@@ -136,7 +136,7 @@ def test_a_sealed_folder_with_results_stays_when_the_launcher_closes(
         (folder / {"new": "result", "changed": "program.py"}[act]).write_text("result")
     own_launcher.close()
     assert {one.name for one in folder.iterdir()} == {
-        "new": {"new"}, "changed": {"program.py"}, "link": {"link"}
+        "new": {"result"}, "changed": {"program.py"}, "link": {"link"}
     }[act], "what was there before has gone"  # fmt: skip
 
 

@@ -49,6 +49,15 @@ def test_of_a_folder_that_is_kept_only_what_is_new_stays(folder: Path) -> None:
     assert keeps_results(str(folder), before, [])
     left = {"deep", "deep/er", "deep/er/result", "program.py", "link"}  # it leads to what is new
     assert names(folder) == left
+    assert keeps_results(str(folder), before, []), "and so it is when somebody looks again"
+
+
+def test_a_new_link_to_what_was_there_before_stays(folder: Path) -> None:
+    before = scan(str(folder))
+    (folder / "latest").symlink_to("program.py")
+    for _ in range(2):  # the second time it leads nowhere
+        assert keeps_results(str(folder), before, [])
+    assert "latest" in names(folder)
 
 
 def test_a_folder_that_cannot_be_looked_through_is_kept(tmp_path: Path) -> None:
