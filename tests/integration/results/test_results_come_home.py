@@ -183,14 +183,14 @@ def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
 
 
 def test_results_that_cannot_be_written_here_spoil_a_good_run_and_stay(bench: Any) -> None:
+    if not bench.way:
+        pytest.skip("the MPI of ranks on this machine could not start with that limit")
     bench.write(
-        "import resource\nhard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\n"
         "import mpi4py.MPI\nopen('big', 'wb').write(bytes(3_000_000))\n"
         "open('small', 'w').write('1')\n",
         clusters="a",
     )
-    ended = bench.run(before="ulimit -S -f 2000")
+    ended = bench.run(before="ulimit -f 2000")
     assert ended.code != 0
     (kept,) = ended.kept
     assert kept["where"] in ended.errors
