@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from gcm.adl.grammar import GRAMMAR
+from runtime.cli.questions import QUESTIONS
 from runtime.deployment.language import LANGUAGE
 from runtime.deployment.ssh_options import _REASONS, _SAID_BY_ATTRIBUTE, ALLOWED
 
 ROOT = Path(__file__).parents[3]
-ELEMENT = re.compile(r"<([a-z][a-zA-Z-]+)([^<>]*)>?")
+ELEMENT = re.compile(r"(?<!\(\?P)<([a-z][a-zA-Z-]+)([^<>]*)>?")  # not a group of a pattern
 WRITTEN = re.compile(r"([a-z]+(?:-[a-z]+)*)=(?=[\"'.{…])")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
@@ -22,6 +23,8 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 NO_MESSAGES = ("gcm/drawing/", "runtime/deployment/schema.py", "runtime/deployment/language.py")
 OF_PYTHON = {"frozen", "locals", "stub", "multicast", "remote", "channel", "bytes", "string"}
 OF_RANKS = {"--room"}  # of the command that `mpiexec` is given
+OF_ALL = {"--help"}
+OF_EXAMPLES = {"--steps"}  # of programs that examples run
 
 ATTRIBUTES: dict[str, set[str]] = {
     name: {one.name for one in element.attributes} for name, element in LANGUAGE.elements.items()
@@ -38,7 +41,14 @@ def options_of(package: str) -> Iterator[str]:
                 yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant))
 
 
-OPTIONS = {*options_of("runtime"), *options_of("gcm"), *OF_RANKS}
+OPTIONS = {
+    *options_of("runtime"),
+    *options_of("gcm"),
+    *(f"--{question.option}" for question in QUESTIONS),
+    *OF_RANKS,
+    *OF_ALL,
+    *OF_EXAMPLES,
+}
 
 
 def docstrings(tree: ast.Module) -> set[int]:
