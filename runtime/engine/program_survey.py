@@ -60,13 +60,11 @@ def survey(application: Application, deployment: Deployment) -> ProgramFiles:
     return found
 
 
-def ignore_rules(folder: str) -> list[Rule]:
-    """Return what a program folder's ignore rules come to, as regular expressions.
+def built_in_rules() -> list[Rule]:
+    """Return what is never a result of a program, such as bytecode, as regular expressions."""
+    from pathspec import GitIgnoreSpec  # only where something is copied
 
-    Raises:
-        StagingFailed: its ignore file cannot be read, or has a bad pattern.
-    """
-    spec = ignore_spec(os.path.expanduser(folder))
+    spec = GitIgnoreSpec.from_lines(BUILT_IN)
     return [
         (bool(one.include), one.regex.pattern) for one in spec.patterns if one.regex is not None
     ]

@@ -103,11 +103,6 @@ class Fetcher:
                 chosen, failed = self._fetch_whatever_happens()
             except (LaunchError, OSError) as fault:
                 raise self._failed(fault) from fault
-            if chosen.ignored:
-                self._warn(
-                    f"{chosen.ignored} new files were left out because the ignore file names them; "
-                    'those that are results need a <file-transfer direction="out">'
-                )
             for one in chosen.skipped:
                 self._warn(f"not brought home: {one}")
             for path, why in failed.items():

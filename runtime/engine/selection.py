@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
 from runtime.deployment.patterns import Pick, picking
-from runtime.deployment.program_files import BUILT_IN
 from runtime.deployment.steps import EVERYTHING, FileMove
 from runtime.launchers.contents import FILE, FOLDER, LINK, OTHER, ignores, new_in
 
@@ -30,7 +29,7 @@ class Selection:
     """What comes home of a work folder.
 
     `skipped` names what was asked for and cannot be sent, and why; `others` counts new files that
-    nobody asked for, `ignored` those that only the program folder's own ignore file leaves out.
+    nobody asked for.
     """
 
     files: tuple[Arrival, ...] = ()
@@ -38,7 +37,6 @@ class Selection:
     folders: tuple[Arrival, ...] = ()
     skipped: tuple[str, ...] = ()
     others: int = 0
-    ignored: int = 0
 
 
 def select(found: Mapping[str, Entry], sealed: Sealed, moves: Iterable[FileMove]) -> Selection:
@@ -49,7 +47,6 @@ def select(found: Mapping[str, Entry], sealed: Sealed, moves: Iterable[FileMove]
     wanted = {
         path: entry for path, entry in new.items() if not _is_ignored(path, entry[0], is_ignored)
     }
-    ignored = {path: entry for path, entry in new.items() if path not in wanted}
     arrivals: dict[tuple[str, str], Arrival] = {}
     for move in moves:
         if move.source == EVERYTHING:
@@ -71,22 +68,11 @@ def select(found: Mapping[str, Entry], sealed: Sealed, moves: Iterable[FileMove]
         folders=tuple(by_kind[FOLDER]),
         skipped=tuple(dict.fromkeys(f"{one.path}: {_why(one)}" for one in by_kind[OTHER])),
         others=_count({path: one for path, one in wanted.items() if path not in asked}),
-        ignored=_count(_by_own_rules({p: e for p, e in ignored.items() if p not in asked})),
     )
 
 
 def _count(entries: Mapping[str, Entry]) -> int:
     return sum(1 for one in entries.values() if one[0] in (FILE, LINK))
-
-
-def _by_own_rules(ignored: Mapping[str, Entry]) -> dict[str, Entry]:
-    """Return what would not be ignored in a program folder without an ignore file."""
-    if not ignored:
-        return {}
-    import pathspec
-
-    built_in = pathspec.GitIgnoreSpec.from_lines(BUILT_IN)
-    return {path: one for path, one in ignored.items() if not built_in.match_file(path)}
 
 
 def _is_ignored(path: str, kind: str, is_ignored: Pick) -> bool:

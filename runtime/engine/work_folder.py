@@ -30,9 +30,9 @@ def make_work_folder(
     for sources in (_sources(files, at.folder), _moved(at)):
         if sources:
             launcher.stage(sources, work)
-    from runtime.engine.program_survey import ignore_rules  # only where something is copied
+    from runtime.engine.program_survey import built_in_rules  # only where something is copied
 
-    launcher.seal(work, ignore_rules(at.folder))
+    launcher.seal(work, built_in_rules())
     return work
 
 

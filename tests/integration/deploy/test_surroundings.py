@@ -226,7 +226,7 @@ def test_more_than_the_limit_is_refused_with_the_largest_and_the_cure(
         file.truncate(3_000_000)
     machine = grid(cluster("a", folder=str(tmp_path / "made")))
     answer = deploy('<application script="looks.py" stage-limit="2"/>', machine)
-    assert answer.returncode == 1
+    assert answer.returncode == 201
     assert "d.xml:1: error[too-much-to-copy]" in answer.stderr
     assert "the largest: data/ 3.0 MB" in answer.stderr
     assert 'write stage-limit="4"' in answer.stderr
@@ -276,7 +276,7 @@ def test_a_folder_that_is_there_already_is_used_as_it_is(
     assert place == str(folder)
     assert seen["data"] == "42"
     answer = deploy('<application script="/nowhere/looks.py" stage="no"/>', machine)
-    assert answer.returncode == 3
+    assert answer.returncode == 203
     assert "the program folder /nowhere cannot be used" in answer.stderr
     assert 'leave out stage="no"' in answer.stderr
 
@@ -303,7 +303,7 @@ def test_a_variable_without_a_value_is_a_wrong_command_line(
     deploy: Deploy, given: list[str], expected: str
 ) -> None:
     answer = deploy('<application script="looks.py"/>', grid(cluster("a")), *given)
-    assert answer.returncode == 2
+    assert answer.returncode == 202
     assert expected in answer.stderr
 
 

@@ -273,7 +273,7 @@ def test_the_key_of_a_new_host_is_believed_as_the_message_says_and_a_changed_one
         return outcome.exit_code, "\n".join(outcome.errors)
 
     code, said = run("")
-    assert code == 3
+    assert code == 203
     assert not known.exists()
     (cure,) = re.findall(r'<ssh (new-host-keys="\w+")>', said)
     assert run(f" {cure}") == (0, "")
@@ -282,7 +282,7 @@ def test_the_key_of_a_new_host_is_believed_as_the_message_says_and_a_changed_one
 
     known.write_text(f"[127.0.0.1]:{server.ports[0]} {other}")
     code, said = run(f" {cure}")
-    assert code == 3
+    assert code == 203
     assert "another key than the one it is known by" in said
     assert known.read_text() == f"[127.0.0.1]:{server.ports[0]} {other}"
 

@@ -80,6 +80,6 @@ def test_what_starts_nothing_runs_no_module_of_the_assembly(
 def test_what_the_documents_say_is_checked_by_a_dry_run(field_of_work: Field) -> None:
     field_of_work.write(MODULE, '<component name="c" definition="Missing"/>', MAPPING)
     code, _, errors = field_of_work.deploy("--dry-run", "app.xml").end()
-    assert code == 1
+    assert code == 201
     assert "app.fractal:1: error[missing-definition]" in errors
     assert "app.xml:1: error" in errors
