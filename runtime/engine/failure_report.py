@@ -50,8 +50,8 @@ def messages(
         head = f"rank {first.who} of {where}{process} failed{when}: {cause.what}"
         text = "" if _is_shown_in(cause.traceback, head) else cause.traceback
         yield _indented(head, text)
-    else:
-        yield first.why or f"{paths.get(first.who, first.who)} ended with code {first.code}"
+    elif first.why or first.who in paths:  # an exit code that an assembly chose says enough
+        yield first.why or f"{paths[first.who]} ended with code {first.code}"
     if because := _because(failures):
         yield because
     yield from _others(failures.independent, first, paths)

@@ -12,6 +12,7 @@ from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.engine.rank_exit import BY_REQUEST, RankExit
+from runtime.exit_codes import OUTPUT_FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Failures:
         That is the first one known that is not the consequence of another. Where all of them are,
         it is the one with the best reason of its own.
         """
-        return min(self._known.values(), key=self._doubt, default=None)
+        return min(self._known.values(), key=self._order_of, default=None)
 
     def knows_rank_of(self, cluster: str) -> bool:
         """Tell whether a rank of a cluster is known to have failed."""
@@ -87,6 +88,10 @@ class Failures:
     def _but_first(self) -> Iterator[Failure]:
         first = self.first
         return (one for one in self._known.values() if one is not first)
+
+    def _order_of(self, one: Failure) -> tuple[bool, ...]:
+        """Return what the first one has the least of; results come home after all else."""
+        return (one.code == OUTPUT_FAILED and not one.is_rank, *self._doubt(one))
 
     def _doubt(self, one: Failure) -> tuple[bool, bool, bool]:
         """Return how little speaks for a failure as the first one."""

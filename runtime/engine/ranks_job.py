@@ -271,7 +271,7 @@ class RanksJob:
             if found is not None:
                 self.signal_told = int(found[1] or found[2])
             self._own.add(block)
-            self._unexplained.append(block)
+            self._reactor.soon(lambda: self._unexplained.append(block))
             self._reactor.later(EXPLAINED, self._pass_on_own_words)
 
     def _pass_on(self) -> None:
@@ -294,7 +294,7 @@ class RanksJob:
             self._finish(lambda: self._done(Exit(code=1), why))
             return
         if ended.ok:
-            self._pass_on_own_words()
+            self._reactor.soon(self._pass_on_own_words)
         self._finish(lambda: self._done(ended, ""))
 
     def _finish(self, then: Callable[[], None]) -> None:

@@ -66,9 +66,25 @@ def tell_end(folder: str, rank: int, status: int) -> bool:
 
 def run_below(folder: str, rank: int) -> None:
     """Go on in a child of this process, which tells the front-end how that ends; first of all."""
+    life = os.pipe()
     child = os.fork()
     if child != 0:
         _stay_behind(None, lambda: await_end(child, folder, rank))
+    os.close(life[1])
+    die_with_holder_of(life[0])
+
+
+def die_with_holder_of(pipe: int) -> None:
+    """Let the system kill this process as soon as nobody holds the other end of a pipe any more.
+
+    A rank whose parent was killed would go on alone: `mpiexec` waits for the end of its connection,
+    which the rank holds, too, and the others for the rank.
+    """
+    import fcntl
+
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 
 
 def pipe_of(folder: str, rank: int, stream: str) -> str:
@@ -124,21 +140,22 @@ def tag_output(rank: int, *, folder: str = "", keep_connection: bool = False) ->
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    outputs, errors, life = os.pipe(), os.pipe(), os.pipe()
+    outputs, errors, life, parent = os.pipe(), os.pipe(), os.pipe(), os.pipe()
     carrier = os.fork()
     if carrier == 0:
         streams = {outputs[0]: OUTPUT, errors[0]: ERROR}
         _stay_behind({*streams, life[0]}, lambda: carry(rank, streams, life[0]))
     child = os.fork()
     if child != 0:
-        for descriptor in (*outputs, *errors, life[0]):
+        for descriptor in (*outputs, *errors, life[0], parent[0]):
             os.close(descriptor)
-        kept = None if keep_connection else {life[1]}
+        kept = None if keep_connection else {life[1], parent[1]}
         _stay_behind(kept, lambda: await_end(child, folder, rank, carrier, life[1]))
     os.dup2(outputs[1], 1)
     os.dup2(errors[1], 2)
-    for descriptor in (*outputs, *errors, *life):
+    for descriptor in (*outputs, *errors, *life, parent[1]):
         os.close(descriptor)
+    die_with_holder_of(parent[0])
 
 
 def _stay_behind(kept: set[int] | None, work: Callable[[], int]) -> NoReturn:

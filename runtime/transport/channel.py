@@ -95,6 +95,7 @@ class Channel:
         self._waiting: dict[int, tuple[object, Outcome]] = {}
         self._ended: ChannelClosed | None = None
         self._has_begun = False
+        self._broken = ""
         self._closing = False
         self._linger: Timer | None = None
         self._when_closed: list[Callable[[ChannelClosed], None]] = []
@@ -218,9 +219,14 @@ class Channel:
         try:
             self._outbox.flush()
         except OSError as error:
+            self._broken = f"the connection broke: {error}"
             # What the other end still said before it hung up counts.
             self._readable()
-            self._end(f"the connection broke: {error}")
+            with self._wanting:
+                if (
+                    not self._read_elsewhere
+                ):  # else whoever reads has this done when nothing is left
+                    self._end(self._broken)
             return
         self._standstill.look()
         self._release_sources()
@@ -271,7 +277,7 @@ class Channel:
 
     def _read(self) -> None:
         while self._deferred:
-            self._dispatch(self._deferred.popleft())
+            self._take(lambda: [self._deferred.popleft()])
         for _ in range(_READS_AT_ONCE):
             if self._ended is not None or not self._may_read:
                 return
@@ -327,7 +333,9 @@ class Channel:
                 if self._ended is not None:
                     self._stream.close()
                 self._want()
-            if self._deferred:
+            if self._broken:
+                self._reactor.soon(self._writable)
+            elif self._deferred:
                 self._reactor.soon(self._readable)
 
     def _reads_on_for(self, answer: _Answer, deadline: float | None) -> bool:
@@ -481,7 +489,7 @@ class Channel:
             if self._ended is not None:
                 return
             self._ended = ChannelClosed(why, place=self.peer)
-            waiting, self._waiting = self._waiting, {}
+            waiting, self._waiting = list(self._waiting.values()), {}
         if self._linger is not None:
             self._linger.cancel()
         self._outbox.end()
@@ -493,7 +501,7 @@ class Channel:
                 self._stream.close()
         self._reactor.at_close(self, None)
         self._release_sources()
-        for about, arrived in waiting.values():
+        for about, arrived in waiting:
             arrived(self._closed_error(about))
         for call in self._when_closed:
             call(self._ended)

@@ -223,7 +223,7 @@ class Reactor:
         While a task of the other thread goes on, all run elsewhere: somebody has to wait here.
         """
         tasks, self._tasks = self._tasks, []
-        mine = None if self._at_task else tasks.pop()[0]
+        mine = None if self._at_task or not self._has_second() else tasks.pop()[0]
         for task, elsewhere in tasks:
             elsewhere(task)
         if mine is None:
@@ -232,7 +232,8 @@ class Reactor:
         before, self._task_began = self._task_began, time.monotonic()
         self._at_task = me
         self._leader = 0
-        self._look_out(dozes=self._task_began - before > _ATTENTIVE_SECONDS / 2)
+        if self._task_began - before > _ATTENTIVE_SECONDS / 2:
+            self._unpark()  # to see whether this task takes long
         self._guarded(mine)
         with self._leading:
             self._at_task = 0
@@ -241,15 +242,17 @@ class Reactor:
             self._leader = me
             return True
 
-    def _look_out(self, *, dozes: bool) -> None:
-        """Let the second thread see whether a task takes long."""
+    def _has_second(self) -> bool:
+        """Make the second thread if there is none; tell whether it is there."""
         if len(self._threads) == 1:
             name = f"{self._threads[0].name} (second)"
             second = threading.Thread(target=self._run, name=name, daemon=True)
+            try:
+                second.start()
+            except RuntimeError:  # the system, or an interpreter that ends, gives no more threads
+                return False
             self._threads.append(second)
-            second.start()
-        elif dozes:
-            self._unpark()
+        return True
 
     def _wait_and_call(self) -> None:
         self._sleeps = True

@@ -161,7 +161,7 @@ def test_an_old_python_at_the_far_end_is_named_with_its_version(
         in (outcome.errors[0])
     )
     assert (
-        "Install Python 3.11 or newer there, or give its path in the descriptor"
+        "Install Python 3.11 or newer there, or give its path with <front-end python=...>"
         in (outcome.errors[0])
     )
 

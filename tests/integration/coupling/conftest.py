@@ -27,7 +27,7 @@ def mpiexec_beside_python(monkeypatch: pytest.MonkeyPatch) -> None:
 def descriptor(tmp_path: Path) -> Callable[..., Path]:
     """Write a descriptor with one cluster for each code: a program in Python, or an executable."""
 
-    def write(ranks: int = 1, **codes: str | tuple[str, ...]) -> Path:
+    def write(ranks: int = 1, mpiexec: str = "mpiexec", **codes: str | tuple[str, ...]) -> Path:
         applications, clusters = [], []
         words: tuple[str, ...]
         for name, program in codes.items():
@@ -41,7 +41,8 @@ def descriptor(tmp_path: Path) -> Callable[..., Path]:
                 f'<application name="{name}" {what} clusters="here/{name}">{arguments}'
                 f"</application>"
             )
-            clusters.append(f'<cluster name="{name}"><mpi ranks="{ranks}"/></cluster>')
+            mpi = f'<mpi command-path="{mpiexec}" ranks="{ranks}"/>'
+            clusters.append(f'<cluster name="{name}">{mpi}</cluster>')
         path = tmp_path / "codes.xml"
         path.write_text(
             f'<deployment name="codes">{"".join(applications)}<grid><site name="here">'

@@ -235,7 +235,7 @@ def test_more_than_the_limit_is_refused_with_the_largest_and_the_cure(
     assert deploy('<application script="looks.py" stage-limit="2"/>', machine).returncode == 0
 
 
-@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 1)])
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 201)])
 def test_on_a_terminal_it_is_a_question(
     folder: Path, tmp_path: Path, answer: str, code: int
 ) -> None:

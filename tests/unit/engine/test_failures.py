@@ -10,7 +10,7 @@ import pytest
 from runtime.engine.events import Event, JobEnded, PlaceLost, RankEnded
 from runtime.engine.failures import Failures
 from runtime.engine.rank_exit import BY_REQUEST, RankExit
-from runtime.exit_codes import LOST
+from runtime.exit_codes import LOST, OUTPUT_FAILED
 
 # Each line is one fact: a rank with its exit code, then what else is known of its end, or a cluster
 # whose `mpiexec` failed by itself, or whose front-end was lost. The facts come in every order.
@@ -148,3 +148,10 @@ def test_what_is_told_later_of_a_rank_replaces_what_was_told_before() -> None:
     found.rank_ended("0:0:0", 143, "", RankExit(signal=15, after="0:0"))
     found.other("0:0", LOST, "mpiexec was killed")
     assert found.code == LOST
+
+
+def test_results_that_did_not_come_home_are_never_the_first_cause() -> None:
+    found = known((read("1:0:0 1 loss"),))
+    found.other("fetch:0:0", OUTPUT_FAILED, "no room")
+    assert found.first is not None
+    assert (found.first.who, found.code) == ("1:0:0", 1)
