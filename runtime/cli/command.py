@@ -54,10 +54,15 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.completion import print_completion
 
         return print_completion(words[1:])
-    if first and not first.startswith("-") and not os.path.isfile(first):
-        from runtime.cli.slips import refuse_slip
+    if first and not first.startswith("-"):
+        if not os.path.isfile(first):
+            from runtime.cli.slips import refuse_slip
 
-        refuse_slip(words)
+            refuse_slip(words)
+        elif not first.endswith(".xml"):
+            from runtime.cli.slips import refuse_program
+
+            refuse_program(words)
     return _dispatch(read_options(words))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from runtime.deployment import DeployedCluster, DeploymentPlan
@@ -45,7 +46,8 @@ def _of_module(
     base = name.replace(".", "/")
     known = list(_left_out(plan, cluster, f"{base}.py", f"{base}/"))
     yield from known
-    if not known and has_module(name):
+    has_same_python = cluster.is_local and cluster.front_end.python == sys.executable
+    if not known and not has_same_python and has_module(name):
         yield (
             f"{name.partition('.')[0]!r} is installed here, but the Python of {cluster.path} does "
             "not find it: install it there, or name another Python in <front-end python=...>"

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 
 from gcm.cli.root_tag import root_tag
-from gcm.suggestion import did_you_mean
+from gcm.suggestion import did_you_mean, nearest
 from runtime.cli.errors import UsageError
 from runtime.cli.one_line import missing_machine
 from runtime.cli.one_line_document import is_program
@@ -23,6 +23,8 @@ _VERBS = {
     "deploy": _RUN,
     "launch": _RUN,
     "exec": _RUN,
+    "mpirun": "gcm-deploy {files}",
+    "mpiexec": "gcm-deploy {files}",
     "check": "gcm check {files}",
     "show": "gcm-deploy --dry-run {files}",
     "plan": "gcm-deploy --dry-run {files}",
@@ -34,6 +36,9 @@ _VERBS = {
 """What to type for a word that other commands take first."""
 
 _WORDS = ("new", "completion")
+MACHINE_OPTIONS = {"-n", "-np", "--emulate", "-H", "-m"}
+"""What says where a program runs, and stands before it."""
+
 _OF_GCM = {"run", "check", "show", "draw"}
 
 
@@ -44,8 +49,21 @@ def refuse_slip(words: Sequence[str]) -> None:
         raise UsageError(
             f"'{verb}' is neither a file nor a command of gcm-deploy; type: {_instead(verb, files)}"
         )
-    if not os.path.splitext(verb)[1] and (meant := did_you_mean(verb, (*_WORDS, *_VERBS))):
-        raise UsageError(f"'{verb}' is neither a file nor a command of gcm-deploy; {meant}")
+    unknown = f"'{verb}' is neither a file nor a command of gcm-deploy"
+    if os.path.splitext(verb)[1]:
+        return
+    if meant := did_you_mean(verb, _WORDS):
+        raise UsageError(f"{unknown}; {meant}")
+    if close := nearest(verb, _VERBS):
+        raise UsageError(f"{unknown}; type: {_instead(close, files)}")
+
+
+def refuse_program(words: Sequence[str]) -> None:
+    """Raise `UsageError` where the first word is a program: nothing says where it shall run."""
+    program, *rest = words
+    if is_program(program) and not any(one in MACHINE_OPTIONS for one in rest):
+        line = shlex.join([program, *(rest[1:] if rest[:1] == ["--"] else rest)])
+        raise UsageError(f"'{program}' is a program and not a descriptor; {missing_machine(line)}")
 
 
 def what_was_meant(options: Options) -> str:

@@ -53,13 +53,24 @@ def surroundings_of(
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether Python finds a module, without importing anything."""
-    import importlib.util  # only for programs that are modules
+    """Tell whether Python finds a module, without importing anything.
 
+    >>> is_installed("xml.dom.minidom"), is_installed("xml.dom.nothing")
+    (True, False)
+    """
+    import importlib.util  # only for programs that are modules
+    from importlib.machinery import PathFinder
+
+    first, *rest = module.split(".")
     try:
-        return importlib.util.find_spec(module.partition(".")[0]) is not None
+        found = importlib.util.find_spec(first)
+        for end in range(len(rest)):
+            folders = found.submodule_search_locations if found is not None else None
+            name = ".".join((first, *rest[: end + 1]))
+            found = None if folders is None else PathFinder.find_spec(name, folders)
     except (ImportError, ValueError):
         return False
+    return found is not None
 
 
 def _umask() -> int:
