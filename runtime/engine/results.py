@@ -175,7 +175,7 @@ class Fetcher:
 
     def _fetch(self, moves: Sequence[FileMove]) -> tuple[Selection, dict[str, str]]:
         """Bring home what is new; return what was chosen, and what of it could not come and why."""
-        chosen = select(self.folder.list(self.given_up), self.folder.sealed, moves)
+        chosen = select(self.folder.list(self.given_up), self.folder.sealed, moves, self.home)
         failed = dict[str, str]()
         todo = [one for one in chosen.files if self._is_new(one)]
         if todo:
@@ -183,7 +183,7 @@ class Fetcher:
         for one in filter(self._is_new, chosen.folders):
             failed |= self._tried(one, self.landing.make_folder, one.target)
         for one in filter(self._is_new, chosen.links):
-            failed |= self._tried(one, self.landing.link, one.entry[4], one.target)
+            failed |= self._tried(one, self.landing.link, one.leads_to, one.target)
         return chosen, failed
 
     @property
