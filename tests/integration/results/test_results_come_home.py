@@ -303,10 +303,13 @@ def test_results_stay_and_are_named_when_there_is_no_way_to_them_any_more(
 
 
 def test_results_that_have_no_place_to_land_spoil_a_good_run_and_stay(bench: Any) -> None:
-    bench.write("open('x', 'w').write('1')\nopen('y', 'w').write('2')\n", clusters="a")
-    for name in ("x", "x.s.a"):
-        (bench.home / name).mkdir()
-    ended = bench.run()
+    bench.write(
+        "import pathlib, sys\nfor name in ('x', 'x.s.a'):\n"
+        "    pathlib.Path(sys.argv[1], name).mkdir(exist_ok=True)\n"
+        "open('x', 'w').write('1')\nopen('y', 'w').write('2')\n",
+        clusters="a",
+    )
+    ended = bench.run(str(bench.home))
     assert ended.code == 205, ended.errors
     assert bench.read("y") == "2"
     (kept,) = ended.kept

@@ -118,11 +118,11 @@ def test_a_file_of_which_no_copy_can_be_made_comes_once_for_each_place(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     (tmp_path / "work").mkdir()
+    folder = FolderHere(CLUSTER, CLUSTER, str(tmp_path / "work"), [])
     for name in ("x.txt", "y.txt"):
         (tmp_path / "work" / name).write_text("1")
     monkeypatch.setattr(shutil, "copy2", full)
-    found = fetcher(FolderHere(CLUSTER, CLUSTER, str(tmp_path / "work"), []), home, "one", "two")
-    found.finish()
+    fetcher(folder, home, "one", "two").finish()
     for name in ("one", "two"):
         assert sorted(one.name for one in (home / name).iterdir()) == ["x.txt", "y.txt"]
 
