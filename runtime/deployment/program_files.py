@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 
 from gcm.records import dataclass
+from runtime.deployment.closing import home_of
 from runtime.deployment.model import Application, DeployedCluster, Deployment, Direction
 from runtime.deployment.workplace import workplace_of
 
@@ -163,8 +163,11 @@ def kept_here(deployment: Deployment) -> Iterator[str]:
     yield from (path for hop in hops for path in (hop.key, hop.known_hosts) if path)
     for transfer in deployment.transfers:
         if transfer.direction is Direction.OUT:
-            first = transfer.destination.partition("{")[0]
-            yield from (posixpath.join(one.folder, first) for one in deployment.applications)
+            yield from dict.fromkeys(
+                home_of(one.folder, transfer.destination, cluster)
+                for one in deployment.applications
+                for cluster in deployment.clusters()
+            )
 
 
 def copies(deployment: Deployment) -> dict[str, list[DeployedCluster]]:

@@ -62,7 +62,7 @@ class Homecoming:
             )
             try:
                 folder = self._folder(step, [one.destination for one in moves])
-            except LaunchError as fault:  # the way there broke, which ends the run
+            except (LaunchError, OSError) as fault:  # the way there broke, which ends the run
                 warn(f"{step.place}: {fault}")
                 continue
             self._fetchers[step.name] = fetcher = Fetcher(

@@ -11,6 +11,9 @@ from collections.abc import Callable
 
 from runtime.deployment.model import DeployedCluster, Position
 
+_Version = tuple[int, int, int]
+"""Inode, mtime in ns and size: what changes when somebody writes to a path."""
+
 
 class Landing:
     """Puts the files of several clusters in their places.
@@ -26,7 +29,7 @@ class Landing:
         self._warn = warn
         self._lock = threading.Lock()
         self._holders: dict[str, dict[Position, tuple[DeployedCluster, str]]] = {}
-        self._ours: set[str] = set()
+        self._ours: dict[str, _Version] = {}
         self._warned: set[str] = set()
 
     def put(self, part: str, target: str, owner: DeployedCluster) -> str:
@@ -36,11 +39,13 @@ class Landing:
             own = _own_name(target, owner)
             holders = self._holders.setdefault(target, {})
             holders.pop(owner.position, None)
-            others = [one for one, place in holders.values() if place == target]
+            is_ours = self._is_ours(target)
+            others = [one for one, place in holders.values() if place == target and is_ours]
             place = target
             if others and _are_equal(part, target):
                 _remove(part)
-                _remove(own)
+                if self._is_ours(own):
+                    _remove(own)
                 holders[owner.position] = owner, target
                 return target
             if others and owner.position > min(one.position for one in others):
@@ -50,14 +55,14 @@ class Landing:
                 for one in others:
                     theirs = _own_name(target, one)
                     _copy(target, theirs)
+                    self._ours[theirs] = _version(theirs)
                     holders[one.position] = one, theirs
                     self._tell(target, one, theirs)
-            elif target not in self._ours and self._was_written_here(part, target):
+            elif not is_ours and self._was_written_here(part, target):
                 place = own
                 self._tell(target, owner, own)
-            if place == target:
-                self._ours.add(target)
             _move(part, place)
+            self._ours[place] = _version(place)
             holders[owner.position] = owner, place
             return place
 
@@ -69,27 +74,41 @@ class Landing:
     def link(self, leads_to: str, target: str, owner: DeployedCluster) -> str:
         """Make a link, as `put` does with a file; raises OSError."""
         with self._lock:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-        part = f"{_own_name(target, owner)}.link"
-        _remove(part)
+            part = _beside(self._with_folders(target, owner))
         os.symlink(leads_to, part)
-        return self.put(part, target, owner)
+        try:
+            return self.put(part, target, owner)
+        finally:
+            _remove(part)
+
+    def _is_ours(self, path: str) -> bool:
+        """Tell whether that is what this run brought, and nobody has written there since."""
+        known = self._ours.get(path)
+        return known is not None and os.path.lexists(path) and _version(path) == known
 
     def _with_folders(self, target: str, owner: DeployedCluster) -> str:
-        """Make the folders above; a file in their way stays, and the folder has another name."""
-        try:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            at = os.path.dirname(target)
-            while at != os.path.dirname(at) and not os.path.lexists(at):
-                at = os.path.dirname(at)
-            if os.path.isdir(at) or at == os.path.dirname(at):
-                raise
+        """Make the folders above; what is in their way stays, and the folder has another name."""
+        if at := self._in_the_way(target):
             own = _own_name(at, owner)
             self._tell(at, owner, own)
             target = own + target[len(at) :]
-            os.makedirs(os.path.dirname(target), exist_ok=True)
+            if at := self._in_the_way(target):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), at)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         return target
+
+    def _in_the_way(self, target: str) -> str:
+        """Return what above a path is no folder, if there is such.
+
+        A link that this run has made is none either: it was the far end that said where to.
+        """
+        at, found = os.path.dirname(target), ""
+        while at != os.path.dirname(at):
+            is_link_of_ours = os.path.islink(at) and self._is_ours(at)
+            if is_link_of_ours or (os.path.lexists(at) and not os.path.isdir(at)):
+                found = at
+            at = os.path.dirname(at)
+        return found
 
     def _was_written_here(self, part: str, target: str) -> bool:
         try:
@@ -122,8 +141,24 @@ def _are_equal(one: str, other: str) -> bool:
         return False
 
 
+def _version(path: str) -> _Version:
+    known = os.lstat(path)
+    return known.st_ino, known.st_mtime_ns, known.st_size
+
+
+def _beside(target: str) -> str:
+    """Return a path next to another one that nobody else uses."""
+    return os.path.join(os.path.dirname(target), f".gcm-{os.urandom(8).hex()}")
+
+
 def _copy(source: str, target: str) -> None:
-    shutil.copy2(source, target, follow_symlinks=False)
+    """Replace whatever is there by a copy, at one stroke."""
+    part = _beside(target)
+    try:
+        shutil.copy2(source, part, follow_symlinks=False)
+        os.replace(part, target)
+    finally:
+        _remove(part)
 
 
 def _move(part: str, target: str) -> None:
@@ -133,9 +168,7 @@ def _move(part: str, target: str) -> None:
     except OSError as fault:
         if fault.errno != errno.EXDEV:
             raise
-        beside = f"{target}.part"
-        _copy(part, beside)
-        os.replace(beside, target)
+        _copy(part, target)
         _remove(part)
 
 

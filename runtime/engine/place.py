@@ -102,6 +102,10 @@ class Place:
         """Connect again once the connection broke; raises LaunchError."""
         raise FetchFailed("what started everything on this machine has gone")
 
+    def let_go(self) -> None:
+        """Give up the connection, over which nothing comes any more; raises LaunchError."""
+        raise FetchFailed("nothing comes any more from the file system of this machine")
+
     def abort(self) -> None:
         """Give up a place that is still being opened."""
         self.kill()
@@ -166,6 +170,10 @@ class RemotePlace(Place):
         before, self.launcher = self.launcher, self._new_launcher()
         before.close()
         self.launcher.ready()
+
+    def let_go(self) -> None:
+        """Give up the connection, so that there will be another one."""
+        self.launcher.close()
 
     def abort(self) -> None:
         """Give up: `open` raises, or the front-end is ended."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import posixpath
 import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +26,12 @@ END_TIMEOUT = 20.0
 """How many seconds to wait until everything that a front-end started has ended."""
 
 _LOOK_AGAIN = 0.1
+
+_log = logging.getLogger(__name__)
+
+
+class FolderGone(FetchFailed):
+    """Somebody has removed a folder that had results, or may have had."""
 
 
 class ResultFolder(Protocol):
@@ -52,11 +60,11 @@ class ResultFolder(Protocol):
         ...
 
     def let_go(self) -> None:
-        """Give up the way to it, over which nothing comes any more."""
+        """Give up the way to it, over which nothing comes any more; raises LaunchError."""
         ...
 
     def list(self, given_up: GivenUp) -> dict[str, Entry]:
-        """Return what it holds; nothing if it was removed, which happens if nothing is new."""
+        """Return what it holds; raises FolderGone."""
         ...
 
     def send(
@@ -115,7 +123,7 @@ class FolderAtPlace:
 
     def let_go(self) -> None:
         """End the connection."""
-        self._place.launcher.close()
+        self._place.let_go()
 
     def list(self, given_up: GivenUp) -> dict[str, Entry]:
         """Return what it holds."""
@@ -126,6 +134,14 @@ class FolderAtPlace:
             raise FetchFailed(
                 f"{work} is on {self._first.host}, but {host} answers now", place=launcher.place
             )
+        if found is None and launcher is self._launcher:
+            raise FolderGone(
+                f"{work} has gone, with all results that were in it",
+                place=host,
+                cure="Name a folder in <front-end folder=...> that nobody cleans up",
+            )
+        if found is None:  # its guard removes it if nothing is new, but nobody knows that it did
+            _log.warning("%s: %s has gone from %s, probably empty", self.cluster.path, work, host)
         return found or {}
 
     def send(
@@ -149,7 +165,8 @@ class FolderAtPlace:
         hops, work = self.cluster.hops, self._path
         host = hops[-1].host if hops else os.uname().nodename
         send = over_ssh(hops, ("tar", "-C", work, "-cf", "-", "."))
-        command = f"{shlex.join(send)} | {shlex.join(('tar', '-C', home, '-xf', '-'))}"
+        make, receive = ("mkdir", "-p", home), ("tar", "-C", home, "-xf", "-")
+        command = f"{shlex.join(make)} && {shlex.join(send)} | {shlex.join(receive)}"
         return Kept(self.cluster.path, f"{host}:{work}", command)
 
 
@@ -181,7 +198,8 @@ class FolderHere:
 
     def _is_apart(self, path: str) -> bool:
         """Tell whether that is where results come to, or what is not whole yet."""
-        return path.startswith((*self._apart, ".gcm-"))
+        name = posixpath.basename(path.rstrip("/"))
+        return name.startswith(".gcm-") or path.startswith(self._apart)
 
     def send(
         self, wanted: Sequence[tuple[str, int]], receiver: fetching.Receiver, given_up: GivenUp

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,10 @@ from runtime.deployment.steps import FileMove
 from runtime.engine.incoming import Incoming
 from runtime.engine.landing import Landing
 from runtime.engine.outcome import Results
-from runtime.engine.result_folders import ResultFolder
+from runtime.engine.result_folders import FolderGone, ResultFolder
+from runtime.engine.retries import Retries
 from runtime.engine.selection import Arrival, Selection, select
-from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError, StagingFailed
+from runtime.launchers.errors import FetchFailed, LaunchError, StagingFailed
 from runtime.launchers.fetching import Stalled
 
 if TYPE_CHECKING:
@@ -28,10 +30,10 @@ if TYPE_CHECKING:
 ROUNDS = 3
 """How often a file is asked for that changes while it is read."""
 
-RECONNECT_TIMEOUT = 30.0
-"""How many seconds to try to reach a host again to which the way broke."""
-
 PAUSE = 1.0
+
+MOST_TOLD = 10
+"""Of how many files that could not come an error tells why."""
 
 SLOW_SECONDS = 3.0
 """After how long it is told that results are still coming."""
@@ -85,7 +87,10 @@ class Fetcher:
     # --- in the end ---------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Bring all home, and remove the folder; raises FetchFailed, and then it stays there."""
+        """Bring all home, and remove the folder; raises FetchFailed, and then it stays there.
+
+        That is so also when a single file could not come.
+        """
         self.end()
         self.folder.await_end(self.given_up)
         slow = threading.Timer(SLOW_SECONDS, self._tell_slow)
@@ -105,15 +110,14 @@ class Fetcher:
                 raise self._failed(fault) from fault
             for one in chosen.skipped:
                 self._warn(f"not brought home: {one}")
-            for path, why in failed.items():
-                self._warn(f"not brought home: {path}: {why}")
             self.results = self._came(chosen)
-            if failed and not self.folder.is_at_home:
-                kept = self.folder.kept(self._target)
-                self._warn(f"{kept.where} is kept. Bring it home with: {kept.command}")
-                self.results = replace(self.results, kept=kept)
-            else:
+            if failed:
+                raise self._failed(_listed(failed))
+            try:
                 self.folder.remove()
+            except LaunchError as fault:
+                where = self.folder.kept(self._target).where
+                self._warn(f"all is home, but {where} could not be removed: {fault}")
             self.results = replace(self.results, warnings=tuple(self._warnings))
 
     def _tell_slow(self) -> None:
@@ -128,7 +132,7 @@ class Fetcher:
 
     def _fetch_whatever_happens(self) -> tuple[Selection, dict[str, str]]:
         """Fetch all, and again while the way to the place breaks; raises LaunchError, OSError."""
-        moved, size = time.monotonic(), self._size
+        retries = Retries(time.monotonic(), self._size)
         while True:
             try:
                 self.folder.reach()
@@ -138,12 +142,7 @@ class Fetcher:
                         chosen, failed = self._fetch(self.moves)
                 return chosen, failed
             except LaunchError as fault:
-                if self._size > size:
-                    moved, size = time.monotonic(), self._size
-                is_final = isinstance(fault, FetchFailed) and not isinstance(fault, Stalled)
-                is_over = time.monotonic() > moved + RECONNECT_TIMEOUT
-                is_over = is_over and not isinstance(fault, Stalled)
-                if is_final or is_over or isinstance(fault, LauncherClosed) or self.given_up():
+                if retries.is_over(fault, self._size, time.monotonic()) or self.given_up():
                     raise
                 self._warn(f"the way to the results broke, so it is tried again: {fault.what}")
                 if isinstance(fault, Stalled):
@@ -154,18 +153,21 @@ class Fetcher:
     def _size(self) -> int:
         return 0 if self._incoming is None else self._incoming.bytes
 
-    def _failed(self, fault: Exception) -> FetchFailed:
-        kept = None if self.folder.is_at_home else self.folder.kept(self._target)
+    def _failed(self, fault: Exception | str) -> FetchFailed:
+        is_there = not self.folder.is_at_home and not isinstance(fault, FolderGone)
+        kept = self.folder.kept(self._target) if is_there else None
         self.results = replace(self.results, warnings=tuple(self._warnings), kept=kept)
+        if isinstance(fault, FolderGone):
+            return fault
         if kept is None:
             return FetchFailed(
-                f"the results could not be copied to {self._target}",
+                f"results could not be copied to {self._target}",
                 place=self.folder.cluster.path,
                 cause=str(fault),
                 cure="They are where they were written",
             )
         return FetchFailed(
-            f"the results could not be brought home, and stay in {kept.where}",
+            f"results could not be brought home, and stay in {kept.where}",
             place=self.folder.cluster.path,
             cause=str(fault),
             cure=f"Bring them home with: {kept.command}",
@@ -175,7 +177,7 @@ class Fetcher:
 
     def _fetch(self, moves: Sequence[FileMove]) -> tuple[Selection, dict[str, str]]:
         """Bring home what is new; return what was chosen, and what of it could not come and why."""
-        chosen = select(self.folder.list(self.given_up), self.folder.sealed, moves)
+        chosen = select(self.folder.list(self.given_up), self.folder.sealed, moves, self.home)
         failed = dict[str, str]()
         todo = [one for one in chosen.files if self._is_new(one)]
         if todo:
@@ -183,7 +185,7 @@ class Fetcher:
         for one in filter(self._is_new, chosen.folders):
             failed |= self._tried(one, self.landing.make_folder, one.target)
         for one in filter(self._is_new, chosen.links):
-            failed |= self._tried(one, self.landing.link, one.entry[4], one.target)
+            failed |= self._tried(one, self.landing.link, one.leads_to, one.target)
         return chosen, failed
 
     @property
@@ -193,7 +195,7 @@ class Fetcher:
     def _is_new(self, one: Arrival) -> bool:
         return self._home.get((one.path, one.target)) != one.entry
 
-    def _tried(self, one: Arrival, put: Callable[..., object], *words: str) -> dict[str, str]:
+    def _tried(self, one: Arrival, put: Callable[..., object], *words: object) -> dict[str, str]:
         """Put something in its place; return why that failed, if it did."""
         try:
             put(*words, self._owner)
@@ -213,9 +215,14 @@ class Fetcher:
             whole, last = incoming.take_whole(), {one.path: one for one in todo}
             for one in todo:
                 if part := whole.get(one.path, ""):
-                    mine = part if one is last[one.path] else shutil.copy2(part, f"{part}.copy")
-                    failed |= self._tried(one, self.landing.put, mine, one.target)
+                    is_last = one is last[one.path]
+                    failed |= self._tried(one, self._land, part, is_last, one.target)
         return failed
+
+    def _land(self, part: str, is_last: bool, target: str, owner: DeployedCluster) -> None:
+        """Put a file in one of its places, and keep a copy for others."""
+        mine = part if is_last else shutil.copy2(part, f"{part}.copy")
+        self.landing.put(mine, target, owner)
 
     def _prepare(self, todo: Sequence[Arrival]) -> Incoming:
         above = _existing(self._target)
@@ -252,6 +259,13 @@ class Fetcher:
 def warn(words: str) -> None:
     """Tell the user what is not as it should be, while the run goes on."""
     _log.warning("%s", words)
+
+
+def _listed(failed: Mapping[str, str]) -> str:
+    """Return why files could not come, a line for each of the first ones."""
+    lines = [f"{path}: {why}" for path, why in itertools.islice(failed.items(), MOST_TOLD)]
+    more = len(failed) - len(lines)
+    return "\n".join([*lines, f"and {more:,} more"] if more else lines)
 
 
 def _existing(folder: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
@@ -17,11 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One thing that comes home: its path in the work folder, and where it comes to lie here."""
+    """One thing that comes home: its path in the work folder, and where it comes to lie here.
+
+    `leads_to` is what to write into a link.
+    """
 
     path: str
     target: str
     entry: Entry
+    leads_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,13 @@ class Selection:
     others: int = 0
 
 
-def select(found: Mapping[str, Entry], sealed: Sealed, moves: Iterable[FileMove]) -> Selection:
-    """Return what comes home of all that is `found` in a folder that was `sealed` before."""
+def select(
+    found: Mapping[str, Entry], sealed: Sealed, moves: Iterable[FileMove], home: str
+) -> Selection:
+    """Return what comes home of all that is `found` in a folder that was `sealed` before.
+
+    `home` is the folder of which that one is a copy.
+    """
     before, rules = sealed
     is_ignored = ignores(rules)
     new = new_in(dict(found), before)
@@ -58,10 +68,12 @@ def select(found: Mapping[str, Entry], sealed: Sealed, moves: Iterable[FileMove]
             target = posixpath.join(move.destination, path)
             arrivals[path, target] = Arrival(path, target, entry)
     asked = {path for path, _ in arrivals}
-    here = asked | before.keys()
+    there = arrivals.keys() | {
+        (path, posixpath.join(home, path)) for path in (before.keys() & found.keys()) - new.keys()
+    }
     by_kind: dict[str, list[Arrival]] = {FILE: [], FOLDER: [], LINK: [], OTHER: []}
     for one in arrivals.values():
-        by_kind[_kind_at_home(one, here)].append(one)
+        by_kind[_kind_at_home(one, there)].append(replace(one, leads_to=_leads_to(one)))
     return Selection(
         files=tuple(by_kind[FILE]),
         links=tuple(by_kind[LINK]),
@@ -81,15 +93,28 @@ def _is_ignored(path: str, kind: str, is_ignored: Pick) -> bool:
     return any(map(is_ignored, (*above, f"{path}/" if kind == FOLDER else path)))
 
 
-def _kind_at_home(one: Arrival, here: set[str]) -> str:
-    """Return what an arrival becomes: a link whose target does not come along becomes that file."""
-    kind, size, target = one.entry[0], one.entry[1], one.entry[4]
+def _kind_at_home(one: Arrival, there: Set[tuple[str, str]]) -> str:
+    """Return what an arrival becomes: a link whose target is not there becomes that file."""
+    kind, size = one.entry[0], one.entry[1]
     if kind != LINK:
         return kind
-    leads_to = posixpath.normpath(posixpath.join(posixpath.dirname(one.path), target))
-    if leads_to in here:
+    path = _target_of(one)
+    destination = one.target.removesuffix(one.path)
+    if (path, destination + path) in there:
         return LINK
     return FILE if size >= 0 else OTHER
+
+
+def _target_of(link: Arrival) -> str:
+    """Return what a link leads to, as a path in the work folder."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(link.path), link.entry[4]))
+
+
+def _leads_to(one: Arrival) -> str:
+    """Return what to write into a link, which is not what the far end says."""
+    if one.entry[0] != LINK:
+        return ""
+    return posixpath.relpath(f"/{_target_of(one)}", posixpath.dirname(f"/{one.path}"))
 
 
 def _why(one: Arrival) -> str:

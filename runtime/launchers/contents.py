@@ -100,12 +100,14 @@ def _link(entry: os.DirEntry[str], top: str) -> Entry:
     except OSError:
         return OTHER, 0, 0, 0, f"a link to {target}, which is not there"
     mode, is_folder = stat.S_IMODE(known.st_mode), stat.S_ISDIR(known.st_mode)
-    if real.startswith(f"{top}/"):
+    is_inside = real.startswith(f"{top}/")
+    if not stat.S_ISREG(known.st_mode) and not (is_folder and is_inside):
+        odd = _ODD.get(stat.S_IFMT(known.st_mode), "no file inside")
+        return OTHER, 0, 0, mode, f"a link to {target}, which is {odd}"
+    if is_inside:
         above = os.path.realpath(os.path.dirname(entry.path))
         size, changed = (-1, 0) if is_folder else (known.st_size, known.st_mtime_ns)
         return LINK, size, changed, mode, os.path.relpath(real, above)
-    if not stat.S_ISREG(known.st_mode):
-        return OTHER, 0, 0, mode, f"a link to {target}, which is no file inside"
     return FILE, known.st_size, known.st_mtime_ns, mode, ""
 
 
@@ -179,14 +181,21 @@ def messages(folder: str, wanted: Iterable[tuple[str, int]]) -> Iterator[bytes]:
     """
     for number, (path, offset) in enumerate(wanted):
         try:
-            with open(os.path.join(folder, path), "rb", 0) as file:
+            with open(os.path.join(folder, path), "rb", 0, opener=_open) as file:
                 yield from _file(file, number, offset)
         except OSError as fault:
             yield _frame(FAILED, number, (fault.strerror or str(fault)).encode())
 
 
+def _open(path: str, flags: int) -> int:
+    """Open what may have become a FIFO meanwhile, on which that would wait for ever."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _file(file: IO[bytes], number: int, offset: int) -> Iterator[bytes]:
     before = os.fstat(file.fileno())
+    if not stat.S_ISREG(before.st_mode):
+        raise OSError(0, "it is no file")
     mode = stat.S_IMODE(before.st_mode)
     yield _frame(HEAD, number, f"{before.st_size} {before.st_mtime_ns} {mode}".encode())
     file.seek(offset)

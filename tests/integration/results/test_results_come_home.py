@@ -165,7 +165,7 @@ def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
         "import os\nos.symlink('nowhere', 'dangling')\nos.mkfifo('fifo')\n"
         "os.makedirs('deep/empty')\nopen('deep/file', 'w').write('1')\n"
         "os.chmod('deep/file', 0o750)\nos.symlink('file', 'deep/latest')\n"
-        "open('secret', 'w').write('2')\nos.chmod('secret', 0)\n",
+        "os.symlink('fifo', 'to-fifo')\n",
         clusters="a",
     )
     text = (bench.home / "grid.xml").read_text().replace('ranks="2"', 'ranks="1"')
@@ -173,13 +173,14 @@ def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
     ended = bench.run()
     assert ended.code == 0, ended.errors
     expected = {"deep", "deep/empty", "deep/file", "deep/latest"}
-    assert bench.brought - {"secret"} == expected  # root can read it
+    assert bench.brought == expected
     assert (bench.home / "deep" / "file").stat().st_mode & 0o777 == 0o750
     assert os.readlink(bench.home / "deep" / "latest") == "file"
     (told,) = ended.summary["results"]
     assert "not brought home: dangling: a link to nowhere, which is not there" in told["warnings"]
     assert "not brought home: fifo: a FIFO" in told["warnings"]
     assert "s/a: not brought home: fifo: a FIFO" in ended.errors
+    assert "not brought home: to-fifo: a link to fifo, which is a FIFO" in told["warnings"]
 
 
 def test_results_that_cannot_be_written_here_spoil_a_good_run_and_stay(bench: Any) -> None:
@@ -191,7 +192,7 @@ def test_results_that_cannot_be_written_here_spoil_a_good_run_and_stay(bench: An
         clusters="a",
     )
     ended = bench.run(before="ulimit -f 2000")
-    assert ended.code != 0
+    assert ended.code == 205, ended.errors
     (kept,) = ended.kept
     assert kept["where"] in ended.errors
     assert "File too large" in ended.errors
@@ -298,4 +299,22 @@ def test_results_stay_and_are_named_when_there_is_no_way_to_them_any_more(
         assert kept["where"] in ended.errors
         subprocess.run(kept["command"], shell=True, check=True)
     assert bench.brought == RESULTS
+    assert len(bench.notes) == 1
+
+
+def test_results_that_have_no_place_to_land_spoil_a_good_run_and_stay(bench: Any) -> None:
+    bench.write(
+        "import pathlib, sys\nfor name in ('x', 'x.s.a'):\n"
+        "    pathlib.Path(sys.argv[1], name).mkdir(exist_ok=True)\n"
+        "open('x', 'w').write('1')\nopen('y', 'w').write('2')\n",
+        clusters="a",
+    )
+    ended = bench.run(str(bench.home))
+    assert ended.code == 205, ended.errors
+    assert bench.read("y") == "2"
+    (kept,) = ended.kept
+    assert kept["where"] in ended.errors
+    assert "x: [Errno 21] Is a directory" in ended.errors
+    (folder,) = bench.kept
+    assert (folder / "x").read_text() == "1"
     assert len(bench.notes) == 1

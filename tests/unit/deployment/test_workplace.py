@@ -173,10 +173,10 @@ def test_the_cure_names_the_largest_and_a_limit_that_would_do(read: Any) -> None
 
 def test_keys_and_results_that_came_home_are_never_copied(read: Any) -> None:
     found = read.body(
-        '<file-transfer direction="out" source="x" destination="results/{site}"/>'
+        '<file-transfer direction="out" source="x" destination="run-{cluster}"/>'
         + grid('<ssh host="h" key="keys/id" known-hosts="/etc/known"/>')
     ).good
-    assert list(kept_here(found)) == [f"{HOME}/keys/id", "/etc/known", f"{HOME}/results/"]
+    assert list(kept_here(found)) == [f"{HOME}/keys/id", "/etc/known", f"{HOME}/run-a"]
     assert [one.path for one in copies(found)["application"]] == ["s/a"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -124,3 +125,57 @@ def test_links_land_as_files_do(home: Home) -> None:
     assert os.readlink(target) == "two"
     assert os.readlink(f"{target}.s.b") == "three"
     assert sorted(os.listdir(home.folder)) == ["latest", "latest.s.b"]
+
+
+def test_what_is_written_here_after_a_file_has_come_is_not_replaced(home: Home) -> None:
+    home.put("ck", "1 of b", B)
+    (home.folder / "ck").write_text("written here")
+    assert home.put("ck", "2 of b", B) == "ck.s.b"
+    assert home.put("ck", "1 of a", A) == "ck.s.a"
+    assert home() == {"ck": "written here", "ck.s.b": "2 of b", "ck.s.a": "1 of a"}
+    assert len(home.warnings) == 2
+
+
+def test_what_an_earlier_run_kept_for_a_cluster_stays_unless_there_is_a_new_one(
+    home: Home,
+) -> None:
+    (home.folder / "x.s.b").write_text("earlier")
+    home.put("x", "1", A)
+    home.put("x", "1", B)
+    assert home() == {"x": "1", "x.s.b": "earlier"}
+
+
+@pytest.mark.skipif(
+    not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat("/tmp").st_dev,
+    reason="there is no second file system",
+)
+def test_a_file_of_another_file_system_lands_without_touching_any_other_name(home: Home) -> None:
+    mine = {"x.part": "mine", "x.s.a.link": "mine"}
+    for name, content in mine.items():
+        (home.folder / name).write_text(content)
+    with tempfile.NamedTemporaryFile("w", dir="/dev/shm", delete=False) as part:
+        part.write("1")
+    home.landing.put(part.name, str(home.folder / "x"), A)
+    assert not os.path.exists(part.name)
+    home.landing.link("elsewhere", str(home.folder / "x"), A)
+    assert os.readlink(home.folder / "x") == "elsewhere"
+    assert home() == mine
+
+
+def test_nothing_lands_below_a_link_that_came_with_the_results(home: Home) -> None:
+    outside = home.folder / "outside"
+    outside.mkdir()
+    (home.folder / "home").mkdir()
+    home.landing.link("../outside", str(home.folder / "home/d"), A)
+    assert home.put("home/d/file", "1", A) == "home/d.s.a/file"
+    home.landing.make_folder(str(home.folder / "home/d/folder"), A)
+    home.landing.link("x", str(home.folder / "home/d/link"), A)
+    assert list(outside.iterdir()) == []
+    assert sorted(os.listdir(home.folder / "home/d.s.a")) == ["file", "folder", "link"]
+
+
+def test_results_land_below_a_link_of_the_user(home: Home) -> None:
+    (home.folder / "disk").mkdir()
+    (home.folder / "out").symlink_to("disk")
+    assert home.put("out/x", "1", A) == "out/x"
+    assert (home.folder / "disk" / "x").read_text() == "1"

@@ -114,13 +114,16 @@ def test_a_key_never_leaves_not_even_through_a_link_or_against_the_ignore_file(
 
 
 def test_results_that_have_come_home_do_not_go_out_again(tmp_path: Path) -> None:
-    (tmp_path / "results" / "s").mkdir(parents=True)
-    (tmp_path / "results" / "s" / "out").touch()
+    (tmp_path / "results" / "site0").mkdir(parents=True)
+    (tmp_path / "results" / "site0" / "out").touch()
+    (tmp_path / "run-cluster0").mkdir()
+    (tmp_path / "run-cluster0" / "out").touch()
     more = '<file-transfer direction="out" source="out" destination="results/{site}"/>'
+    more += '<file-transfer direction="out" source="out" destination="run-{cluster}"/>'
     deployment = described(tmp_path, more=more)
     found = survey(deployment.applications[0], deployment)
-    assert found.ignored == ("results/",)
-    assert found.folders == ()
+    assert found.ignored == ("results/site0/", "run-cluster0/")
+    assert found.folders == ("results",)
 
 
 def test_a_folder_that_nobody_wants_to_copy_is_not_looked_through_to_its_end(

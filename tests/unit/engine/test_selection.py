@@ -20,7 +20,8 @@ def link(target: str, size: int = 1) -> Entry:
     return LINK, size, 1, 0o777, target
 
 
-EVERYTHING = [FileMove(".", "/home")]
+HOME = "/home"
+EVERYTHING = [FileMove(".", HOME)]
 NO_RULES: list[tuple[bool, str]] = []
 
 
@@ -53,7 +54,7 @@ def test_what_is_no_pattern_is_told(source: str) -> None:
 def test_only_what_is_new_or_changed_comes_home() -> None:
     before = {"program.py": file(), "data": file(5), "log": file(1, 1)}
     found = {**before, "log": file(1, 2), "new": file(), "out": (FOLDER, 0, 0, 0, "")}
-    chosen = select(found, (before, NO_RULES), EVERYTHING)
+    chosen = select(found, (before, NO_RULES), EVERYTHING, HOME)
     assert chosen.files == (
         Arrival("log", "/home/log", file(1, 2)),
         Arrival("new", "/home/new", file()),
@@ -64,7 +65,7 @@ def test_only_what_is_new_or_changed_comes_home() -> None:
 
 def test_what_nobody_asked_for_is_counted() -> None:
     found = {"a.npy": file(), "b.txt": file(), "c.txt": file(), "d": (FOLDER, 0, 0, 0, "")}
-    chosen = select(found, ({}, NO_RULES), [FileMove("*.npy", "/r")])
+    chosen = select(found, ({}, NO_RULES), [FileMove("*.npy", "/r")], HOME)
     assert [one.target for one in chosen.files] == ["/r/a.npy"]
     assert chosen.others == 2
 
@@ -78,19 +79,24 @@ def test_ignored_files_come_only_when_they_are_named() -> None:
         "scratch/a": file(),
         "result": file(),
     }
-    chosen = select(found, ({}, rules), EVERYTHING)
+    chosen = select(found, ({}, rules), EVERYTHING, HOME)
     assert [one.path for one in chosen.files] == ["result"]
     assert chosen.others == 0
-    named = select(found, ({}, rules), [*EVERYTHING, FileMove("scratch", "/home")])
+    named = select(found, ({}, rules), [*EVERYTHING, FileMove("scratch", "/home")], HOME)
     assert [one.path for one in named.files] == ["result", "scratch/a"]
 
 
 def test_a_link_stays_one_where_its_target_is_and_becomes_that_file_elsewhere() -> None:
-    found = {"out/a": file(7), "out/latest": link("a", 7), "staged": link("data", 3)}
+    found = {
+        "out/a": file(7),
+        "out/latest": link("a", 7),
+        "staged": link("data", 3),
+        "data": file(3),
+    }
     before = {"data": file(3)}
-    chosen = select(found, (before, NO_RULES), EVERYTHING)
+    chosen = select(found, (before, NO_RULES), EVERYTHING, HOME)
     assert [one.path for one in chosen.links] == ["out/latest", "staged"]
-    alone = select(found, (before, NO_RULES), [FileMove("out/latest", "/home")])
+    alone = select(found, (before, NO_RULES), [FileMove("out/latest", "/home")], HOME)
     assert [one.path for one in alone.files] == ["out/latest"]
     assert alone.links == ()
 
@@ -102,7 +108,7 @@ def test_what_cannot_be_sent_is_told_with_the_reason_if_it_was_asked_for() -> No
         "b": (OTHER, 0, 0, 0, "a socket"),
     }
     moves = [FileMove("fifo", "/home"), FileMove("to-*", "/home")]
-    assert select(found, ({}, NO_RULES), moves).skipped == (
+    assert select(found, ({}, NO_RULES), moves, HOME).skipped == (
         "fifo: a FIFO",
         "to-folder: a link to the folder elsewhere, which does not come home",
     )
@@ -110,5 +116,29 @@ def test_what_cannot_be_sent_is_told_with_the_reason_if_it_was_asked_for() -> No
 
 def test_one_file_can_come_to_several_places_but_once_to_each() -> None:
     moves = [FileMove("a", "/one"), FileMove("*", "/one"), FileMove(".", "/two")]
-    chosen = select({"a": file()}, ({}, NO_RULES), moves)
+    chosen = select({"a": file()}, ({}, NO_RULES), moves, HOME)
     assert [one.target for one in chosen.files] == ["/one/a", "/two/a"]
+
+
+def test_a_link_stays_one_only_in_the_place_to_which_its_target_comes() -> None:
+    found = {"data": file(3), "new": file(), "a": link("data", 3), "b": link("new")}
+    moves = [FileMove("[ab]", "/home/r"), FileMove("new", "/home")]
+    chosen = select(found, ({"data": file(3)}, NO_RULES), moves, HOME)
+    assert [one.target for one in chosen.files] == ["/home/r/a", "/home/r/b", "/home/new"]
+    assert chosen.links == ()
+    chosen = select(found, ({"data": file(3)}, NO_RULES), [FileMove(".", "/home/r")], HOME)
+    assert [one.path for one in chosen.links] == ["b"]
+
+
+def test_what_is_written_into_a_link_is_not_left_to_the_far_end() -> None:
+    found = {
+        "new": file(),
+        "out/deep/a": link("../../new"),
+        "out/b": link("deep/../../x/../new"),
+        "away": link("../new/../home/new"),
+    }
+    chosen = select(found, ({}, NO_RULES), EVERYTHING, HOME)
+    assert {one.path: one.leads_to for one in chosen.links} == {
+        "out/deep/a": "../../new",
+        "out/b": "../new",
+    }

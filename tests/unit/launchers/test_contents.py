@@ -85,3 +85,18 @@ def test_files_are_sent_in_messages_and_one_that_fails_does_not_end_them(folder:
     kinds = [(kind, number, len(data)) for kind, number, data in wire.frames(bytearray(sent))]
     assert [kind for kind, _, _ in kinds] == [HEAD, DATA, DATA, DONE, FAILED, HEAD, DATA, DONE]
     assert [size for kind, _, size in kinds if kind == DATA] == [contents.CHUNK, 1, 4]
+
+
+def test_a_link_to_what_is_neither_file_nor_folder_cannot_be_sent(folder: Path) -> None:
+    os.mkfifo(folder / "deep" / "fifo")
+    (folder / "latest").symlink_to("deep/fifo")
+    assert scan(str(folder))["latest"][::4] == ("other", "a link to deep/fifo, which is a FIFO")
+
+
+@pytest.mark.timeout(20)
+def test_what_has_become_a_fifo_is_refused_and_never_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / "fifo")
+    wanted = [("fifo", 0), ("deep", 0), ("program.py", 0)]
+    sent = list(wire.frames(bytearray(b"".join(contents.messages(str(folder), wanted)))))
+    assert [kind for kind, *_ in sent] == [FAILED, FAILED, HEAD, DATA, DONE]
+    assert sent[0][2] == b"it is no file"

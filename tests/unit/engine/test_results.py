@@ -1,0 +1,141 @@
+"""What of the results of a cluster did not come home is never taken for a success."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcm.documents import Location
+from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.steps import FileMove, Step, StepKind
+from runtime.engine.crew import Crew
+from runtime.engine.homecoming import Homecoming
+from runtime.engine.landing import Landing
+from runtime.engine.place import Place
+from runtime.engine.result_folders import FolderHere
+from runtime.engine.results import Fetcher
+from runtime.launchers.errors import ConnectionLost, FetchFailed
+from runtime.topology import Reachability
+
+CLUSTER = DeployedCluster(
+    name="a",
+    position=(0, 0),
+    path="s/a",
+    hops=(),
+    mpi=Mpi(),
+    front_end=FrontEnd("h"),
+    nodes=(),
+    reachability=Reachability.DIRECT,
+    location=Location("x", 1),
+)
+
+
+class OfSomeoneElse(FolderHere):
+    """A folder that cannot be removed any more once all is home."""
+
+    is_at_home = False
+
+    def remove(self) -> None:
+        raise ConnectionLost("the connection ended")
+
+
+def fetcher(folder: FolderHere, home: Path, *destinations: str) -> Fetcher:
+    def make_room(parent: str) -> str:
+        made = Path(parent, ".gcm-room")
+        made.mkdir()
+        return str(made)
+
+    moves = tuple(FileMove("*.txt", str(home / one)) for one in destinations)
+    landing = Landing(time.time(), lambda _: None)
+    return Fetcher(folder, str(home), moves, landing, make_room, lambda: False)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+def test_a_file_that_cannot_land_is_an_error_and_the_others_come(home: Path) -> None:
+    folder = FolderHere(CLUSTER, CLUSTER, str(home), [str(home / "copy")])
+    (home / "x.txt").write_text("1")
+    (home / "y.txt").write_text("2")
+    for name in ("x.txt", "x.txt.s.a"):
+        (home / "copy" / name).mkdir(parents=True)
+    found = fetcher(folder, home, "copy")
+    with pytest.raises(FetchFailed, match=r"s/a: results could not be copied to .*/copy\.") as told:
+        found.finish()
+    assert "x.txt: [Errno 21] Is a directory" in told.value.cause
+    assert "y.txt" not in told.value.cause
+    assert (home / "copy" / "y.txt").read_text() == "2"
+    assert (found.results.files, found.results.kept) == (1, None)
+
+
+def test_a_folder_that_keeps_what_could_not_land_is_named_by_the_error(
+    home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "work").mkdir()
+    folder = OfSomeoneElse(CLUSTER, CLUSTER, str(tmp_path / "work"), [])
+    (tmp_path / "work" / "x.txt").write_text("1")
+    for name in ("x.txt", "x.txt.s.a"):
+        (home / name).mkdir()
+    found = fetcher(folder, home, "")
+    with pytest.raises(FetchFailed, match="results could not be brought home, and stay in") as told:
+        found.finish()
+    assert found.results.kept is not None
+    assert found.results.kept.where in told.value.what
+
+
+def test_a_folder_that_cannot_be_removed_once_all_is_home_is_a_warning_that_names_it(
+    home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    folder = OfSomeoneElse(CLUSTER, CLUSTER, str(work), [])
+    (work / "x.txt").write_text("1")
+    found = fetcher(folder, home, "one", "two")
+    with caplog.at_level(logging.WARNING):
+        found.finish()
+    assert [(home / name / "x.txt").read_text() for name in ("one", "two")] == ["1", "1"]
+    (told,) = found.results.warnings
+    assert told in caplog.text
+    assert str(work) in told
+    assert "could not be removed: the connection ended" in told
+
+
+def test_a_file_of_which_no_copy_can_be_made_comes_once_for_each_place(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "work").mkdir()
+    folder = FolderHere(CLUSTER, CLUSTER, str(tmp_path / "work"), [])
+    for name in ("x.txt", "y.txt"):
+        (tmp_path / "work" / name).write_text("1")
+    monkeypatch.setattr(shutil, "copy2", full)
+    fetcher(folder, home, "one", "two").finish()
+    for name in ("one", "two"):
+        assert sorted(one.name for one in (home / name).iterdir()) == ["x.txt", "y.txt"]
+
+
+def test_a_folder_that_cannot_be_listed_before_the_start_does_not_end_the_engine(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    nowhere: Any = None  # nothing is done there
+    gone = str(home / "gone")
+    step = Step("fetch:s:a", StepKind.FETCH, "s/a", files=(FileMove(".", str(home)),), folder=gone)
+    place = Place(CLUSTER, nowhere)
+    place.folder = gone
+    plan = DeploymentPlan(nowhere, nowhere, (), (step,))
+    with caplog.at_level(logging.WARNING):
+        Homecoming(plan, {"s:a": place}, nowhere, Crew(), nowhere).go()
+    assert "s/a: [Errno 2] No such file or directory" in caplog.text
