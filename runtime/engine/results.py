@@ -113,12 +113,27 @@ class Fetcher:
             self.results = self._came(chosen)
             if failed:
                 raise self._failed(_listed(failed))
+            if chosen.others and not chosen.has_any and not self.folder.is_at_home:
+                self._keep_unasked(chosen.others)
+                return
             try:
                 self.folder.remove()
             except LaunchError as fault:
                 where = self.folder.kept(self._target).where
                 self._warn(f"all is home, but {where} could not be removed: {fault}")
             self.results = replace(self.results, warnings=tuple(self._warnings))
+
+    def _keep_unasked(self, number: int) -> None:
+        """Keep a folder of which no source means anything: that is more often a slip than meant."""
+        kept = self.folder.kept(self._target)
+        sources = ", ".join(repr(move.source) for move in self.moves)
+        files = "1 new file was" if number == 1 else f"{number} new files were"
+        self._warn(
+            f"{sources} matched nothing, and {files} not asked for, so {kept.where} is kept. Bring"
+            f" it home with: {kept.command}; if these files are no results, name the clusters that"
+            " have some in clusters=..."
+        )
+        self.results = replace(self.results, warnings=tuple(self._warnings), kept=kept)
 
     def _tell_slow(self) -> None:
         _log.warning(

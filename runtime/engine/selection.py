@@ -43,6 +43,11 @@ class Selection:
     skipped: tuple[str, ...] = ()
     others: int = 0
 
+    @property
+    def has_any(self) -> bool:
+        """Whether anything was asked for that is there."""
+        return bool(self.files or self.links or self.folders or self.skipped)
+
 
 def select(
     found: Mapping[str, Entry], sealed: Sealed, moves: Iterable[FileMove], home: str

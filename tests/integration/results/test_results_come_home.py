@@ -213,6 +213,16 @@ def test_what_is_asked_for_comes_to_a_place_for_each_cluster(bench: Any) -> None
     assert bench.kept == []
 
 
+def test_a_source_that_means_nothing_keeps_what_was_written_and_says_so(bench: Any) -> None:
+    bench.write(PROGRAM, '<file-transfer direction="out" source="outt/*.txt"/>', clusters="a")
+    ended = bench.run()
+    assert ended.code == 0, ended.errors
+    assert "'outt/*.txt' matched nothing, and " in ended.errors
+    (kept,) = ended.kept
+    subprocess.run(kept["command"], shell=True, check=True)
+    assert any(one.startswith("out/") for one in bench.brought)
+
+
 def test_different_contents_of_two_clusters_never_overwrite_each_other(bench: Any) -> None:
     bench.write(
         "import pathlib\nfrom mpi4py import MPI\nrank = MPI.COMM_WORLD.rank\n"
