@@ -104,6 +104,8 @@ class Fetcher:
 
     def _finish(self) -> None:
         with self._lock:
+            if self.given_up():
+                raise self._failed("Ctrl-C was pressed again")
             try:
                 chosen, failed = self._fetch_whatever_happens()
             except (LaunchError, OSError) as fault:
