@@ -199,7 +199,13 @@ def test_a_program_that_has_enabled_faulthandler_itself_gets_what_it_says(tmp_pa
 
 
 PRIVATE = ("unshare", "--map-root-user", "--mount", "sh", "-c")
-"""A shell with a temporary folder and a shared memory that nobody else uses."""
+"""A shell that can have a temporary folder and a shared memory that nobody else uses."""
+
+MOUNTS = """\
+mount --bind "$1" /mnt && mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm &&
+mkdir -p "$1" && mount --bind /mnt "$1" && cd "$1" && shift && exec "$@"
+"""
+"""The project, which may be in the temporary folder itself, stays where it is."""
 
 KILLS = """\
 import os, random, signal, subprocess, sys, time
@@ -208,6 +214,7 @@ os.mkdir("/tmp/of"); open("/tmp/of/program.py", "w").write(program)
 open("/tmp/of/grid.xml", "w").write(
     '<deployment><application script="program.py" comm-world="grid"/>'
     '<emulate sites="2" clusters="1" ranks="2"/></deployment>')
+before = set(os.listdir("/tmp"))
 random.seed(7)
 for _ in range(12):
     process = subprocess.Popen([*sys.argv[1:], "--quiet", "/tmp/of/grid.xml"])
@@ -217,13 +224,13 @@ for _ in range(12):
     end = time.monotonic() + 20
     while any(one.startswith("gcm-") for one in os.listdir("/tmp")) and time.monotonic() < end:
         time.sleep(0.05)
-print(sorted(set(os.listdir("/tmp")) - {"of"}), os.listdir("/dev/shm"))
+print(sorted(set(os.listdir("/tmp")) - before), os.listdir("/dev/shm"))
 """
 
 
 def can_hide() -> bool:
     try:
-        tried = [*PRIVATE, "mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm"]
+        tried = [*PRIVATE, MOUNTS, "sh", str(ROOT), "true"]
         return subprocess.run(tried, capture_output=True, check=False).returncode == 0
     except OSError:
         return False
@@ -231,10 +238,8 @@ def can_hide() -> bool:
 
 @pytest.mark.skipif(not can_hide(), reason="needs a namespace with mounts of its own")
 def test_kills_at_any_time_of_the_start_leave_no_file_and_no_shared_memory() -> None:
-    mounts = 'mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm && exec "$0" "$@"'
     done = subprocess.run(
-        [*PRIVATE, mounts, sys.executable, "-c", KILLS, *COMMAND],
-        cwd=ROOT,
+        [*PRIVATE, MOUNTS, "sh", str(ROOT), sys.executable, "-c", KILLS, *COMMAND],
         capture_output=True,
         text=True,
         check=False,
