@@ -7,6 +7,9 @@ from functools import wraps
 
 from mpi4py import MPI
 
+from runtime.mpi.comm_classes import near, wrap
+from runtime.mpi.predefined import predefined
+
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -83,15 +86,13 @@ def free_native(members: Membership) -> None:
 
 def face_of(native: MPI.Comm) -> MPI.Comm:
     """Return a communicator, of which mpi4py knows the handle only, as one of our classes."""
-    from runtime.mpi.comm import near, wrap
-    from runtime.mpi.worlds import start
-
     if not native:
         return native
     kept = _members_of.get(native.handle)
-    if kept is not None:
-        return wrap(kept)
-    return next((one for one in start().comms.values() if one == native), None) or near(native)
+    known = (one for one in predefined().comms.values() if one == native)
+    found: MPI.Comm | None = wrap(kept) if kept is not None else next(known, None)
+    ours: MPI.Comm = near(native) if found is None else found
+    return ours
 
 
 def _with_face(callback: _Callback | bool | None) -> Any:

@@ -6,12 +6,15 @@ from mpi4py import MPI
 
 from runtime.mpi.attributes import Attributes
 from runtime.mpi.collective_calls import Collectives, NeighbourCollectives, Scans
+from runtime.mpi.comm_classes import class_of, use, wanted_by
 from runtime.mpi.creation import Creation
+from runtime.mpi.errors import abort
 from runtime.mpi.face_type import FaceType
 from runtime.mpi.handles import with_checked_handles
 from runtime.mpi.intercomm import GroupCreation, InterParts
 from runtime.mpi.numbers import integer
 from runtime.mpi.point_to_point import PointToPoint
+from runtime.mpi.predefined import predefined
 from runtime.mpi.refusals import Refusals
 from runtime.mpi.topologies import CartParts, DistgraphParts, GraphParts
 from runtime.mpi.topologies_creation import TopologyCreation
@@ -55,21 +58,18 @@ class Comm(
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Let predefined communicators be pickled; raises ValueError for others."""
-        from runtime.mpi.worlds import name_of, predefined
-
         if not self:
             return type(self), ()
-        name = name_of(self)
+        ours = predefined()
+        name = ours.name_of(self)
         if name is None:
             raise ValueError(f"cannot serialize '{type(self).__module__}.{type(self).__name__}'")
-        if predefined(name) is self:
-            return predefined, (name,)
-        return type(self), (predefined(name),)
+        if ours.comms[name] is self:
+            return ours.find, (name,)
+        return type(self), (ours.comms[name],)
 
     def Abort(self, errorcode: int = 0) -> NoReturn:
         """End the whole run, all clusters of it, with this exit code."""
-        from runtime.mpi.worlds import abort
-
         errorcode = integer(errorcode)
         abort(errorcode)
         super().Abort(errorcode)
@@ -114,48 +114,12 @@ class Intercomm(Comm, InterParts, MPI.Intercomm):
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Intercomm
 
 
-_FACE_OF: dict[type[MPI.Comm], type[Comm]] = {
-    MPI.Comm: Comm,
-    MPI.Intracomm: Intracomm,
-    MPI.Topocomm: Topocomm,
-    MPI.Cartcomm: Cartcomm,
-    MPI.Graphcomm: Graphcomm,
-    MPI.Distgraphcomm: Distgraphcomm,
-    MPI.Intercomm: Intercomm,
-}
-
-_OF_TOPOLOGY: dict[int, type[Comm]] = {
-    MPI.CART: Cartcomm,
-    MPI.GRAPH: Graphcomm,
-    MPI.DIST_GRAPH: Distgraphcomm,
-}
-
-
-def wrap(members: Membership, kind: type[Comm] | None = None) -> Comm:
-    """Return the communicator that a membership stands behind; it owns `members.native`.
-
-    Its class is the one for the topology, unless `kind` names one, such as a user's own.
-    """
-    comm = MPI.Comm.__new__(kind or class_of(members), members.native)
-    comm._members = members
-    return comm
-
-
-def near(native: MPI.Comm) -> Comm:
-    """Return a native communicator as one of our classes; all its members share a cluster."""
-    return _FACE_OF[type(native)](native)
-
-
-def class_of(members: Membership) -> type[Comm]:
-    """Return the class for the communicator that a membership stands behind."""
-    if members.is_inter:
-        return Intercomm
-    return Intracomm if members.topology is None else _OF_TOPOLOGY[members.topology.kind]
+use(Comm, Intracomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Intercomm)
 
 
 def _check(cls: type[Comm], comm: MPI.Comm, members: Membership | None) -> None:
     """Raise the TypeError of mpi4py if a communicator does not fit a class."""
-    wanted: type[MPI.Comm] = next(base for base in cls.__mro__ if base in _FACE_OF)
+    wanted = wanted_by(cls)
     if members is None:
         wanted.__new__(wanted, comm)
     elif not issubclass(class_of(members), wanted):

@@ -20,6 +20,7 @@ from runtime.mpi.errors import refuse
 from runtime.mpi.groups import LIKENESS, Group, group_of
 from runtime.mpi.handlers import hand_down
 from runtime.mpi.membership import Membership, keep_to_itself
+from runtime.mpi.predefined import predefined
 from runtime.mpi.requests import new_request
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -172,9 +173,7 @@ class Creation(Splitting):
 
 
 def _is_predefined(comm: MPI.Comm) -> bool:
-    from runtime.mpi.worlds import name_of
-
-    return name_of(comm) is not None
+    return predefined().name_of(comm) is not None
 
 
 def _refuse_predefined(comm: MPI.Comm) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from mpi4py import MPI
 
 from runtime.mpi.attributes import remember
+from runtime.mpi.comm_classes import near, wrap
 from runtime.mpi.errors import report
 from runtime.mpi.group_algebra import Members
 from runtime.mpi.handlers import hand_down
@@ -53,8 +54,6 @@ def over(
 
     It is a native one if they share this cluster.
     """
-    from runtime.mpi.comm import near, wrap
-
     close = near_members(engine, members)
     native = _native(engine, close, context)
     if len(close) == len(members):
@@ -81,8 +80,6 @@ def over_two(engine: Engine, group: Members, peers: Members, context: bytes) -> 
 
     It is a native one if all share this cluster.
     """
-    from runtime.mpi.comm import near, wrap
-
     both = _both(group, peers)
     close = near_members(engine, both)
     native = _native(engine, close, context)
@@ -199,8 +196,6 @@ def duplicate(
     comm: MPI.Comm, members: Membership, native: MPI.Intracomm, inner: MPI.Intracomm
 ) -> Any:
     """Return a communicator like another one, of its class, over duplicates of its native ones."""
-    from runtime.mpi.comm import wrap
-
     engine, context = members.engine, members.next_context("Dup")
     if members.is_inter:
         both = members.group, members.peers
@@ -209,13 +204,11 @@ def duplicate(
         topology = members.topology
         made = intra(engine, members.group, native, inner, context, topology=topology)
     remember(made)
-    return hand_down(comm, wrap(made, type(comm)))  # type: ignore[arg-type]  # it has members, so it is one of ours
+    return hand_down(comm, wrap(made, type(comm)))
 
 
 def near_or_null(native: _Comm, parent: MPI.Comm | None = None) -> _Comm:
     """Return what a native call made as one of our classes; COMM_NULL stays what it is."""
-    from runtime.mpi.comm import near
-
     found: Any = near(native) if native else MPI.COMM_NULL
     ours: _Comm = found
     return ours if parent is None else hand_down(parent, ours)

@@ -13,6 +13,8 @@ from runtime.mpi.creation_exchange import all_of, both_of
 from runtime.mpi.creation_members import checked_group, checked_native, members_behind
 from runtime.mpi.errors import refuse
 from runtime.mpi.numbers import integer
+from runtime.mpi.place import here
+from runtime.mpi.predefined import running_engine
 from runtime.topology import Identifier
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -83,7 +85,7 @@ class Splitting(MPI.Comm):
         COMM_TYPE_SITE. Members that give UNDEFINED get COMM_NULL.
         """
         members = members_behind(self)
-        if members is None and not _knows_clusters():
+        if members is None and running_engine() is None:
             return MPI.Comm.Split_type(self, split_type, key, info)
         split_type, key = integer(split_type), integer(key)
         check_kind(info, MPI.Info, "info")
@@ -116,21 +118,13 @@ def _color_of(split_type: int, members: Membership | None) -> int:
         return MPI.UNDEFINED
     if members is None:
         return 0
-    from runtime.mpi.worlds import place
-
-    here = place()
-    first = Identifier(here.me.site, 0, 0)
+    place = here()
+    first = Identifier(place.me.site, 0, 0)
     if split_type == COMM_TYPE_CLUSTER:
-        first = Identifier(here.me.site, here.me.cluster, 0)
+        first = Identifier(place.me.site, place.me.cluster, 0)
     elif split_type == MPI.COMM_TYPE_SHARED:
-        cluster = here.grid.cluster_of(here.me)
-        node = cluster.node_of(here.me.rank)
+        cluster = place.grid.cluster_of(place.me)
+        node = cluster.node_of(place.me.rank)
         rank = next(one for one in range(cluster.size) if cluster.node_of(one) is node)
-        first = Identifier(here.me.site, here.me.cluster, rank)
-    return here.everybody.index(first)
-
-
-def _knows_clusters() -> bool:
-    from runtime.mpi.worlds import start
-
-    return start().engine is not None
+        first = Identifier(place.me.site, place.me.cluster, rank)
+    return place.everybody.index(first)

@@ -20,6 +20,7 @@ from runtime.later import Later as _Later
 from runtime.mpi import handles as _handles
 from runtime.mpi import library_calls as _library_calls
 from runtime.mpi import lifetime as _lifetime
+from runtime.mpi import predefined as _predefined
 from runtime.mpi import worlds as _worlds
 from runtime.mpi.comm import Cartcomm as Cartcomm
 from runtime.mpi.comm import Comm as Comm
@@ -34,7 +35,6 @@ from runtime.mpi.errors import NotOnTheGrid as NotOnTheGrid
 from runtime.mpi.errors import OutOfStep as OutOfStep
 from runtime.mpi.errors import ProcessGone as ProcessGone
 from runtime.mpi.groups import Group as Group
-from runtime.mpi.install import world_is_grid as _world_is_grid
 from runtime.mpi.lifetime import Finalize as Finalize
 from runtime.mpi.lifetime import Init as Init
 from runtime.mpi.lifetime import Init_thread as Init_thread
@@ -87,7 +87,7 @@ def __getattr__(name: str) -> object:
 
 
 def _begin() -> None:
-    globals().update(_worlds.start(world_is_grid=_world_is_grid()).comms)
+    globals().update(_worlds.start().comms)
     _worlds.handle_errors()
 
 
@@ -97,4 +97,4 @@ _addressof = _handles.addressof
 _handleof = _handles.handleof
 _commctx_intra = _library_calls.commctx_intra
 _commctx_inter = _library_calls.commctx_inter
-atexit.register(_worlds.finish)
+atexit.register(_predefined.finish)

@@ -12,8 +12,9 @@ from runtime.mpi.argument_errors import as_mpi
 from runtime.mpi.face_type import FaceType
 from runtime.mpi.group_algebra import Likeness, Members
 from runtime.mpi.handles import with_checked_handles
-from runtime.mpi.install import world_is_grid
 from runtime.mpi.numbers import entries, integer
+from runtime.mpi.place import here
+from runtime.mpi.predefined import running_engine, world_is_grid
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -217,19 +218,13 @@ def _engine_of(*groups: MPI.Group) -> Engine | None:
 
 def _engine_of_world() -> Engine | None:
     """Return the engine if COMM_WORLD is the grid, and that has several clusters."""
-    if not world_is_grid():
-        return None
-    from runtime.mpi.worlds import start
-
-    return start().engine
+    return running_engine() if world_is_grid() else None
 
 
 def _world(engine: Engine) -> Members:
     if not world_is_grid():
         return tuple(range(engine.first, engine.last))
-    from runtime.mpi.worlds import place
-
-    return tuple(range(place().grid.size))
+    return tuple(range(here().grid.size))
 
 
 def _in_ranges(ranges: Sequence[tuple[int, int, int]]) -> list[int]:

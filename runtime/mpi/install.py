@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 
+from runtime.mpi.predefined import let_world_be_grid
+
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,13 +62,9 @@ def install() -> None:
     """Let COMM_WORLD be the grid for what runs in this process from now on."""
     global _finder  # noqa: PLW0603 - a process runs one program
     if _finder is None:
+        let_world_be_grid()
         _finder = _Finder()
         sys.meta_path.insert(0, _finder)
-
-
-def world_is_grid() -> bool:
-    """Tell whether COMM_WORLD is the grid in this process."""
-    return _finder is not None
 
 
 def load() -> ModuleType:

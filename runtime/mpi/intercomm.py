@@ -19,6 +19,7 @@ from runtime.mpi.handlers import hand_down, handle_as_asked
 from runtime.mpi.intercomm_leaders import agreed, told
 from runtime.mpi.membership import derived_context
 from runtime.mpi.numbers import integer
+from runtime.mpi.predefined import predefined
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -66,7 +67,9 @@ class GroupCreation(MPI.Intracomm):
         if not spans_clusters(group):
             create = MPI.Intracomm.Create_from_group
             return _handled(near_or_null(create(group, stringtag, info, errhandler)), errhandler)
-        engine, chosen = _engine(), members_of(group, _engine())
+        engine = predefined().engine
+        assert engine is not None
+        chosen = members_of(group, engine)
         turn = _turns.next("Create_from_group", chosen, stringtag)
         context = derived_context(b"", "Create_from_group", chosen, stringtag, turn)
         _meet(chosen)
@@ -84,7 +87,7 @@ class GroupCreation(MPI.Intracomm):
 
         One member of each is the leader; they talk to each other through `peer_comm`.
         """
-        engine = _engine()
+        engine = predefined().engine
         if engine is None:
             return near_or_null(
                 MPI.Intracomm.Create_intercomm(self, local_leader, peer_comm, remote_leader, tag),
@@ -162,7 +165,8 @@ class InterParts(MPI.Intercomm):
             leaders = (local_group, local_leader, remote_group, remote_leader)
             native: MPI.Intercomm = create(*leaders, stringtag, info, errhandler)
             return _handled(near_or_null(native), errhandler)
-        engine = _engine()
+        engine = predefined().engine
+        assert engine is not None
         group, peers = members_of(local_group, engine), members_of(remote_group, engine)
         both = tuple(sorted((group, peers)))
         turn = _turns.next("Create_from_groups", both, stringtag)
@@ -172,17 +176,9 @@ class InterParts(MPI.Intercomm):
         return _dressed(made, info, errhandler)
 
 
-def _engine() -> Any:
-    from runtime.mpi.worlds import start
-
-    return start().engine
-
-
 def _meet(everybody: Members) -> None:
     """Wait for those of this cluster, who may have no other communicator in common."""
-    from runtime.mpi.worlds import start
-
-    grid = members_behind(start().comms["COMM_GRID"])
+    grid = members_behind(predefined().comms["COMM_GRID"])
     if grid is not None:
         meet(grid, everybody)
 

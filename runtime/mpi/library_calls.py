@@ -6,6 +6,7 @@ from functools import cache
 
 from mpi4py import MPI
 
+from runtime.mpi.comm_classes import wrap
 from runtime.mpi.creation_members import members_behind
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -23,8 +24,6 @@ class _Aside:
     """A duplicate of a communicator for one library's messages, and their next tag."""
 
     def __init__(self, members: Membership) -> None:
-        from runtime.mpi.comm import wrap
-
         plain: Any = wrap(members)  # a library's own class would come back here
         self.comm = plain.Dup()
         self.local, self.is_low = None, False

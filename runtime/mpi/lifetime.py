@@ -9,12 +9,12 @@ are mpi4py's own.
 from __future__ import annotations
 
 import os
-import sys
 
 from mpi4py import MPI, rc
 
 from runtime.membership.rank_link import current
 from runtime.mpi.numbers import integer
+from runtime.mpi.predefined import finish
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -134,11 +134,10 @@ def Query_thread() -> int:
 
 def Finalize() -> None:
     """Send what is still to be sent, then end the native MPI of this cluster."""
-    life, worlds = _lifetime(), sys.modules.get("runtime.mpi.worlds")
+    life = _lifetime()
     if life is not None:
         life.check()
-    if worlds is not None:
-        worlds.finish()
+    finish()
     _native["Finalize"]()
 
 

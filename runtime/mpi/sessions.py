@@ -6,6 +6,7 @@ from mpi4py import MPI
 
 from runtime.mpi.face_type import FaceType
 from runtime.mpi.handlers import handle_as_asked
+from runtime.mpi.predefined import predefined
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -41,6 +42,4 @@ class Session(MPI.Session, metaclass=FaceType):
 
 
 def _world() -> MPI.Comm:
-    from runtime.mpi.worlds import predefined
-
-    return predefined("COMM_WORLD")
+    return predefined().comms["COMM_WORLD"]

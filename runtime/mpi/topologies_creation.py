@@ -11,6 +11,7 @@ from runtime.mpi.arguments import ArgumentFault, Wrong
 from runtime.mpi.creation_children import child, near_or_null
 from runtime.mpi.creation_exchange import all_of
 from runtime.mpi.numbers import entries
+from runtime.mpi.place import here
 from runtime.mpi.topologies import Topology
 from runtime.mpi.topologies_reorder import Home, rearranged
 from runtime.mpi.topologies_shapes import (
@@ -166,9 +167,7 @@ class TopologyCreation(MPI.Intracomm):
 
 
 def _placed(members: Membership, shape: Cartesian) -> list[int]:
-    from runtime.mpi.worlds import place
-
-    everybody = place().everybody
+    everybody = here().everybody
     homes: list[Home] = [
         (everybody[one].site, everybody[one].cluster) for one in members.group[: shape.size]
     ]

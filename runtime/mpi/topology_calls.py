@@ -8,6 +8,7 @@ from mpi4py import MPI
 
 from runtime.later import Later
 from runtime.mpi.place import here
+from runtime.mpi.predefined import running_engine
 from runtime.topology import Identifier
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -127,12 +128,12 @@ def indexes(comm: MPI.Comm) -> tuple[int, ...]:
 
 def _hops_of_connection(first: int, second: int) -> int | None:
     """Return the hops of the connection of this process to another one, if it knows of them."""
-    from runtime.mpi.worlds import passed
-
-    me = here().index
-    if me not in (first, second):
+    me, engine = here().index, running_engine()
+    if me not in (first, second) or engine is None or engine.post is None:
         return None
-    between = passed(second if me == first else first)
+    from runtime.wire.opening import passed
+
+    between = passed(engine.post, second if me == first else first)
     return None if between is None else len(between) + 1
 
 

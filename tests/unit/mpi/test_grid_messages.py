@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from runtime.mpi.comm import Comm, wrap
+from runtime.mpi.comm import Comm
+from runtime.mpi.comm_classes import wrap
 from runtime.mpi.messages import Message
 from runtime.mpi.requests import Request
 
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
 @pytest.fixture
 def here(pair: Pair) -> Comm:
     """The communicator as rank 0 sees it."""
-    return wrap(pair.members[0])
+    comm: Comm = wrap(pair.members[0])
+    return comm
 
 
 @pytest.fixture
 def there(pair: Pair) -> Comm:
     """The same as rank 1 sees it."""
-    return wrap(pair.members[1])
+    comm: Comm = wrap(pair.members[1])
+    return comm
 
 
 def received(comm: Comm, buf: Any, source: int, tag: int) -> MPI.Status:

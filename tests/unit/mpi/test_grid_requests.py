@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from mpi4py import MPI
 
-from runtime.mpi.comm import Comm, wrap
+from runtime.mpi.comm import Comm
+from runtime.mpi.comm_classes import wrap
 from runtime.mpi.errors import ProcessGone
 from runtime.mpi.operations import Operation
 from runtime.mpi.requests import Prequest, Request, new_request
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
 @pytest.fixture
 def here(pair: Pair) -> Comm:
     """The communicator as rank 0 sees it."""
-    return wrap(pair.members[0])
+    comm: Comm = wrap(pair.members[0])
+    return comm
 
 
 @pytest.fixture
 def there(pair: Pair) -> Comm:
     """The same as rank 1 sees it; both are in one thread, so that no call may wait for another."""
-    return wrap(pair.members[1])
+    comm: Comm = wrap(pair.members[1])
+    return comm
 
 
 def test_near_and_far_requests_are_waited_for_together(here: Comm, there: Comm) -> None:

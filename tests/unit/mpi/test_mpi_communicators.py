@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from mpi4py import MPI
 
-from runtime.mpi.comm import Cartcomm, Comm, Distgraphcomm, Graphcomm, Intracomm, wrap
+from runtime.mpi.comm import Cartcomm, Comm, Distgraphcomm, Graphcomm, Intracomm
+from runtime.mpi.comm_classes import wrap
 from runtime.mpi.engine import Engine
 from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.groups import Group
 from runtime.mpi.handles import addressof, handleof
 from runtime.mpi.membership import intra
-from runtime.mpi.place import Place, nodes_of, settle
+from runtime.mpi.place import Place, here, nodes_of, settle
 from runtime.mpi.worlds import start
 from runtime.topology import Cluster, Grid, Identifier, Site
 
@@ -27,7 +28,8 @@ ME = 2
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    before = start().place
+    start()
+    before = here()
     hosts = [f"node{number}" for number in range(5)]
     clusters = tuple(Cluster(one, nodes_of([one])) for one in hosts)
     settle(Place(Grid((Site("site0", clusters),)), Identifier(0, ME, 0), hosts))
