@@ -62,15 +62,36 @@ class _Taking(NativeOperation):
         super().finish(error)
 
 
-def prepared(comm: MPI.Comm, prepare: Callable[[], Summing]) -> MPI.Prequest:
-    """Return a request that begins anew whenever it is started; faults are raised now."""
-    prepare()
-    members = getattr(comm, "_members", None)
-    return persistent_request(members, lambda: prepare().operation())
+def mean(comm: MPI.Comm, name: str, how: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Take the mean in the reduction `name`, with the arguments that it was given.
+
+    `how` says whether it is run, begun or prepared, or has a result, which is an object.
+    """
+    kwargs.pop("info", None)
+    if how == "result":
+        return _mean_of_objects(comm, name, *args, **kwargs)
+    summing = _SUMMING[name](comm, *args, **kwargs)
+    if how == "run":
+        return summing.run()
+    if how == "begin":
+        return summing.begin()
+    members = getattr(comm, "_members", None)  # faults were raised; it begins anew when started
+    return persistent_request(members, lambda: _SUMMING[name](comm, *args, **kwargs).operation())
 
 
-def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, root: int) -> Summing:
+def _mean_of_objects(comm: Any, name: str, sendobj: Any, op: MPI.Op, *root: Any, **at: Any) -> Any:
+    del op
+    total = getattr(MPI.Intracomm, name)(comm, sendobj, MPI.SUM, *root, **at)
+    if total is None:
+        return None
+    if name in {"scan", "exscan"}:
+        return total / (comm.Get_rank() + (name == "scan"))
+    return total / (comm.Get_remote_size() if comm.Is_inter() else comm.Get_size())
+
+
+def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Summing:
     """Give the root the mean of everybody's values."""
+    del op
     root = integer(root)
     inter = comm.Is_inter()
     if root == MPI.PROC_NULL:
@@ -95,14 +116,16 @@ def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, root: int) -> Summing:
     )
 
 
-def allreduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> Summing:
+def allreduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
     """Give everybody the mean of everybody's values."""
+    del op
     received = read(recvbuf, readonly=False, blocks=0)
     return _means(comm, _sent(comm, sendbuf, received), lambda means: put_elements(received, means))
 
 
-def reduce_scatter_block(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> Summing:
+def reduce_scatter_block(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
     """Give everybody an equal block of the means of everybody's values."""
+    del op
     size, rank = comm.Get_size(), comm.Get_rank()
     in_place = not comm.Is_inter() and is_in_place(sendbuf)
     received = read(recvbuf, readonly=False, blocks=size if in_place else 0)
@@ -112,9 +135,14 @@ def reduce_scatter_block(comm: MPI.Comm, sendbuf: Any, recvbuf: Any) -> Summing:
 
 
 def reduce_scatter(
-    comm: MPI.Comm, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int] | None
+    comm: MPI.Comm,
+    sendbuf: Any,
+    recvbuf: Any,
+    recvcounts: Sequence[int] | None = None,
+    op: MPI.Op = MPI.SUM,
 ) -> Summing:
     """Give everybody a block of the means of everybody's values."""
+    del op
     received = read(recvbuf, readonly=False, blocks=0)
     sent = _sent(comm, sendbuf, received)
     if recvcounts is None:
@@ -128,13 +156,15 @@ def reduce_scatter(
     return _means(comm, sent, lambda means: _put_block(target, means, sum(counts[:rank])))
 
 
-def scan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Summing:
+def scan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
     """Give everybody the mean of the values of the ranks up to its own."""
+    del op
     return _scanned(comm, sendbuf, recvbuf, "Scan", comm.Get_rank() + 1)
 
 
-def exscan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Summing:
+def exscan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
     """Give everybody the mean of the values of the ranks before its own."""
+    del op
     return _scanned(comm, sendbuf, recvbuf, "Exscan", comm.Get_rank())
 
 
@@ -183,3 +213,13 @@ def _means(comm: MPI.Comm, sent: Spec, put: Callable[[memoryview], None]) -> Sum
 def _put_block(received: Spec, means: memoryview, first: int) -> None:
     width = received.datatype.extent
     put_elements(received, means[first * width : (first + received.count) * width])
+
+
+_SUMMING: dict[str, Callable[..., Summing]] = {
+    "Reduce": reduce,
+    "Allreduce": allreduce,
+    "Reduce_scatter_block": reduce_scatter_block,
+    "Reduce_scatter": reduce_scatter,
+    "Scan": scan,
+    "Exscan": exscan,
+}

@@ -52,7 +52,7 @@ def _pickles(objects: Any, count: int) -> list[Blob]:
 
 
 @planned("bcast")
-def bcast(call: Call, obj: Any, root: int) -> Plan[Any]:
+def bcast(call: Call, obj: Any, root: int = 0) -> Plan[Any]:
     """Plan a broadcast."""
     root = integer(root)
     call.check_root(root)
@@ -72,7 +72,7 @@ def bcast(call: Call, obj: Any, root: int) -> Plan[Any]:
 
 
 @planned("gather")
-def gather(call: Call, sendobj: Any, root: int) -> Plan[Any]:
+def gather(call: Call, sendobj: Any, root: int = 0) -> Plan[Any]:
     """Plan a gather."""
     root = integer(root)
     call.check_root(root)
@@ -93,7 +93,7 @@ def gather(call: Call, sendobj: Any, root: int) -> Plan[Any]:
 
 
 @planned("scatter")
-def scatter(call: Call, sendobj: Any, root: int) -> Plan[Any]:
+def scatter(call: Call, sendobj: Any, root: int = 0) -> Plan[Any]:
     """Plan a scatter."""
     root = integer(root)
     call.check_root(root)
@@ -166,7 +166,7 @@ def _result(op: MPI.Op | Operator, blob: Blob, count: int) -> Any:
 
 
 @planned("reduce")
-def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator, root: int) -> Plan[Any]:
+def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator = MPI.SUM, root: int = 0) -> Plan[Any]:
     """Plan a reduction to one process."""
     root = integer(root)
     call.check_root(root)
@@ -186,7 +186,7 @@ def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator, root: int) -> Plan[A
 
 
 @planned("allreduce")
-def allreduce(call: Call, sendobj: Any, op: MPI.Op | Operator) -> Plan[Any]:
+def allreduce(call: Call, sendobj: Any, op: MPI.Op | Operator = MPI.SUM) -> Plan[Any]:
     """Plan a reduction to all."""
     blob = MPI.pickle.dumps(sendobj)
 
@@ -201,7 +201,9 @@ def allreduce(call: Call, sendobj: Any, op: MPI.Op | Operator) -> Plan[Any]:
 
 
 @planned("scan", exclusive="exscan")
-def scan(call: Call, sendobj: Any, op: MPI.Op | Operator, *, exclusive: bool) -> Plan[Any]:
+def scan(
+    call: Call, sendobj: Any, op: MPI.Op | Operator = MPI.SUM, *, exclusive: bool
+) -> Plan[Any]:
     """Plan a scan."""
     blob = MPI.pickle.dumps(sendobj)
     covered = call.rank if exclusive else call.rank + 1

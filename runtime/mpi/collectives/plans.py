@@ -59,7 +59,7 @@ def root_there(root: int) -> int | None:
 
 
 @planned("Bcast")
-def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
+def bcast(call: Call, buf: Any, root: int = 0) -> Plan[None]:
     """Plan a broadcast."""
     root = integer(root)
     if not call.has_root(root):
@@ -91,7 +91,7 @@ def bcast(call: Call, buf: Any, root: int) -> Plan[None]:
 
 
 @planned("Gather", vector="Gatherv")
-def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -> Plan[None]:
+def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool) -> Plan[None]:
     """Plan a gather."""
     root = integer(root)
     if not call.has_root(root):
@@ -128,7 +128,7 @@ def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -
 
 
 @planned("Scatter", vector="Scatterv")
-def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int, *, vector: bool) -> Plan[None]:
+def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool) -> Plan[None]:
     """Plan a scatter."""
     root = integer(root)
     if not call.has_root(root):

@@ -133,7 +133,9 @@ def _sent_to_root(
 
 
 @planned("Reduce")
-def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Plan[None]:
+def reduce(
+    call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
+) -> Plan[None]:
     """Plan a reduction to one process."""
     root = integer(root)
     if not call.has_root(root):
@@ -175,7 +177,7 @@ def reduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Pla
 
 
 @planned("Allreduce")
-def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
+def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> Plan[None]:
     """Plan a reduction to all."""
     sent, received = _send_and_receive(call, sendbuf, recvbuf)
     if is_aliased(sent, received):
@@ -205,7 +207,9 @@ def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
 
 
 @planned("Reduce_scatter_block")
-def reduce_scatter_block(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Plan[None]:
+def reduce_scatter_block(
+    call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM
+) -> Plan[None]:
     """Plan a reduction of which every member gets an equal block."""
     size = call.members.size
     if not call.is_inter and is_in_place(sendbuf):
@@ -229,7 +233,7 @@ def reduce_scatter_block(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> 
 
 @planned("Reduce_scatter")
 def reduce_scatter(
-    call: Call, sendbuf: Any, recvbuf: Any, recvcounts: Any, op: MPI.Op
+    call: Call, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: MPI.Op = MPI.SUM
 ) -> Plan[None]:
     """Plan a reduction of which every member gets a block of its own size."""
     received = read(recvbuf, readonly=False, blocks=0)
@@ -288,7 +292,9 @@ def _reduce_scatter(
 
 
 @planned("Scan", exclusive="Exscan")
-def scan(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op, *, exclusive: bool) -> Plan[None]:
+def scan(
+    call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, *, exclusive: bool
+) -> Plan[None]:
     """Plan a scan."""
     received = read(recvbuf, readonly=False, blocks=0)
     sent = received

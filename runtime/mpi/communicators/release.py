@@ -59,10 +59,9 @@ class Ending(Operation):
 
 def release(comm: MPI.Comm, members: Membership) -> Ending:
     """Free a communicator: it becomes COMM_NULL at once; return what ends when it is no more."""
-    from runtime.mpi.collectives.entry import call_on
+    from runtime.mpi.collectives.state import state_of
 
-    call = call_on(comm)
-    ending = Ending(members, members if call is None else call.state.everybody)
+    ending = Ending(members, state_of(members).everybody)
     engine = members.engine
     with engine.lock:
         if ending.is_due():
