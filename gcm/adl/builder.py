@@ -16,12 +16,10 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from gcm.adl.arguments import escape
 from gcm.adl.assemble import FindRemote, Make, assemble, make_component
 from gcm.adl.check import check
 from gcm.adl.classes import ImportingLoader
-from gcm.adl.export import write_definition
-from gcm.adl.model import (
+from gcm.adl.definitions import (
     AttributeNode,
     AttributesNode,
     BindingNode,
@@ -32,12 +30,13 @@ from gcm.adl.model import (
     Definition,
     InterfaceNode,
     VirtualNodeNode,
+    escape,
+    relative_to_parents,
+    report_repeated_components,
 )
 from gcm.adl.plan import AssemblyPlan
 from gcm.adl.planning import plan_of
-from gcm.adl.references import relative_to_parents
-from gcm.adl.repeats import report_repeated_components
-from gcm.adl.written import text_of
+from gcm.adl.writing import text_of, write_definition
 from gcm.components.model import Component
 from gcm.documents import Diagnostics, Location
 from gcm.errors import AdlError

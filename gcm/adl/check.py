@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from gcm.adl.bindings import BindingCheck
 from gcm.adl.classes import LoadClass
+from gcm.adl.definitions import INCOMPLETE, ComponentNode, is_path
 from gcm.adl.drafts import Draft, Traits, membrane_node
 from gcm.adl.findings import Findings
-from gcm.adl.model import ComponentNode
-from gcm.adl.references import is_path
-from gcm.adl.resolve import INCOMPLETE
 from gcm.adl.shared import resolve_shared
 from gcm.adl.traits import TraitsReader
 from gcm.documents import Diagnostics, did_you_mean

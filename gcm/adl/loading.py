@@ -6,16 +6,22 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gcm.adl.arguments import placeholder
 from gcm.adl.check import check
 from gcm.adl.classes import ImportingLoader, LoadClass
+from gcm.adl.definitions import (
+    ComponentNode,
+    Document,
+    FileLoader,
+    Resolver,
+    Source,
+    implied_root,
+    is_path,
+    placeholder,
+    same_definition,
+)
 from gcm.adl.drafts import Draft
-from gcm.adl.model import ComponentNode
 from gcm.adl.plan import AssemblyPlan
 from gcm.adl.planning import plan_of
-from gcm.adl.references import is_path
-from gcm.adl.resolve import Document, Resolver, same_definition
-from gcm.adl.sources import FileLoader, Source, implied_root
 from gcm.documents import Diagnostics, Location, Severity
 
 PathLike = str | os.PathLike[str]

@@ -7,10 +7,10 @@ from typing import Any
 
 from gcm.adl.attributes import read_attributes
 from gcm.adl.classes import ClassFault, LoadClass
+from gcm.adl.definitions import Body, ComponentNode
 from gcm.adl.drafts import Traits
 from gcm.adl.findings import Findings
 from gcm.adl.interface_types import TypeReader
-from gcm.adl.model import Body, ComponentNode
 from gcm.adl.plan import InterceptorPlan, MembraneKind, NodeCardinality, VirtualNodePlan
 from gcm.components import (
     GIVE_DEFAULTS,

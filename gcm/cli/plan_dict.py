@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gcm.adl.plan import BindingPlan, ComponentPlan
-from gcm.adl.written import text_of
+from gcm.adl.writing import text_of
 from gcm.interfaces.types import InterfaceType
 
 _PLAIN = (str, int, float, bool)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from gcm.adl.plan import BindingPlan, ComponentPlan, MembranePlan
-from gcm.adl.written import text_of
+from gcm.adl.writing import text_of
 from gcm.cli.load import Settings, load_plan
 from gcm.cli.output import Paint, counted, write_json
 from gcm.cli.plan_dict import component_as_dict

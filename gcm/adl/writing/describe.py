@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gcm.adl.export import write_definition
-from gcm.adl.homes import Homes, parts_of
-from gcm.adl.model import (
+from gcm.adl.definitions import (
     BindingNode,
     Body,
     ComponentNode,
@@ -20,8 +18,10 @@ from gcm.adl.model import (
     VirtualNodeNode,
 )
 from gcm.adl.plan import NodeCardinality
-from gcm.adl.wires import THIS, Wire, wires_of
-from gcm.adl.wording import Words
+from gcm.adl.writing.export import write_definition
+from gcm.adl.writing.homes import Homes, parts_of
+from gcm.adl.writing.wires import THIS, Wire, wires_of
+from gcm.adl.writing.wording import Words
 from gcm.components.composite import Composite
 from gcm.components.model import Component
 from gcm.components.notes import Notes
