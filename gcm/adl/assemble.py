@@ -9,11 +9,13 @@ from gcm.adl.plan import (
     AssemblyPlan,
     BindingPlan,
     ComponentPlan,
+    InterceptorPlan,
     MembraneKind,
     MembranePlan,
     NodeCardinality,
 )
 from gcm.components.composite import Composite
+from gcm.components.control_interface import controller_name
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeNote
@@ -160,19 +162,16 @@ class _Assembler:
         holder.start()
         interceptors = component.controller(InterceptorController)
         for planned in plan.interceptors:
-            interceptors.add(
-                self._interceptor(component, planned.component, planned.factory), planned.interface
-            )
+            interceptors.add(_interceptor(component, planned), planned.interface)
 
-    @staticmethod
-    def _interceptor(component: Component, name: str, factory: object) -> Interceptor:
-        if not name:
-            return _new_interceptor(component, cast(Callable[[], Interceptor], factory))
-        part = component.controller(MembraneController).part(name)
-        server = next(
-            known for known in part.servers if known.type.signature.__name__ == "Interceptor"
-        )
-        return cast(Interceptor, server.stub)
+
+def _interceptor(component: Component, planned: InterceptorPlan) -> Interceptor:
+    if not planned.component:
+        return _new_interceptor(component, cast(Callable[[], Interceptor], planned.factory))
+    if planned.component == THIS:
+        return cast(Interceptor, component.membrane[controller_name(planned.server)])
+    part = component.controller(MembraneController).part(planned.component)
+    return cast(Interceptor, part.server(planned.server).stub)
 
 
 def _new_interceptor(component: Component, factory: Callable[[], Interceptor]) -> Interceptor:

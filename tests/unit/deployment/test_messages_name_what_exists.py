@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gcm.adl.grammar import GRAMMAR
+from gcm.adl.definitions.grammar import GRAMMAR
 from runtime.cli.questions import QUESTIONS
 from runtime.deployment.language import LANGUAGE
 from runtime.deployment.ssh_options import _REASONS, _SAID_BY_ATTRIBUTE, ALLOWED
