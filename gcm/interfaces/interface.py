@@ -108,6 +108,11 @@ class ServerInterface(Interface):
         return self._gathering
 
     @property
+    def gathers(self) -> bool:
+        """Whether the calls of several clients become one here, or where the component lives."""
+        return _gathers(self)
+
+    @property
     def clients(self) -> tuple[ClientInterface, ...]:
         """The client interfaces bound to this one, in binding order."""
         return tuple(self._stubs)
@@ -198,10 +203,11 @@ def _gathering_of(server: ServerInterface) -> Gathering | None:
     Besides gathercast interfaces it is the inner face through which the members of a parallel
     component send their blocks out.
     """
-    gathers = server.type.is_gathercast or (
-        server.internal and redistributes(server.type.signature)
-    )
-    return Gathering(server) if gathers else None
+    return Gathering(server) if _gathers(server) else None
+
+
+def _gathers(server: ServerInterface) -> bool:
+    return server.type.is_gathercast or (server.internal and redistributes(server.type.signature))
 
 
 class Referenced:

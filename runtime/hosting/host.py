@@ -17,7 +17,7 @@ from gcm.invocation import Invocation
 from runtime.hosting.exports import Exports
 from runtime.hosting.references import ReferenceCodec
 from runtime.hosting.remote import BINDING, TYPE_OF, RemoteInterface
-from runtime.hosting.routes import Routes
+from runtime.hosting.routes import Routes, only
 from runtime.hosting.serving import Serving
 from runtime.transport.channel import Channel, Request
 from runtime.transport.credentials import Credentials
@@ -65,15 +65,16 @@ class Host:
 
     # -- what is here ----------------------------------------------------------------------------
 
-    def publish(self, path: str, component: Component) -> None:
-        """Let others reach `component`, and everything inside it, under `path`."""
+    def publish(self, path: str, component: Component, *, alone: bool = False) -> None:
+        """Let others reach `component` under `path`, and unless `alone` everything inside it."""
         self.exports.publish(path, component)
-        self.routes.add(path, HERE)
+        self.routes.add(only(path) if alone else path, HERE)
 
     def withdraw(self, path: str) -> None:
         """Take back what `publish` did."""
         self.exports.withdraw(path)
         self.routes.drop(path)
+        self.routes.drop(only(path))
 
     def name_of_client(self, client: ClientInterface) -> str:
         """Return what others call a client interface of this process."""

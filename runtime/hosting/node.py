@@ -1,21 +1,23 @@
-"""The agent of a node process: makes the primitives that are placed there."""
+"""The agent of a node process: makes the components that are placed there, and binds them."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from gcm.components.declarations import declared_type
-from gcm.components.membrane import MembraneDescription
+from gcm.adl.assemble import describe_membrane, fill_membrane
+from gcm.adl.plan import ComponentPlan, MembraneKind
+from gcm.components.composite import Composite
+from gcm.components.model import Component
 from gcm.components.primitive import Primitive
 from gcm.errors import InstantiationError
 from gcm.factory import primitive
+from gcm.interfaces.interface import ClientInterface, Referenced, ServerEnd, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.attribute import AttributeController
-from gcm.membranes.descriptions import PRIMITIVE
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.hosting.host import Host
@@ -25,20 +27,6 @@ from runtime.transport.errors import AuthenticationFailed, Unreachable
 
 NODE = "node"
 """The name of the agent's interface; the agent is the component at the home of its process."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrimitivePlan:
-    """A primitive to be made in another process; `content` is `module:Class`.
-
-    Without `type` it is what the class declares.
-    """
-
-    path: str
-    content: str
-    type: ComponentType | None = None
-    membrane: MembraneDescription = PRIMITIVE
-    attributes: tuple[tuple[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +59,18 @@ class NodeControl(Protocol):
         """
         ...
 
-    def make(self, plan: PrimitivePlan) -> None:
-        """Make a primitive and let others reach it; raises InstantiationError."""
+    def make(self, plan: ComponentPlan) -> None:
+        """Make a component with its membrane and let others reach it; raises InstantiationError.
+
+        Of a composite only the membrane lives here; its content has plans of its own.
+        """
+        ...
+
+    def lead(self, path: str, client: str, servers: Sequence[ServerEnd]) -> None:
+        """Let a client interface of a component that lives here lead to `servers`, in this order.
+
+        Whoever asks has checked that the binding is legal; it may change while calls come in.
+        """
         ...
 
     def drop(self, path: str) -> None:
@@ -84,19 +82,33 @@ class NodeControl(Protocol):
         ...
 
 
-class _Placed(Primitive):
-    """A primitive whose composite is in another process, so it is told where it is."""
+class _Placed(Component):
+    """A component whose composite is in another process, so it is told where it is."""
 
-    __slots__ = ("_place",)
+    __slots__ = ()
+    _place: str
 
-    def __init__(self, plan: PrimitivePlan, type: ComponentType, content: object) -> None:
-        self._place = plan.path
-        super().__init__(plan.path.rpartition("/")[2], type, plan.membrane, content)
+    def __init__(self, plan: ComponentPlan, content: Any) -> None:
+        self._place = plan.path  # type: ignore[misc]  # the slot is in the subclasses
+        super().__init__(  # type: ignore[call-arg]  # that of a primitive or of a composite
+            plan.path.rpartition("/")[2],
+            plan.component_type,
+            describe_membrane(plan.membrane),
+            content,
+        )
 
     @property
     def path(self) -> str:
         """The path within the whole assembly."""
         return self._place
+
+
+class _PlacedPrimitive(_Placed, Primitive):
+    __slots__ = ("_place",)
+
+
+class _PlacedComposite(_Placed, Composite):
+    __slots__ = ("_place",)
 
 
 class NodeAgent:
@@ -118,14 +130,19 @@ class NodeAgent:
         """Import a content class."""
         load_content(content, component)
 
-    def make(self, plan: PrimitivePlan) -> None:
-        """Make a primitive and let others reach it."""
-        content = load_content(plan.content, plan.path)
-        made = _Placed(plan, plan.type or declared_type(content), _made(content, plan))
+    def make(self, plan: ComponentPlan) -> None:
+        """Make a component with its membrane and let others reach it."""
+        made = _placed(plan)
         made.attach()
         for name, value in plan.attributes:
             made.controller(AttributeController).set(name, value)
-        self._host.publish(plan.path, made)
+        fill_membrane(made, plan)
+        self._host.publish(plan.path, made, alone=isinstance(made, Composite))
+
+    def lead(self, path: str, client: str, servers: Sequence[ServerEnd]) -> None:
+        """Let a client interface of a component that lives here lead to `servers`."""
+        ends = [Referenced(end) if isinstance(end, ServerInterface) else end for end in servers]
+        lead(self._host.exports.component(path).bindable(client), ends)
 
     def drop(self, path: str) -> None:
         """Forget a primitive that was made."""
@@ -161,15 +178,47 @@ def node_agent(host: Host, credentials: Credentials | None = None, address: str 
     return agent
 
 
-def _made(content: Callable[[], object], plan: PrimitivePlan) -> object:
+def lead(client: ClientInterface, servers: Sequence[ServerEnd]) -> None:
+    """Let `client` lead to `servers` from the next call on; no call finds it unbound meanwhile."""
+    if client.servers == tuple(servers):
+        return
+    if client.type.is_multicast:  # it is wired once, for all its servers, when it settles
+        client.unbind()
+        for server in servers:
+            client.bind(server)
+        client.settle()
+        return
+    old = client.servers
+    for server in servers:
+        if server not in old:
+            client.bind(server)
+    for server in old:
+        if server not in servers:
+            client.unbind(server)
+
+
+def _placed(plan: ComponentPlan) -> Component:
+    if plan.membrane.kind is MembraneKind.COMPOSITE:
+        return _PlacedComposite(plan, None)
+    return _PlacedPrimitive(plan, _content_of(plan))
+
+
+def _content_of(plan: ComponentPlan) -> object:
+    assert plan.content is not None
     try:
-        return content()
+        return plan.content()
     except Exception as error:  # the content's own; it is the cause
         raise InstantiationError(
-            f"the content {plan.content} could not be made: {type(error).__name__}: {error}",
+            f"the content {name_of_class(plan.content)} could not be made: "
+            f"{type(error).__name__}: {error}",
             component=plan.path,
             cure="Its own exception is the cause, above",
         ) from error
+
+
+def name_of_class(known: Any) -> str:
+    """Return `module:Class`, under which another process can import it."""
+    return f"{known.__module__}:{known.__qualname__}"
 
 
 def load_content(name: str, component: str) -> Any:

@@ -87,10 +87,12 @@ class RemoteInterface:
     def _made(self, client: str) -> Stub:
         stub = stub_class(self.type.signature)(self)
         for name in stub._operations:
-            stub._set_port(
-                name, _Port(self._host, self.component, self.interface, name, client=client)
-            )
+            stub._set_port(name, self.port(name, client))
         return stub
+
+    def port(self, operation: str, client: str = "") -> RemotePort:
+        """Return the port of one operation, for a client that the server has to know."""
+        return _Port(self._host, self.component, self.interface, operation, client=client)
 
 
 class _Port(RemotePort):
