@@ -133,9 +133,10 @@ class ServerInterface(Interface):
         """Admit `client` and return the stub through which it calls.
 
         A gathercast interface must know who calls, so there every client has a stub of its own;
-        the others share one.
+        the others share one. A client that stands for one in another process calls from there, and
+        is admitted under its name.
         """
-        if self._gathering is None:
+        if self._gathering is None or _only_stands_for_another(client):
             stub = self._stubs[client] = self.stub
             return stub
         stub = stub_class(self.type.signature)(self)
@@ -146,7 +147,8 @@ class ServerInterface(Interface):
 
     def disconnect(self, client: ClientInterface) -> None:
         """Forget `client`."""
-        if self._stubs.pop(client, None) is not None and self._gathering is not None:
+        known = self._stubs.pop(client, None) is not None
+        if known and self._gathering is not None and not _only_stands_for_another(client):
             self._gathering.forget(client)
 
     def wire(self) -> None:
@@ -208,6 +210,12 @@ def _gathering_of(server: ServerInterface) -> Gathering | None:
 
 def _gathers(server: ServerInterface) -> bool:
     return server.type.is_gathercast or (server.internal and redistributes(server.type.signature))
+
+
+def _only_stands_for_another(client: ClientInterface) -> bool:
+    """Tell whether the calls of `client` are made in another process, under a name of their own."""
+    owner = getattr(client, "owner", None)  # a client of another process is no more than its name
+    return owner is not None and owner.is_elsewhere
 
 
 class Referenced:

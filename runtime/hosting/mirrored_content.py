@@ -10,12 +10,11 @@ from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
-from runtime.hosting.exports import INNER
 from runtime.hosting.host import Host
 from runtime.hosting.neighbours import behind_composites, clients_of, servers_of
 from runtime.hosting.node import NODE
 from runtime.hosting.node_process import NodeProcess
-from runtime.hosting.remote import RemoteInterface
+from runtime.hosting.remote import INNER, RemoteInterface
 from runtime.transport.errors import ChannelClosed, Unreachable
 
 if TYPE_CHECKING:

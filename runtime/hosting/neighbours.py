@@ -38,8 +38,10 @@ def _behind(client: ClientInterface, seen: set[Interface]) -> Iterator[Component
 
 
 def _before(server: ServerInterface, seen: set[Interface]) -> Iterator[Component]:
-    for client in server.clients:
-        if client not in seen:
+    known: tuple[object, ...] = server.clients
+    for client in known:
+        # A client of another process is known by its name only, and its mirror comes as well.
+        if isinstance(client, ClientInterface) and client not in seen:
             seen.add(client)
             through = client.owner.other_face(client)
             if isinstance(through, ServerInterface) and not client.owner.is_elsewhere:

@@ -21,9 +21,7 @@ from gcm.membranes.attribute import AttributeController
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.hosting.host import Host
-from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
-from runtime.transport.errors import AuthenticationFailed, Unreachable
 
 NODE = "node"
 """The name of the agent's interface; the agent is the component at the home of its process."""
@@ -81,6 +79,14 @@ class NodeControl(Protocol):
         """Try to reach what is under `prefixes` without detours; tell whether that is possible."""
         ...
 
+    def links(self) -> dict[str, tuple[int, int]]:
+        """Return how many bytes were sent to each process it is connected with, and received."""
+        ...
+
+    def kept_blocks(self) -> int:
+        """Return how many blocks of arrays wait to be taken by members elsewhere."""
+        ...
+
 
 class _Placed(Component):
     """A component whose composite is in another process, so it is told where it is."""
@@ -114,17 +120,12 @@ class _PlacedComposite(_Placed, Composite):
 class NodeAgent:
     """The content of the agent."""
 
-    def __init__(
-        self, host: Host, credentials: Credentials | None = None, address: str = ""
-    ) -> None:
+    def __init__(self, host: Host) -> None:
         self._host = host
-        self._address = address
-        self._credentials = credentials
-        self._direct: dict[str, Channel] = {}
 
     def facts(self) -> NodeFacts:
         """Tell who this is."""
-        return NodeFacts(self._address, socket.gethostname(), os.getpid())
+        return NodeFacts(self._host.address, socket.gethostname(), os.getpid())
 
     def load(self, content: str, component: str) -> None:
         """Import a content class."""
@@ -150,17 +151,15 @@ class NodeAgent:
 
     def reach(self, address: str, prefixes: Sequence[str]) -> bool:
         """Try to reach what is under `prefixes` without detours."""
-        if self._credentials is None:
-            return False
-        known = self._direct.get(address)
-        if known is None or known.is_closed:
-            try:
-                known = self._direct[address] = self._host.dial(address, self._credentials)
-            except (Unreachable, AuthenticationFailed):
-                return False  # the detour that is known works too
-        for prefix in prefixes:
-            self._host.routes.add(prefix, known)
-        return True
+        return self._host.reach(address, prefixes)
+
+    def links(self) -> dict[str, tuple[int, int]]:
+        """Return what was sent to each process that this one is connected with, and received."""
+        return self._host.links()
+
+    def kept_blocks(self) -> int:
+        """Return how many blocks of arrays wait here to be taken."""
+        return len(self._host.blocks)
 
 
 def node_agent(host: Host, credentials: Credentials | None = None, address: str = "") -> Primitive:
@@ -168,8 +167,9 @@ def node_agent(host: Host, credentials: Credentials | None = None, address: str 
 
     >>> agent = node_agent(Host("/node1", reactor))    # doctest: +SKIP
     """
+    host.credentials, host.address = credentials, address
     agent = primitive(
-        lambda: NodeAgent(host, credentials, address),
+        lambda: NodeAgent(host),
         host.home.rpartition("/")[2],
         type=ComponentType((InterfaceType(NODE, NodeControl),)),
     )

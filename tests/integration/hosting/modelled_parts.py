@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Annotated, Any, ClassVar, Protocol
 
-from gcm import attribute, provides, requires
+from gcm import attribute, provides, redistribute, requires
 from gcm.components.controller import Controller
 from gcm.invocation import Invocation
 
@@ -91,3 +91,41 @@ class Tally(Controller):
     def counted(self) -> tuple[int, int]:
         """Return the process and the number."""
         return os.getpid(), self.calls
+
+
+class Surface(Protocol):
+    def put(self, heat: Annotated[Any, redistribute], step: int) -> Any: ...
+
+
+class Model(Protocol):
+    def advance(self, step: int) -> list[float]: ...
+
+
+class Models(Protocol):
+    def advance(self, step: int) -> list[list[float]]: ...
+
+
+@provides("model", Model)
+class Giver:
+    """A member of a parallel component: holds some rows of a spread array."""
+
+    air: Annotated[Surface, requires()]
+    first: Annotated[int, attribute()] = 0
+    size: Annotated[int, attribute()] = 1
+
+    def advance(self, step: int) -> list[float]:
+        import numpy as np
+
+        heat = np.repeat(np.arange(self.first, self.first + self.size, dtype=float), 4096)
+        wind = self.air.put(heat.reshape(self.size, 4096), step)
+        return [float(row.min() + row.max()) for row in wind]
+
+
+@provides("surface", Surface)
+class Taker:
+    """A member of the other parallel component."""
+
+    def put(self, heat: Any, step: int) -> Any:
+        assert type(heat).__name__ == "ndarray"
+        assert (heat == heat[:, :1]).all()
+        return heat * 10 + step

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gcm import Component, submit
+from gcm import Cardinality, Component, submit
 from gcm.adl import Assembly, assemble
 from gcm.adl.plan import (
     AssemblyPlan,
@@ -25,8 +25,12 @@ from gcm.membranes.monitor import MonitorController
 from runtime.hosting.node_factory import NodeFactory
 from tests.integration.hosting.conftest import LONG, Launcher, launched
 from tests.integration.hosting.modelled_parts import (
+    Giver,
     Log,
+    Models,
     Passer,
+    Surface,
+    Taker,
     Tally,
     Watch,
     Watched,
@@ -193,3 +197,61 @@ def test_the_membrane_of_a_composite_lives_on_a_node(grid: Launcher) -> None:
         three = pid(grid, "n3")
         assert f"before work(4,) in {three}" in run(4)[1]
     assert Log.seen == []
+
+
+ROW = 4096 * 8
+
+
+def exchanging(*, active: bool = False, placed: bool = True) -> ComponentPlan:
+    """Three members on two nodes have an array between them, two others on two nodes take it."""
+    described = Assembly("app")
+    described.serves("run", Models)
+    ocean, air = described.composite("ocean"), described.composite("air")
+    ocean.serves("models", Models, cardinality=Cardinality.MULTICAST)
+    ocean.needs("air", Surface)
+    add = ocean.active if active else ocean.primitive
+    for name, node, first, size in (("o1", "n1", 0, 2), ("o2", "n2", 2, 3), ("o3", "n2", 5, 1)):
+        add(name, Giver, node=node, first=first, size=size)
+        ocean.bind("this.models", f"{name}.model").bind(f"{name}.air", "this.air")
+    air.serves("surface", Surface, cardinality=Cardinality.MULTICAST)
+    for name, node in (("a1", "n3"), ("a2", "n1")):
+        air.primitive(name, Taker, node=node)
+        air.bind("this.surface", f"{name}.surface")
+    described.bind("this.run", "ocean.models").bind("ocean.air", "air.surface")
+    plan = described.plan().root
+    if placed:
+        plan = edited(plan, "/app/ocean", virtual_node=VirtualNodePlan("n2"))
+        plan = edited(plan, "/app/air", virtual_node=VirtualNodePlan("n3"))
+    return plan
+
+
+EXCHANGED = [[1.0 * 2, 11.0 * 2], [21.0 * 2, 31.0 * 2, 41.0 * 2], [51.0 * 2]]
+
+
+@pytest.mark.parametrize("active", [False, True])
+@pytest.mark.parametrize("placed", [False, True])
+def test_arrays_go_from_member_to_member_each_row_once(
+    grid: Launcher, active: bool, placed: bool
+) -> None:
+    def received() -> dict[tuple[str, str], int]:
+        homes = "/n1", "/n2", "/n3"
+        links = {home: grid.ask(home, "node", "links") for home in homes}
+        return {(to, of): links[to].get(of, (0, 0))[1] for to in homes for of in homes if to != of}
+
+    with deployed(grid, exchanging(active=active, placed=placed)) as root:
+        run = root.stub("run", Models).advance
+        assert run(1) == EXCHANGED
+        before, here = received(), sent(grid)
+        assert run(1) == EXCHANGED
+        rows = {link: (now - before[link]) / ROW for link, now in received().items()}
+        # a1 (n3) takes rows 0 to 2, a2 (n1) rows 3 to 5; o1 (n1) has 0 and 1, all others are on n2.
+        expected = {
+            ("/n3", "/n1"): 2, ("/n3", "/n2"): 1, ("/n1", "/n2"): 3,
+            ("/n1", "/n3"): 2, ("/n2", "/n3"): 1, ("/n2", "/n1"): 3,
+        }  # fmt: skip
+        assert {link: round(count, 1) for link, count in rows.items()} == pytest.approx(
+            expected, abs=0.3
+        )
+        assert sent(grid) - here < ROW
+    for home in grid.nodes:
+        assert grid.ask(home, "node", "kept_blocks") == 0
