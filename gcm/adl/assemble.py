@@ -66,6 +66,15 @@ def assemble(
     return root
 
 
+def fill_membrane(component: Component, plan: ComponentPlan) -> None:
+    """Put the non-functional components and interceptors of a plan into a bare component.
+
+    Raises:
+        InstantiationError: a content class or an interceptor cannot be instantiated.
+    """
+    _Assembler(make_component, None).fill_membrane(component, plan)
+
+
 class _Assembler:
     def __init__(self, make: Make, find_remote: FindRemote | None) -> None:
         self._make = make
@@ -83,7 +92,8 @@ class _Assembler:
             content = component.controller(ContentController)
             for child in plan.components:
                 content.add(self.make(child))
-        self._fill_membrane(component, plan)
+        if not component.is_elsewhere:
+            self.fill_membrane(component, plan)
         return component
 
     def _bare(self, plan: ComponentPlan) -> Component:
@@ -143,7 +153,7 @@ class _Assembler:
         found = self._find_remote(reference)
         return Referenced(found) if isinstance(found, ServerInterface) else found
 
-    def _fill_membrane(self, component: Component, plan: ComponentPlan) -> None:
+    def fill_membrane(self, component: Component, plan: ComponentPlan) -> None:
         membrane = plan.membrane
         if not membrane.components and not plan.interceptors:
             return
