@@ -1,4 +1,4 @@
-"""The post of this rank, made of what its link to the front-end knows."""
+"""The connections of this rank, made of what its link to the front-end knows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from runtime.membership.rank_link import AGAIN, COUNTED, FIGURES, LEARNED, RankL
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
 from runtime.wire.errors import PeerLost
-from runtime.wire.messages import Receiver
-from runtime.wire.post import Post
+from runtime.wire.messages import MessageSink
+from runtime.wire.peer_connections import PeerConnections
 from runtime.wire.references import References
 from runtime.wire.words import COME, MEET
 
@@ -31,43 +31,47 @@ Words = dict[str, Callable[..., None]]
 """What to do when others say something about routes."""
 
 
-def open_post(link: RankLink, receiver: Receiver) -> Post:
-    """Return the post of a rank; from now on it answers ranks that dial this one.
+def open_connections(link: RankLink, sink: MessageSink) -> PeerConnections:
+    """Return the connections of a rank; from now on it answers ranks that dial this one.
 
-    The first call takes the listening sockets of the rank, so there is one post per process.
+    The first call takes the listening sockets of the rank, so a process calls it once.
     """
     known = everybody(link)
     directory = directory_of(link)
-    doors = [socket.socket(fileno=door.detach()) for door in link.doors]
+    listeners = [socket.socket(fileno=listener.detach()) for listener in link.doors]
     link.doors.clear()
     routed = _routed(link, known, directory) if known.front_ends else None
     references = References(routed or DirectConnector(known.index, directory, link.credentials))
-    post = Post(
-        known.index, directory, receiver, references, doors=doors, credentials=link.credentials
+    connections = PeerConnections(
+        known.index, directory, sink, references, listeners=listeners, credentials=link.credentials
     )
-    references.keeper = post
+    references.keeper = connections
 
     def tell(operation: str) -> None:
-        traffic = post.traffic()
+        traffic = connections.traffic()
         link.note(operation, references.rows(traffic, directory), references.figures(traffic))
 
     known_words: Words = {FIGURES: lambda: tell(COUNTED)}
     if routed is not None:
-        routed.hear(link.answer.get("routes", ()), post.now())
-        known_words |= _about_routes(post, routed, directory)
+        routed.hear(link.answer.get("routes", ()), connections.now())
+        known_words |= _about_routes(connections, routed, directory)
 
     def hear(operation: str, words: tuple[Any, ...]) -> None:
         if operation in known_words:
-            post.soon(lambda: known_words[operation](*words))
+            connections.soon(lambda: known_words[operation](*words))
 
     link.when_beckoned(hear)
-    post.at_end = lambda: tell("exchanged")
-    return post
+    connections.at_end = lambda: tell("exchanged")
+    return connections
 
 
-def passed(post: Post, peer: int) -> tuple[str, ...] | None:
+def passed(connections: PeerConnections, peer: int) -> tuple[str, ...] | None:
     """Return the front-ends between this rank and a peer, as far as this end has connected them."""
-    return post.connector.passed(peer) if isinstance(post.connector, References) else None
+    return (
+        connections.connector.passed(peer)
+        if isinstance(connections.connector, References)
+        else None
+    )
 
 
 def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedConnector:
@@ -94,33 +98,37 @@ def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedCon
     )
 
 
-def _about_routes(post: Post, routed: RoutedConnector, directory: Directory) -> Words:
+def _about_routes(
+    connections: PeerConnections, routed: RoutedConnector, directory: Directory
+) -> Words:
     """Return what to do when peers ask to be connected to, and when something was learned."""
 
     def come(name: str) -> None:
         peer = directory.index(name)
         if peer is not None:
-            post.watch(peer)
+            connections.watch(peer)
 
     def meet(front_end: str, token: str) -> None:
         try:
-            post.come(routed.meet(front_end, token, post.now()))
+            connections.come(routed.meet(front_end, token, connections.now()))
         except PeerLost as fault:  # who waits there notices
             _log.info("a meeting did not come about: %s", fault)
 
     def leave(peers: list[int]) -> None:
         for peer in peers:
-            post.rest(peer)  # where it is idle; the next message goes the shorter way
+            connections.rest(peer)  # where it is idle; the next message goes the shorter way
 
     def learn(told: list[Experience]) -> None:
-        leave(routed.hear(told, post.now()))
+        leave(routed.hear(told, connections.now()))
 
     def try_again() -> None:
-        for probe in routed.probes(post.now()):
+        for probe in routed.probes(connections.now()):
             probe.begin(partial(tell, probe))
 
     def tell(probe: Probe, has_worked: bool) -> None:
-        post.soon(lambda: leave(routed.probed(probe, post.now(), has_worked=has_worked)))
+        connections.soon(
+            lambda: leave(routed.probed(probe, connections.now(), has_worked=has_worked))
+        )
 
     return {COME: come, MEET: meet, LEARNED: learn, AGAIN: try_again}
 
