@@ -66,4 +66,5 @@ def abort(code: int, error: BaseException | None = None) -> None:
     if link is not None:
         from runtime.membership.last_words import last_words_of_abort
 
-        link.note("aborted", code & 0xFF or 1, *last_words_of_abort(error))
+        facts = last_words_of_abort(error)
+        link.wrapper.health.aborted(link.name, code & 0xFF or 1, *facts)

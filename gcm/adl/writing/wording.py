@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from gcm.adl.arguments import escape
-from gcm.adl.model import AttributeNode, AttributesNode, InterfaceNode
-from gcm.adl.naming import NamelessError, class_name, object_name
+from gcm.adl.definitions import AttributeNode, AttributesNode, InterfaceNode, escape
 from gcm.adl.plan import MembraneKind
 from gcm.adl.values import ValueFault
-from gcm.adl.written import text_of, written
+from gcm.adl.writing.naming import NamelessError, class_name, membrane_name
+from gcm.adl.writing.written import text_of, written
 from gcm.components.composite import Composite
 from gcm.components.declarations import declared_attributes, declared_interfaces
 from gcm.components.model import Component
@@ -84,14 +83,7 @@ class Words:
         implied = MembraneKind.COMPOSITE if component.children else MembraneKind.PRIMITIVE
         if description is DESCRIPTIONS.get(description.name):
             return "" if description.name == implied else description.name
-        return self._named(
-            component,
-            lambda: object_name(
-                description,
-                f"the membrane '{description.name}'",
-                [controller.__module__ for controller in description.controllers],
-            ),
-        )
+        return self._named(component, lambda: membrane_name(description))
 
     def check_membrane(self, component: Component) -> None:
         """Note the controllers that came and went since the component was made."""

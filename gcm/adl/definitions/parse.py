@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from gcm.adl.grammar import DOCUMENT_LIMITS, conform
-from gcm.adl.model import (
+from gcm.adl.definitions.grammar import DOCUMENT_LIMITS, conform
+from gcm.adl.definitions.model import (
     EMPTY_BODY,
     AttributeNode,
     AttributesNode,

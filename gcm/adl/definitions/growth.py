@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import field
 from enum import StrEnum
 
-from gcm.adl.model import Body, ComponentNode
-from gcm.adl.references import is_path
+from gcm.adl.definitions.model import Body, ComponentNode
+from gcm.adl.definitions.references import is_path
 from gcm.documents import Location
 from gcm.records import dataclass
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
-from gcm.adl.arguments import quoted
+from gcm.adl.definitions import quoted
 from gcm.adl.values import ValueFault, convert
 
 _NEEDS_QUOTES = frozenset(",'\"()[]{}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gcm.adl.arguments import (
+from gcm.adl.definitions.arguments import (
     ArgumentSyntaxError,
     Call,
     Parameter,
@@ -15,14 +15,14 @@ from gcm.adl.arguments import (
     placeholder,
     substitute_node,
 )
-from gcm.adl.grammar import MAX_DEPTH
-from gcm.adl.growth import Amount, Growth, TooLarge, check_size
-from gcm.adl.merge import merge_all
-from gcm.adl.model import EMPTY_BODY, Body, ComponentNode, ControllerNode
-from gcm.adl.parse import definition_of, read_definition
-from gcm.adl.references import is_path, relative_to_parents
-from gcm.adl.repeats import report_repeats
-from gcm.adl.sources import Loader, Source
+from gcm.adl.definitions.grammar import MAX_DEPTH
+from gcm.adl.definitions.growth import Amount, Growth, TooLarge, check_size
+from gcm.adl.definitions.merge import merge_all
+from gcm.adl.definitions.model import EMPTY_BODY, Body, ComponentNode, ControllerNode
+from gcm.adl.definitions.parse import definition_of, read_definition
+from gcm.adl.definitions.references import is_path, relative_to_parents
+from gcm.adl.definitions.repeats import report_repeats
+from gcm.adl.definitions.sources import Loader, Source
 from gcm.documents import Diagnostics, Location, Node, did_you_mean
 from gcm.records import dataclass
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gcm.adl.model import Body, ComponentNode
+from gcm.adl.definitions.model import Body, ComponentNode
 
 
 def is_path(definition: str) -> bool:

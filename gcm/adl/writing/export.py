@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from lxml import etree
 
-from gcm.adl.model import (
+from gcm.adl.definitions import (
     AttributesNode,
     BindingNode,
     Body,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcm.adl.model import ComponentNode
+from gcm.adl.definitions.model import ComponentNode
 from gcm.documents import Diagnostics, Node
 
 # What may not be repeated among the children of one element: the tag, and what identifies it.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from gcm.adl.model import (
+from gcm.adl.definitions.model import (
     EMPTY_BODY,
     AttributesNode,
     BindingNode,

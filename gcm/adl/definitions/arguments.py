@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gcm.adl.growth import Amount, Growth
+from gcm.adl.definitions.growth import Amount, Growth
 from gcm.documents import Node, did_you_mean
 from gcm.records import dataclass
 
