@@ -109,8 +109,8 @@ class Machine:
     def assembly(self) -> Composite:
         """The whole machine as one assembly, to look at, to search and to export.
 
-        >>> machine.assembly.find("site0/cluster1/wrapper2")      # doctest: +SKIP
-        <wrapper /grid/site0/cluster1/wrapper2>
+        >>> machine.assembly.find("north/alder/wrapper2")        # doctest: +SKIP
+        <wrapper /grid/north/alder/wrapper2>
         >>> machine.assembly.find("codes/ocean")                  # doctest: +SKIP
         <codecomponent /grid/codes/ocean>
         """

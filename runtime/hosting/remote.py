@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.interfaces.interface import ClientInterface
 from gcm.interfaces.stub import Stub, stub_class
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation, RemotePort
+from runtime.machine.contracts import CONTRACTS
 from runtime.transport.errors import TransportError
 
 if TYPE_CHECKING:
@@ -86,11 +88,28 @@ class RemoteInterface:
 
     def _made(self, client: str) -> Stub:
         stub = stub_class(self.type.signature)(self)
+        port = _Notification if self.type.signature in CONTRACTS else _Port
         for name in stub._operations:
             stub._set_port(
-                name, _Port(self._host, self.component, self.interface, name, client=client)
+                name, port(self._host, self.component, self.interface, name, client=client)
             )
         return stub
+
+
+class _Notification:
+    """The port of an operation that nobody waits for: that of a contract of the machine."""
+
+    __slots__ = ("_call", "_host")
+
+    def __init__(
+        self, host: Host, component: str, interface: str, operation: str, *, client: str
+    ) -> None:
+        self._host = host
+        self._call = Invocation(component, interface, operation, client=client)
+
+    def __call__(self, *args: Any) -> None:
+        """Send the call off."""
+        self._host.note(replace(self._call, args=args))
 
 
 class _Port(RemotePort):

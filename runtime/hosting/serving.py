@@ -19,6 +19,7 @@ from gcm.tracebacks import users_part
 from runtime.hosting.exports import Exports
 from runtime.hosting.remote import ADMIT, BINDING, DISMISS, TYPE_OF
 from runtime.hosting.workers import Lane, Work, Workers
+from runtime.machine.contracts import CONTRACTS
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
@@ -105,6 +106,8 @@ class Serving:
             return self._lane(whose, (end, target.client, target.operation)).run
         if not end.is_functional:
             return self._controllers.run
+        if end.type.signature in CONTRACTS and end.owner.membrane.admits_calls:
+            return _at_once
         if is_asynchronous(operation) or not end.owner.membrane.admits_calls:
             return self._lane(whose, end).run
         called = end, target.operation
@@ -155,6 +158,12 @@ class Serving:
             gone = f"{target} is not called any more: the process {self._name} ends"
             future.set_exception(ChannelClosed(gone, place=target.component))
         return future
+
+
+def _at_once(work: Work) -> bool:
+    """Carry out here and now what never waits, so that it stays in the order in which it came."""
+    work()
+    return True
 
 
 def _pass_on(done: Future[Any], future: Future[Any], here: str) -> None:

@@ -18,11 +18,12 @@ import pytest
 
 from gcm.invocation import Invocation
 from runtime.engine.configuration import Configuration, Job
-from runtime.engine.control import CONTROL
+from runtime.engine.control import FRONT_END
 from runtime.engine.front_end import FrontEnd
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.shared_routes import SharedRoutes
+from runtime.machine import launcher as calls
 from runtime.membership.room import KEY
 from runtime.transport.channel import Channel, Request
 from runtime.transport.queued import MemoryStream
@@ -137,9 +138,10 @@ class Lives:
         life = RanksLife(
             told,
             self._reactor,
-            lambda *told: self.told.append(told),
+            calls.Launcher("0:0", lambda _, *call: self.told.append(call)),
             lambda _: None,
             lambda: None,
+            ready=lambda _: None,
             routes=SharedRoutes(self._reactor),
             room=OutputRoom(),
         )
@@ -188,7 +190,7 @@ def test_a_start_that_a_later_life_cut_short_is_no_fault_of_that_life(
 def test_a_start_that_fails_by_itself_is_told(lives: Lives) -> None:
     lives.new("/no/mpiexec").start()
     let_starts_end()
-    ((operation, step, why),) = lives.told
+    ((operation, (_, step, why)),) = lives.told
     assert (operation, step) == ("failed", "ranks:0:0")
     assert "there is no '/no/mpiexec'" in why
 
@@ -239,6 +241,7 @@ class Driver:
         self._heard: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
         near, far = MemoryStream.pair()
         self._channel = Channel(reactor, near, "front-end", self._hear).open()
+        self.control = calls.FrontEnd(self._send).control
         self._front_end = FrontEnd(told, reactor, far)
         self._thread = threading.Thread(target=self._front_end.run)
         self._thread.start()
@@ -246,8 +249,8 @@ class Driver:
     def _hear(self, request: Request) -> None:
         self._heard.put((request.target.operation, request.invocation().args))
 
-    def tell(self, operation: str) -> None:
-        self._channel.note(Invocation("/grid", CONTROL, operation))
+    def _send(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+        self._channel.note(Invocation(FRONT_END, interface, operation, args))
 
     def hears(self) -> str:
         return self._heard.get(timeout=WAIT)[0]
@@ -272,16 +275,16 @@ def test_ranks_can_be_started_again_after_a_restart_that_had_no_room(
     driver: Driver, mpiexec: Mpiexec, told: Configuration
 ) -> None:
     room = Path(told.room)
-    driver.tell("start_ranks")
+    driver.control.start_ranks()
     mpiexec.run_once()
     assert driver.hears() == "job_ended"
     shutil.rmtree(room)  # as a system does that tidies up
-    driver.tell("start_ranks")
+    driver.control.start_ranks()
     assert driver.hears() == "failed"
     room.mkdir()
-    driver.tell("kill_ranks")
+    driver.control.kill_ranks()
     assert driver.hears() == "job_ended"
-    driver.tell("start_ranks")
+    driver.control.start_ranks()
     mpiexec.run_once()
     assert (room / KEY).exists()
     assert driver.hears() == "job_ended"
