@@ -35,7 +35,7 @@ from runtime.engine.events import (
 )
 from runtime.engine.exchanged import Exchanged
 from runtime.engine.helpers import Helper, kill_all
-from runtime.engine.hierarchy import clustering_path, host_of
+from runtime.engine.hierarchy import host_of
 from runtime.engine.homecoming import Homecoming
 from runtime.engine.listener import Listener
 from runtime.engine.openings import Openings, Post
@@ -52,9 +52,11 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import NotServed, Served
+from runtime.machine.paths import clustering_path
 from runtime.membership.rank_link import COUPLING
 from runtime.transport.channel import Channel, Request
 from runtime.transport.errors import ChannelClosed
+from runtime.transport.messages import PLAIN_DATA
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
@@ -338,7 +340,8 @@ class Executor:
         """Call a component of the machine from any thread."""
         way = self._way_to(invocation.component)
         if way is not None:
-            return way.call(invocation)
+            is_rank = invocation.component.rpartition("/")[2].startswith("wrapper")
+            return way.call(invocation, PLAIN_DATA if is_rank else None)
         future: Future[Any] = Future(invocation)
         future.set_exception(ChannelClosed("nothing leads there", place=invocation.component))
         return future

@@ -16,7 +16,6 @@ from runtime.engine.configuration import REFUSED, Configuration, OtherVersion, r
 from runtime.engine.control import LAUNCHER, MemberHost
 from runtime.engine.cores import leave_no_core_file
 from runtime.engine.front_end_components import Components, rehearse
-from runtime.engine.hierarchy import part_path
 from runtime.engine.outcome import Connections, Relay
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
@@ -28,6 +27,7 @@ from runtime.launchers.forked_guard import ForkedGuard
 from runtime.machine.calls import Served
 from runtime.machine.contracts import ClusterControl, ClusterViews, Facts, Input
 from runtime.machine.launcher import Launcher
+from runtime.machine.paths import part_path
 from runtime.machine.table import decoded, encoded
 from runtime.membership.doorstep import NOT_FOUND
 from runtime.membership.whereabouts import Whereabouts, report
@@ -84,9 +84,9 @@ class FrontEnd:
         self._ended: list[RanksLife] = []  # lives of which something may be left
         self._forwarding: Forwarding | None = None
         self._channel.when_closed(lambda _: self._over.set())
+        self._components = self._new_components()
         self._ranks = self._new_life() if configuration.job is not None else None
         self._nodes = self._new_keeper() if configuration.nodes else None
-        self._components: Components | None = None
 
     def end(self, *_: object) -> None:
         """End as soon as possible; fit to be a signal handler."""
@@ -95,7 +95,6 @@ class FrontEnd:
     def run(self, received: bytes = b"") -> None:
         """Serve until the end."""
         self._channel.open(received)
-        self._components = self._new_components()  # before ranks can tell that they are ready
         if self._can_forward() and (self._ranks is None or self._ranks.open(reads_input=True)):
             if self._ranks is not None and self._configuration.at_once:
                 self._ranks.start()
@@ -231,8 +230,7 @@ class FrontEnd:
 
     def expect(self, part: str, epoch: int, members: list[str]) -> None:
         """Let a component of this process wait for its members."""
-        if self._components is not None:
-            self._components.expect(part, epoch, members)
+        self._components.expect(part, epoch, members)
 
     def moved(self, reports: list[Facts]) -> None:
         """Take note of where ranks are that were started since, or again."""
@@ -246,6 +244,7 @@ class FrontEnd:
             gathered=lambda part: self._launcher.membership.gathered(self._launcher.name, part),
             reports=self._reports,
             seen=self._seen,
+            ranks=self._present_ranks,
             connections=self._connections,
         )
 
@@ -305,16 +304,15 @@ class FrontEnd:
             self._launcher,
             self._outward,
             self._end_if_all_ended,
-            ready=self._rank_ready,
+            components=self._components,
             routes=self._routes,
             room=self._room,
             guard=guard,
         )
 
-    def _rank_ready(self, rank: str) -> None:
-        """Let a rank of the first life take part in the round of its cluster."""
-        if self._components is not None:
-            self._components.ready(rank, 0)
+    def _present_ranks(self) -> RanksLife:
+        assert self._ranks is not None  # who tells something was let in by these
+        return self._ranks
 
     def _begin_again(self, fresh: RanksLife) -> None:
         if not self._over.is_set() and fresh.open():

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from functools import partial
 from pickle import PickleBuffer
-from typing import Any
+from typing import Any, Protocol
 
 from runtime.engine.configuration import Configuration
 from runtime.engine.gate import Gate
@@ -26,7 +26,7 @@ from runtime.launchers.errors import WrongMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
-from runtime.machine.contracts import Facts, Health, Membership, References
+from runtime.machine.contracts import Control, Facts, Views
 from runtime.machine.launcher import Launcher
 from runtime.membership.room import crash_file, write_key
 from runtime.transport.channel import Channel, Relay
@@ -38,12 +38,28 @@ LOOK_AGAIN = 1.0  # seconds between two looks at ranks that have not come yet
 ENOUGH = 2  # looks in which a rank has to be missing
 
 
+class RanksAbove(Protocol):
+    """What ranks are bound to: the clustering component of their cluster."""
+
+    from_ranks: Served
+    views: Views
+    control: Control
+
+    def join(self, rank: str, channel: Channel) -> None:
+        """Bind a rank for as long as its connection lives."""
+        ...
+
+    def is_ready(self, rank: str) -> None:
+        """Let a rank take part in the round of its cluster."""
+        ...
+
+
 class RanksLife:
     """Starts the ranks, gathers them, and tells the launcher what becomes of them.
 
     `relay` says where messages of ranks for other codes go. `over` is called once the native MPI
-    has ended and everything that its ranks had said has been passed on. `ready` is called with the
-    name of each rank that waits for the others. `routes` keeps what they
+    has ended and everything that its ranks had said has been passed on. `components` are
+    what ranks are bound to. `routes` keeps what they
     know of routes, for later lives too. All methods but `close` are for the reactor's thread.
     """
 
@@ -55,7 +71,7 @@ class RanksLife:
         relay: Relay,
         over: Callable[[], None],
         *,
-        ready: Callable[[str], None],
+        components: RanksAbove,
         routes: SharedRoutes,
         room: OutputRoom,
         guard: ForkedGuard | None = None,
@@ -65,7 +81,7 @@ class RanksLife:
         self._ranks = told.job
         self._reactor = reactor
         self._launcher = launcher
-        self._rank_ready = ready
+        self._components = components
         self._relay = relay
         self._over = over
         self._routes = routes
@@ -118,17 +134,13 @@ class RanksLife:
         told = self._told
         credentials = Credentials(told.secret, told.cluster, told.certificate)
         try:
-            served = Served()
-            served.serve(Membership, self)
-            served.serve(Health, self)
-            served.serve(References, self)
             self._gate = Gate(
                 self._reactor,
                 told.room,
                 told.port,
                 credentials,
                 self,
-                served=served,
+                served=self._components.from_ranks,
                 relay=self._relay,
             )
             self._routes.gate = self._gate
@@ -168,8 +180,12 @@ class RanksLife:
     def go(self, epoch: int, table: bytes) -> None:
         """Let the program run, with the table of who is where in an epoch."""
         if self._gate is not None:
-            settings = {"machine": self._told.machine, "routes": self._routes.known()}
-            self._gate.release(epoch, table, settings)
+            self._gate.release()
+            self._components.views.view(epoch, table)
+            self._components.control.configure(
+                {"machine": self._told.machine, "routes": self._routes.known()}
+            )
+            self._components.control.go()
         if self._input is not None:
             self._input.begin()
 
@@ -182,7 +198,7 @@ class RanksLife:
         self._stopping = True
         self._ends.stopping(time.monotonic())
         if self._gate is not None:
-            self._gate.stop()
+            self._components.control.stop()
 
     def kill(self) -> None:
         """End the ranks at once; that their job is over is told in any case."""
@@ -195,9 +211,10 @@ class RanksLife:
             self._job_ended(Exit(code=1), "")
 
     def shut(self) -> None:
-        """Let no rank in any more."""
+        """Let no rank in any more, and hear nothing more of those that came."""
         if self._gate is not None:
             self._gate.close()
+            self._gate.forget()
 
     def close(self) -> None:
         """End everything and let go; waits until that is so."""
@@ -343,8 +360,9 @@ class RanksLife:
 
     # --- what the gate sees -----------------------------------------------------------------------
 
-    def rank_here(self, rank: str) -> None:
-        """Pass on that a rank has come."""
+    def rank_here(self, rank: str, channel: Channel) -> None:
+        """Bind a rank that has come, and pass that on."""
+        self._components.join(rank, channel)
         self._here.add(rank)
         self._connected.add(rank)
         self._launcher.membership.rank_here(self._launcher.name, rank)
@@ -372,7 +390,7 @@ class RanksLife:
             return
         self._ready[member] = facts
         self._launcher.membership.rank_ready(self._launcher.name, member, facts)
-        self._rank_ready(member)
+        self._components.is_ready(member)
         if not self._missing():
             self._job.watch_helpers()
             self._launcher.membership.ranks_up(self._launcher.name)

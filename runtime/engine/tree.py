@@ -19,7 +19,6 @@ from gcm.invocation import Invocation
 from gcm.membranes.content import ContentController
 from runtime.deployment.assembly import Level, Part
 from runtime.deployment.plan import DeploymentPlan
-from runtime.engine.hierarchy import CLUSTERING, clustering_path, part_path
 from runtime.engine.outcome import Connections
 from runtime.engine.route_monitor import PART, RouteMonitor
 from runtime.errors import GridError
@@ -35,6 +34,7 @@ from runtime.machine.clustering import (
     names_of,
 )
 from runtime.machine.contracts import Control, Health, Membership, References, Routes, Views
+from runtime.machine.paths import CLUSTERING, clustering_path, part_path
 
 Send = Callable[[Invocation], Future[Any]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from gcm.interfaces.stub import Stub, stub_class
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation, RemotePort
 from runtime.machine.contracts import CONTRACTS
-from runtime.transport.errors import TransportError
+from runtime.transport.errors import ChannelClosed, TransportError
 
 if TYPE_CHECKING:
     from runtime.hosting.host import Host
@@ -108,8 +109,9 @@ class _Notification:
         self._call = Invocation(component, interface, operation, client=client)
 
     def __call__(self, *args: Any) -> None:
-        """Send the call off."""
-        self._host.note(replace(self._call, args=args))
+        """Send the call off; nothing happens once the other process has gone."""
+        with suppress(ChannelClosed):
+            self._host.note(replace(self._call, args=args))
 
 
 class _Port(RemotePort):

@@ -24,6 +24,8 @@ from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.shared_routes import SharedRoutes
 from runtime.machine import launcher as calls
+from runtime.machine.calls import Served, stub
+from runtime.machine.contracts import Control, Views
 from runtime.membership.room import KEY
 from runtime.transport.channel import Channel, Request
 from runtime.transport.queued import MemoryStream
@@ -122,6 +124,21 @@ def told(tmp_path: Path, mpiexec: Mpiexec) -> Configuration:
     )
 
 
+class Nobody:
+    """What ranks are bound to where none comes."""
+
+    def __init__(self) -> None:
+        self.from_ranks = Served()
+        self.views = stub(Views, lambda *_: None)
+        self.control = stub(Control, lambda *_: None)
+
+    def join(self, rank: str, channel: Channel) -> None:
+        raise AssertionError(f"{rank} has come: {channel}")
+
+    def is_ready(self, rank: str) -> None:
+        raise AssertionError(rank)
+
+
 class Lives:
     """Lives of the same ranks, and what was told of them, on a reactor that does nothing."""
 
@@ -141,7 +158,7 @@ class Lives:
             calls.Launcher("0:0", lambda _, *call: self.told.append(call)),
             lambda _: None,
             lambda: None,
-            ready=lambda _: None,
+            components=Nobody(),
             routes=SharedRoutes(self._reactor),
             room=OutputRoom(),
         )

@@ -13,10 +13,11 @@ from gcm.documents import Diagnostics
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
-from runtime.engine.hierarchy import clustering_path, host_of, part_path
+from runtime.engine.hierarchy import host_of
 from runtime.engine.outcome import Connections
 from runtime.engine.route_monitor import RouteMonitor
 from runtime.engine.tree import machine_document, machine_tree
+from runtime.machine.paths import clustering_path, part_path
 
 EMULATED = (
     b'<deployment><application module="m"/><emulate sites="2" clusters="2" ranks="2"/></deployment>'
