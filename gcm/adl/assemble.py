@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import cast
 
 from gcm.adl.plan import (
     AssemblyPlan,
     BindingPlan,
     ComponentPlan,
+    End,
     InterceptorPlan,
     MembraneKind,
     MembranePlan,
@@ -22,6 +24,7 @@ from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeN
 from gcm.errors import AdlError, GcmError, InstantiationError
 from gcm.factory import new_component
 from gcm.interfaces.interface import Referenced, ServerEnd, ServerInterface
+from gcm.interfaces.types import InterfaceType
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import DESCRIPTIONS
@@ -62,7 +65,14 @@ def assemble(
     assembler = _Assembler(make, find_remote)
     root = assembler.make(plan.root)
     assembler.share(plan.root)
+    membranes = list(_with_membranes(plan.root))
+    for one in membranes:
+        assembler.export(one)
     assembler.bind(plan.root)
+    for one in membranes:
+        assembler.bind_membrane(one)
+    for one in membranes:
+        assembler.start_membrane(one)
     return root
 
 
@@ -83,7 +93,7 @@ class _Assembler:
             content = component.controller(ContentController)
             for child in plan.components:
                 content.add(self.make(child))
-        self._fill_membrane(component, plan)
+        self._fill_membrane(component, plan.membrane)
         return component
 
     def _bare(self, plan: ComponentPlan) -> Component:
@@ -114,12 +124,8 @@ class _Assembler:
             server = self._remote(binding.server, binding)
             self._part(plan, name).bind(interface, server)
             return
-        try:
+        with _located(binding):
             self._part(plan, name).bind(interface, self._server(plan, *binding.server))
-        except GcmError as error:
-            # Only here it is known where in the document.
-            error.what = f"{binding.location}: {error.what}"
-            raise
 
     def _server(self, plan: ComponentPlan, name: str, interface: str) -> ServerEnd:
         part = self._part(plan, name)
@@ -143,26 +149,78 @@ class _Assembler:
         found = self._find_remote(reference)
         return Referenced(found) if isinstance(found, ServerInterface) else found
 
-    def _fill_membrane(self, component: Component, plan: ComponentPlan) -> None:
-        membrane = plan.membrane
-        if not membrane.components and not plan.interceptors:
-            return
-        holder = component.controller(MembraneController)
+    def _fill_membrane(self, component: Component, membrane: MembranePlan) -> None:
+        """Make the components in a membrane, and give it its client interfaces."""
         for part in membrane.components:
-            holder.add(self.make(part))
-        for binding in membrane.bindings:
-            client, server = ".".join(binding.client), ".".join(binding.server)
-            if binding.client[0] == THIS:
-                holder.export(binding.client[1], server)
-            else:
-                holder.bind(client, server)
-        for part in membrane.components:
+            component.controller(MembraneController).add(self.make(part))
+        for declared in membrane.component_type.interfaces:
+            if declared.is_client:
+                component.controller(MembraneController).declare(declared)
+
+    def export(self, plan: ComponentPlan) -> None:
+        """Give the server interfaces of a membrane to what serves them."""
+        holder = self._made[plan.path].controller(MembraneController)
+        for binding in plan.membrane.bindings:
+            declared = _exported(plan.membrane, binding)
+            if declared is not None:
+                holder.export(
+                    binding.client[1], _dotted(binding.server), internal=declared.is_internal
+                )
+        for part in plan.membrane.components:
             self.share(part)
+
+    def bind_membrane(self, plan: ComponentPlan) -> None:
+        """Make the other bindings of a membrane, and those within its components."""
+        holder = self._made[plan.path].controller(MembraneController)
+        for part in plan.membrane.components:
             self.bind(part)
-        holder.start()
-        interceptors = component.controller(InterceptorController)
+        for binding in plan.membrane.bindings:
+            if _exported(plan.membrane, binding) is None:
+                with _located(binding):
+                    holder.bind(_dotted(binding.client), _dotted(binding.server))
+
+    def start_membrane(self, plan: ComponentPlan) -> None:
+        """Start the components in a membrane, and let them intercept."""
+        component = self._made[plan.path]
+        if _has_assembly(plan.membrane):
+            component.controller(MembraneController).start()
         for planned in plan.interceptors:
-            interceptors.add(_interceptor(component, planned), planned.interface)
+            component.controller(InterceptorController).add(
+                _interceptor(component, planned), planned.interface
+            )
+
+
+def _with_membranes(plan: ComponentPlan) -> Iterator[ComponentPlan]:
+    """Yield the components with something in their membranes, the innermost first."""
+    for one in (*plan.components, *plan.membrane.components):
+        yield from _with_membranes(one)
+    if plan.interceptors or _has_assembly(plan.membrane):
+        yield plan
+
+
+def _has_assembly(membrane: MembranePlan) -> bool:
+    return bool(membrane.components or membrane.bindings or membrane.component_type.interfaces)
+
+
+def _exported(membrane: MembranePlan, binding: BindingPlan) -> InterfaceType | None:
+    """Return the server interface of the membrane for which a binding tells what serves it."""
+    name, interface = binding.client
+    found = membrane.component_type.find(interface) if name == THIS else None
+    return found if found is not None and found.is_server else None
+
+
+def _dotted(end: End | str) -> str:
+    return end if isinstance(end, str) else ".".join(end)
+
+
+@contextmanager
+def _located(binding: BindingPlan) -> Iterator[None]:
+    """Tell of an error where in the document the binding is."""
+    try:
+        yield
+    except GcmError as error:
+        error.what = f"{binding.location}: {error.what}"
+        raise
 
 
 def _interceptor(component: Component, planned: InterceptorPlan) -> Interceptor:

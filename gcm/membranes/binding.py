@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gcm.components.boundary import Boundary
 from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.errors import IllegalBindingError, IllegalLifeCycleError
@@ -192,10 +193,11 @@ def is_local(client: ClientInterface, server: ServerEnd) -> bool:
     """
     if not isinstance(server, ServerInterface) or not server.is_functional:
         return True
-    client_home, server_home = homes(client), homes(server)
-    if not (client_home or server_home) or client.owner.host is server.owner:
+    if client.owner.host is server.owner:
         return True
-    return bool(client_home & server_home)
+    return any(
+        one & other or not (one or other) for one in _seen_in(client) for other in _seen_in(server)
+    )
 
 
 def may_become_local(client: ClientInterface, server: ServerEnd) -> bool:
@@ -210,10 +212,25 @@ def may_become_local(client: ClientInterface, server: ServerEnd) -> bool:
 
 def homes(end: Interface) -> set[Component]:
     """Return the composites in whose content bindings of `end` lie; several where it is shared."""
-    if end.internal:
-        return {end.owner}
-    owner = end.owner
-    return {*owner.parents, owner.host} if owner.host else set(owner.parents)
+    return set().union(*_seen_in(end))
+
+
+def _seen_in(end: Interface) -> list[set[Component]]:
+    """Return the composites in whose content an end is, and, apart, those where it is offered.
+
+    An interface of a component in a membrane is seen from inside that membrane. The one that is
+    offered is also seen from where the component is.
+    """
+    owner, host = end.owner, end.owner.host
+    parents: set[Component] = set(owner.parents)
+    if host is None:
+        return [{owner} if end.internal else parents]
+    is_outside = isinstance(owner, Boundary) and not (end.internal or owner.leads_inside(end.name))
+    inside = {owner} if end.internal and not isinstance(owner, Boundary) else {*parents, host}
+    outside: list[set[Component]] = (
+        [set(host.parents)] if end in host.membrane.offered.values() else []
+    )
+    return outside if is_outside else [inside, *outside]
 
 
 def _places(client: ClientInterface, server: ServerEnd) -> str:
