@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import cast
 
 from gcm.adl.plan import (
@@ -65,7 +66,7 @@ def assemble(
     assembler = _Assembler(make, find_remote)
     root = assembler.make(plan.root)
     assembler.share(plan.root)
-    membranes = list(_with_membranes(plan.root))
+    membranes = list(assembler.with_membranes(plan.root))
     for one in membranes:
         assembler.export(one)
     assembler.bind(plan.root)
@@ -74,6 +75,25 @@ def assemble(
     for one in membranes:
         assembler.start_membrane(one)
     return root
+
+
+def fill_membrane(component: Component, plan: ComponentPlan) -> None:
+    """Put the non-functional components and interceptors of a plan into a bare component.
+
+    What its membrane is bound to in the content is left to the one who has the content.
+
+    Raises:
+        InstantiationError: a content class or an interceptor cannot be instantiated.
+    """
+    assembler = _Assembler(make_component, None)
+    assembler.take(component, plan)
+    membranes = list(assembler.with_membranes(replace(plan, components=(), shared=())))
+    for one in membranes:
+        assembler.export(one)
+    for one in membranes:
+        assembler.bind_membrane(one, around_content=one is not membranes[-1])
+    for one in membranes:
+        assembler.start_membrane(one)
 
 
 class _Assembler:
@@ -93,8 +113,14 @@ class _Assembler:
             content = component.controller(ContentController)
             for child in plan.components:
                 content.add(self.make(child))
-        self._fill_membrane(component, plan.membrane)
+        if not component.is_elsewhere:
+            self.fill_membrane(component, plan.membrane)
         return component
+
+    def take(self, component: Component, plan: ComponentPlan) -> None:
+        """Fill the membrane of a component that somebody else has made."""
+        self._made[plan.path] = component
+        self.fill_membrane(component, plan.membrane)
 
     def _bare(self, plan: ComponentPlan) -> Component:
         try:
@@ -149,7 +175,7 @@ class _Assembler:
         found = self._find_remote(reference)
         return Referenced(found) if isinstance(found, ServerInterface) else found
 
-    def _fill_membrane(self, component: Component, membrane: MembranePlan) -> None:
+    def fill_membrane(self, component: Component, membrane: MembranePlan) -> None:
         """Make the components in a membrane, and give it its client interfaces."""
         for part in membrane.components:
             component.controller(MembraneController).add(self.make(part))
@@ -157,8 +183,18 @@ class _Assembler:
             if declared.is_client:
                 component.controller(MembraneController).declare(declared)
 
+    def with_membranes(self, plan: ComponentPlan) -> Iterator[ComponentPlan]:
+        """Yield the components with something in their membranes, the innermost first."""
+        is_elsewhere = self._made[plan.path].is_elsewhere
+        for one in (*plan.components, *(() if is_elsewhere else plan.membrane.components)):
+            yield from self.with_membranes(one)
+        if plan.interceptors or _has_assembly(plan.membrane):
+            yield plan
+
     def export(self, plan: ComponentPlan) -> None:
         """Give the server interfaces of a membrane to what serves them."""
+        if self._made[plan.path].is_elsewhere:
+            return
         holder = self._made[plan.path].controller(MembraneController)
         for binding in plan.membrane.bindings:
             declared = _exported(plan.membrane, binding)
@@ -169,33 +205,39 @@ class _Assembler:
         for part in plan.membrane.components:
             self.share(part)
 
-    def bind_membrane(self, plan: ComponentPlan) -> None:
+    def bind_membrane(self, plan: ComponentPlan, *, around_content: bool = True) -> None:
         """Make the other bindings of a membrane, and those within its components."""
-        holder = self._made[plan.path].controller(MembraneController)
-        for part in plan.membrane.components:
+        component = self._made[plan.path]
+        inside = {part.name for part in plan.membrane.components}
+        for part in plan.membrane.components if not component.is_elsewhere else ():
             self.bind(part)
         for binding in plan.membrane.bindings:
-            if _exported(plan.membrane, binding) is None:
+            is_inside = binding.client[0] in inside
+            if _exported(plan.membrane, binding) or (is_inside and component.is_elsewhere):
+                continue  # where the component is they were made
+            if not is_inside and component.is_elsewhere:
+                raise AdlError(
+                    f"{binding.location}: '{_dotted(binding.client)}' cannot be bound: the "
+                    f"membrane of {plan.path} is on another node than this binding is made on",
+                    cure="Take the virtual node of that composite away",
+                )
+            if is_inside or around_content:
                 with _located(binding):
-                    holder.bind(_dotted(binding.client), _dotted(binding.server))
+                    component.controller(MembraneController).bind(
+                        _dotted(binding.client), _dotted(binding.server)
+                    )
 
     def start_membrane(self, plan: ComponentPlan) -> None:
         """Start the components in a membrane, and let them intercept."""
         component = self._made[plan.path]
+        if component.is_elsewhere:
+            return
         if _has_assembly(plan.membrane):
             component.controller(MembraneController).start()
         for planned in plan.interceptors:
             component.controller(InterceptorController).add(
                 _interceptor(component, planned), planned.interface
             )
-
-
-def _with_membranes(plan: ComponentPlan) -> Iterator[ComponentPlan]:
-    """Yield the components with something in their membranes, the innermost first."""
-    for one in (*plan.components, *plan.membrane.components):
-        yield from _with_membranes(one)
-    if plan.interceptors or _has_assembly(plan.membrane):
-        yield plan
 
 
 def _has_assembly(membrane: MembranePlan) -> bool:

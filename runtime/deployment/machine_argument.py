@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from gcm.records import dataclass
+from runtime.deployment.grammar import Attribute
 from runtime.deployment.hosts import HostListError, expand_hosts, split_names
+from runtime.deployment.language import LANGUAGE
 from runtime.machine_words import is_user
 
 LOCALHOST = "localhost"
@@ -48,7 +50,7 @@ def parse_emulation(text: str) -> Emulation:
     Emulation(sites=1, clusters=3, ranks=4)
 
     Raises:
-        ValueError: it has another form.
+        ValueError: it has another form, or too small or too large a number.
     """
     if not _SHAPE.fullmatch(text):
         raise ValueError(
@@ -56,6 +58,8 @@ def parse_emulation(text: str) -> Emulation:
         )
     numbers = [int(number) for number in text.lower().split("x")]
     sites, clusters, ranks = [1] * (3 - len(numbers)) + numbers
+    for name, number in (("sites", sites), ("clusters", clusters), ("ranks", ranks)):
+        _check_number(text, number, LANGUAGE.elements["emulate"].attribute(name))
     return Emulation(sites, clusters, ranks)
 
 
@@ -75,6 +79,17 @@ def parse_hosts(text: str) -> tuple[Host, ...]:
     return tuple(host for word in split_names(text) for host in _hosts(word))
 
 
+def _check_number(text: str, number: int, attribute: Attribute | None) -> None:
+    """Raise `ValueError` for a number that a descriptor would not have there either."""
+    assert attribute is not None, "the language has it"
+    assert attribute.most is not None, "it is a number with a limit"
+    if not attribute.least <= number <= attribute.most:
+        raise ValueError(
+            f"'{text}' asks for {number} {attribute.name}: it can be {attribute.least} to"
+            f" {attribute.most:,}"
+        )
+
+
 def _hosts(word: str) -> list[Host]:
     found = _HOST.fullmatch(word)
     if found is None:
@@ -87,6 +102,8 @@ def _hosts(word: str) -> list[Host]:
     if ranks is not None and not re.fullmatch("[0-9]{1,9}", ranks, re.ASCII):
         several = "; an IPv6 address stands in brackets: [fe80::1]:4" if ":" in ranks else ""
         raise ValueError(f"'{ranks}' behind the ':' of '{word}' is no number of ranks{several}")
+    if ranks is not None:
+        _check_number(word, int(ranks), LANGUAGE.elements["mpi"].attribute("ranks"))
     try:
         names = expand_hosts(found["names"])
     except HostListError as error:
