@@ -14,7 +14,7 @@ from gcm.adl.membranes.circles import report_circles
 from gcm.adl.membranes.interceptors import check_interceptors
 from gcm.adl.shared import resolve_shared
 from gcm.adl.traits import TraitsReader
-from gcm.documents import Diagnostics, did_you_mean
+from gcm.documents import Diagnostics, Severity, did_you_mean
 from gcm.interfaces import InterfaceType
 from gcm.records import dataclass
 
@@ -116,6 +116,17 @@ def _unbound(
     draft: Draft, interface: InterfaceType, lacks: str, hint: str, findings: Findings
 ) -> None:
     owner = "this" if "inside" in lacks else draft.name
+    if interface.is_collection:
+        # The specification allows it; most often the bindings were forgotten.
+        findings.report(
+            "empty-collection",
+            f"mandatory collection '{interface.name}' has {lacks}",
+            draft.location_of(interface.name),
+            draft.path,
+            hint=f'{hint}"{owner}.{interface.name}1" .../>, or make it optional',
+            severity=Severity.WARNING,
+        )
+        return
     findings.report(
         "unbound-interface",
         f"mandatory interface '{interface.name}' has {lacks}",

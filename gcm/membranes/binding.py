@@ -82,21 +82,12 @@ class BindingController(Controller):
     def faults_before_start(self) -> Iterable[str]:
         """Name every mandatory interface that is not bound; inside a composite too.
 
-        Of a collection one member has to be bound; the others may come and go. Bindings that leave
-        a composite are named too.
+        A collection may have no members at all. Bindings that leave a composite are named too.
         """
-        bindables = self.component.bindables
-        for client in bindables:
+        for client in self.component.bindables:
             if client.type.is_mandatory and not client.is_bound and self._is_wanted(client):
                 yield f"mandatory interface '{client.name}' is not bound"
-        bound = {self.component.type.find(client.name) for client in bindables if client.is_bound}
         yield from self._not_local()
-        holds_parts = "content" in self.component.membrane
-        for declared in self.component.type.interfaces:
-            wanted = declared.is_collection and declared.is_mandatory and declared not in bound
-            if wanted and (declared.is_client or holds_parts):
-                inside = "" if declared.is_client else " inside"
-                yield f"mandatory collection '{declared.name}' has no bound member{inside}"
 
     def _not_local(self) -> Iterable[str]:
         """Name the bindings that parts were brought into while one end was in no composite."""
