@@ -23,6 +23,7 @@ from runtime.hosting.host import Host
 from runtime.hosting.node import NodeFacts
 from runtime.hosting.node_factory import NodeFactory
 from runtime.hosting.node_process import NodeProcess
+from runtime.hosting.remote_references import find_remote
 from runtime.transport.errors import TransportError
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class DeployedAssembly:
                 return self._nodes[where[one.path]] if one.path in where else None
 
             factory = NodeFactory(self._host, node_of, self._lead)
-            root = assemble(plan, make=factory.make)
+            root = assemble(plan, make=factory.make, find_remote=find_remote)
             self._host.publish(root.path, root)
         except Exception as error:  # constructors of the user's may raise anything
             self._wait_for_loss(error)

@@ -136,12 +136,10 @@ class MirroredContent:
         ways: list[ServerEnd] = []
         passed: list[Component] = []
         for server in client.servers:
-            way: Any = server
-            if isinstance(server, ServerInterface):
-                way, between = behind_composites(server)
-                passed += between
-                if isinstance(server.owner.other_face(server), ClientInterface):
-                    passed.append(way.owner)  # it may let calls pass later
+            way, between = behind_composites(server)
+            passed += between
+            if isinstance(way, ServerInterface):
+                passed.append(way.owner)  # it may let calls pass later
             ways.append(way)
         self._passed[client.name] = passed
         if self._led.get(client.name, ()) == tuple(ways):

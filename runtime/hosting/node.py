@@ -72,7 +72,7 @@ class NodeControl(Protocol):
         ...
 
     def drop(self, path: str) -> None:
-        """Forget a primitive that was made; it should be terminated."""
+        """Forget a component that was made; it should be terminated."""
         ...
 
     def reach(self, address: str, prefixes: Sequence[str]) -> bool:
@@ -146,7 +146,10 @@ class NodeAgent:
         lead(self._host.exports.component(path).bindable(client), ends)
 
     def drop(self, path: str) -> None:
-        """Forget a primitive that was made."""
+        """Forget a component that was made, and hang up on what is outside of the assembly."""
+        for client in self._host.exports.component(path).bindables:
+            for server in client.servers:
+                _hang_up(server)
         self._host.withdraw(path)
 
     def reach(self, address: str, prefixes: Sequence[str]) -> bool:
@@ -195,6 +198,14 @@ def lead(client: ClientInterface, servers: Sequence[ServerEnd]) -> None:
     for server in old:
         if server not in servers:
             client.unbind(server)
+            _hang_up(server)
+
+
+def _hang_up(server: ServerEnd) -> None:
+    """End the connections to an object outside of the assembly that came with one binding."""
+    close = getattr(server, "close", None)
+    if close is not None:
+        close()
 
 
 def _placed(plan: ComponentPlan) -> Component:

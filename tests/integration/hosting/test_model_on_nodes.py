@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import Pyro5.api
 import pytest
 
 from gcm import Cardinality, Component, submit
@@ -20,9 +23,11 @@ from gcm.adl.plan import (
     MembranePlan,
     VirtualNodePlan,
 )
+from gcm.errors import AdlError
 from gcm.membranes.descriptions import PRIMITIVE
 from gcm.membranes.monitor import MonitorController
 from runtime.hosting.node_factory import NodeFactory
+from runtime.hosting.remote_references import find_remote
 from tests.integration.hosting.conftest import LONG, Launcher, launched
 from tests.integration.hosting.modelled_parts import (
     Giver,
@@ -67,7 +72,7 @@ def deployed(grid: Launcher, plan: ComponentPlan) -> Iterator[Component]:
         return grid.nodes[f"/{one.virtual_node.name}"] if one.virtual_node else None
 
     factory = NodeFactory(grid.host, node_of)
-    root = assemble(AssemblyPlan(plan, 1), make=factory.make)
+    root = assemble(AssemblyPlan(plan, 1), make=factory.make, find_remote=find_remote)
     grid.host.publish(root.path, root)
     try:
         root.start()
@@ -255,3 +260,42 @@ def test_arrays_go_from_member_to_member_each_row_once(
         assert sent(grid) - here < ROW
     for home in grid.nodes:
         assert grid.ask(home, "node", "kept_blocks") == 0
+
+
+def test_a_remote_reference_is_called_from_the_node_of_its_client(grid: Launcher) -> None:
+    callers: list[str] = []
+
+    class Outside:
+        @Pyro5.api.expose
+        def work(self, number: int) -> tuple[int, int]:
+            callers.append(Pyro5.api.current_context.client_sock_addr[0])
+            return os.getpid(), 3 * number
+
+    with Pyro5.api.Daemon(host="127.0.0.1", port=0) as daemon:
+        uri = daemon.register(Outside(), "outside")
+        serving = threading.Thread(target=daemon.requestLoop)
+        serving.start()
+        described = Assembly("app")
+        described.serves("run", Work)
+        box = described.composite("box")
+        box.serves("run", Work).needs("out", Work)
+        box.primitive("passer", Passer, node="n1")
+        box.bind("this.run", "passer.work").bind("passer.next", "this.out")
+        described.bind("this.run", "box.run").bind("box.out", f"pyro:outside@{uri.location}")
+        with deployed(grid, described.plan().root) as root:
+            work: Any = root.find("box/passer").server("work").stub.work  # type: ignore[attr-defined]
+            here = sent(grid)
+            assert tuple(work(1)) == (os.getpid(), 3)
+            assert sent(grid) - here < 300  # the answer to this process, and nothing else
+        daemon.shutdown()
+        serving.join(LONG)
+    assert callers == ["127.0.0.1"]
+
+
+def test_a_reference_that_nobody_knows_is_refused_with_its_line(grid: Launcher) -> None:
+    described = Assembly("app").primitive("passer", Passer, node="n1")
+    described.bind("passer.next", "corba:there")
+    words = r"test_model_on_nodes.py:\d+: the remote reference 'corba:there' leads nowhere"
+    with pytest.raises(AdlError, match=words) as caught:
+        deployed(grid, described.plan().root).__enter__()
+    assert "Known are Pyro5 objects: pyro:name@host:port" in str(caught.value)
