@@ -57,7 +57,7 @@ class DeployedAssembly:
         self._steered = steered
         self._nodes: dict[str, NodeProcess] = {}
         self._facts: dict[str, NodeFacts] = {}
-        self._where: Mapping[str, str] = {}
+        self._where: dict[str, str] = {}
         self._operation = ""
         self._root: Component | None = None
         self._changed = threading.Condition()
@@ -163,7 +163,9 @@ class DeployedAssembly:
         self._lost.set()
 
     def _lead(self, path: str, node: NodeProcess) -> None:
-        """Let the front-end before a node know what is behind it."""
+        """Let the front-end before a node know what is behind it, or has moved there."""
+        if path in self._where:
+            self._where[path] = next(name for name, one in self._nodes.items() if one is node)
         for place in self._places.values():
             if place.channel is node.channel:
                 place.tell("lead", path, node.home)
@@ -173,12 +175,12 @@ class DeployedAssembly:
     def _assemble(self) -> None:
         try:
             plan = self._plan()
-            where = self._where = spread_components(plan.root, self._deployment)
+            where = self._where = dict(spread_components(plan.root, self._deployment))
 
             def node_of(one: ComponentPlan) -> NodeProcess | None:
                 return self._nodes[where[one.path]] if one.path in where else None
 
-            factory = NodeFactory(self._host, node_of, self._lead)
+            factory = NodeFactory(self._host, node_of, self._lead, self._nodes)
             root = assemble(plan, make=factory.make, find_remote=find_remote)
             self._host.publish(root.path, root)
         except Exception as error:  # constructors of the user's may raise anything

@@ -251,4 +251,4 @@ class Host:
 
 
 def _target(call: Invocation) -> Target:
-    return Target(call.component, call.interface, call.operation, call.client)
+    return Target(call.component, call.interface, call.operation, call.client, call.chain)

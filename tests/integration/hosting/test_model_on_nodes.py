@@ -23,14 +23,17 @@ from gcm.adl.plan import (
     MembranePlan,
     VirtualNodePlan,
 )
-from gcm.errors import AdlError
+from gcm.errors import AdlError, CircularCallError, CopyError, IllegalContentError
 from gcm.membranes.descriptions import PRIMITIVE
+from gcm.membranes.migration import MigrationController
 from gcm.membranes.monitor import MonitorController
 from runtime.hosting.node_factory import NodeFactory
 from runtime.hosting.remote_references import find_remote
 from tests.integration.hosting.conftest import LONG, Launcher, launched
 from tests.integration.hosting.modelled_parts import (
+    Counter,
     Giver,
+    Locked,
     Log,
     Models,
     Passer,
@@ -71,7 +74,7 @@ def deployed(grid: Launcher, plan: ComponentPlan) -> Iterator[Component]:
     def node_of(one: ComponentPlan) -> Any:
         return grid.nodes[f"/{one.virtual_node.name}"] if one.virtual_node else None
 
-    factory = NodeFactory(grid.host, node_of)
+    factory = NodeFactory(grid.host, node_of, nodes=grid.nodes)
     root = assemble(AssemblyPlan(plan, 1), make=factory.make, find_remote=find_remote)
     grid.host.publish(root.path, root)
     try:
@@ -266,7 +269,7 @@ def test_a_remote_reference_is_called_from_the_node_of_its_client(grid: Launcher
     callers: list[str] = []
 
     class Outside:
-        @Pyro5.api.expose
+        @Pyro5.api.expose  # type: ignore[untyped-decorator]  # it has no types
         def work(self, number: int) -> tuple[int, int]:
             callers.append(Pyro5.api.current_context.client_sock_addr[0])
             return os.getpid(), 3 * number
@@ -299,3 +302,62 @@ def test_a_reference_that_nobody_knows_is_refused_with_its_line(grid: Launcher) 
     with pytest.raises(AdlError, match=words) as caught:
         deployed(grid, described.plan().root).__enter__()
     assert "Known are Pyro5 objects: pyro:name@host:port" in str(caught.value)
+
+
+def test_active_objects_that_wait_for_each_other_between_nodes_are_told(grid: Launcher) -> None:
+    described = Assembly("app")
+    described.serves("run", Work)
+    described.active("a", Passer, node="n1").primitive("p", Passer, node="n3")
+    described.active("b", Passer, node="n2")
+    described.bind("this.run", "a.work").bind("a.next", "p.work")
+    described.bind("p.next", "b.work").bind("b.next", "a.work")
+    with deployed(grid, described.plan().root) as root:
+        with pytest.raises(CircularCallError) as caught:
+            root.stub("run", Work).work(1)
+        assert caught.value.what == (
+            "the call would wait for itself: /app/a.work.work waits for /app/b.work.work, "
+            "which waits for /app/a.work.work"
+        )
+        assert "raised in /app/a, in the process /n1" in caught.value.__notes__
+
+
+def test_a_bound_component_moves_from_node_to_node_and_loses_no_call(grid: Launcher) -> None:
+    described = Assembly("app")
+    described.serves("run", Work)
+    described.primitive("first", Passer, node="n1").primitive("counter", Counter, node="n1")
+    described.primitive("worker", Worker, node="n2")
+    described.bind("this.run", "first.work").bind("first.next", "counter.work")
+    described.bind("counter.next", "worker.work")
+    with deployed(grid, described.plan().root) as root:
+        run: Any = root.stub("run", Work).work
+        assert run(1) == (1, pid(grid, "n1"), pid(grid, "n2"))
+        migration = root.find("counter").controller(MigrationController)
+        futures = []
+        for home in ("/n3", "/n2", "/n1"):
+            futures += [submit(run, number) for number in range(30)]
+            migration.migrate(home)
+            futures += [submit(run, number) for number in range(30)]
+        found = [future.result(LONG) for future in futures]
+        assert sorted(count for count, _, _ in found) == list(range(2, 182))
+        migration.migrate("/n3")
+        assert run(0) == (182, pid(grid, "n3"), pid(grid, "n2"))
+        assert migration.has_moved()
+        with pytest.raises(IllegalContentError, match="there is no node '/n4'"):
+            migration.migrate("/n4")
+        here = sent(grid)
+        root.find("first").server("work").stub.work(0)  # type: ignore[attr-defined]
+        assert sent(grid) - here < 300
+        root.stop()
+        root.start()
+        assert run(0)[0] == 184
+
+
+def test_a_component_whose_content_cannot_be_copied_stays_where_it_is(grid: Launcher) -> None:
+    with deployed(grid, edited(pair(), "/app/worker", content=Locked)) as root:
+        run = root.stub("run", Work).work
+        with pytest.raises(
+            CopyError, match="the content of /app/worker cannot be copied"
+        ) as caught:
+            root.find("worker").controller(MigrationController).migrate("/n3")
+        assert "__getstate__" in caught.value.cure
+        assert run(1) == (pid(grid, "n2"), 2)
