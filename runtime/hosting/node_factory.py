@@ -18,7 +18,6 @@ from gcm.suggestion import did_you_mean
 from runtime.hosting.host import Host
 from runtime.hosting.mirror import Mirror, MirroredComposite, PassedComposite
 from runtime.hosting.mirrored_content import MirroredContent
-from runtime.hosting.mirrored_controllers import mirrored
 from runtime.hosting.node import name_of_class
 from runtime.hosting.node_process import NodeProcess
 from runtime.hosting.other_node import NODE
@@ -139,7 +138,7 @@ class NodeFactory:
         if plan.membrane.kind is MembraneKind.COMPOSITE:
             mirror = MirroredComposite(plan.name, plan.component_type, description, content)
         else:
-            mirror = Mirror(plan.name, plan.component_type, mirrored(description), content)
+            mirror = Mirror(plan.name, plan.component_type, description, content)
         content.mirror = mirror
         self._announce(self._prefix(content), node)
         self._host.call(Invocation(node.home, NODE, "make", (there,))).result()

@@ -152,3 +152,15 @@ class Locked(Worker):
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+
+
+class Sums(Protocol):
+    def add(self, value: list[int]) -> list[list[int]]: ...
+
+
+@provides("sum", Sums)
+class ListAdder:
+    """Is called with what a composite has gathered."""
+
+    def add(self, value: list[int]) -> list[list[int]]:
+        return [value for _ in value]

@@ -15,6 +15,8 @@ import pytest
 
 from gcm import Cardinality, Component, submit
 from gcm.adl import Assembly, assemble
+from gcm.adl.describe import describe
+from gcm.adl.export import write_definition
 from gcm.adl.plan import (
     AssemblyPlan,
     ComponentPlan,
@@ -23,16 +25,25 @@ from gcm.adl.plan import (
     MembranePlan,
     VirtualNodePlan,
 )
-from gcm.errors import AdlError, CircularCallError, CopyError, IllegalContentError
+from gcm.errors import (
+    AdlError,
+    CircularCallError,
+    CopyError,
+    GathercastTimeoutError,
+    IllegalContentError,
+)
 from gcm.membranes.descriptions import PRIMITIVE
+from gcm.membranes.gathercast import GathercastController
 from gcm.membranes.migration import MigrationController
 from gcm.membranes.monitor import MonitorController
 from runtime.hosting.node_factory import NodeFactory
 from runtime.hosting.remote_references import find_remote
 from tests.integration.hosting.conftest import LONG, Launcher, launched
+from tests.integration.hosting.hosted_parts import Adder, Client, Run, Sum
 from tests.integration.hosting.modelled_parts import (
     Counter,
     Giver,
+    ListAdder,
     Locked,
     Log,
     Models,
@@ -361,3 +372,38 @@ def test_a_component_whose_content_cannot_be_copied_stays_where_it_is(grid: Laun
             root.find("worker").controller(MigrationController).migrate("/n3")
         assert "__getstate__" in caught.value.cure
         assert run(1) == (pid(grid, "n2"), 2)
+
+
+def test_a_deployed_assembly_is_written_as_the_document_it_was_made_of(grid: Launcher) -> None:
+    plan = pair(factor=7)
+    with deployed(grid, plan) as root:
+        written = write_definition(describe(root))
+    assert written == write_definition(describe(assemble(AssemblyPlan(plan, 1))))
+    assert 'name="factor" value="7"' in written
+
+
+@pytest.mark.parametrize("home", ["", "n3"])
+def test_rounds_of_a_composite_gather_clients_of_several_nodes(grid: Launcher, home: str) -> None:
+    described = Assembly("app")
+    box = described.composite("box").serves("sum", Sum, cardinality=Cardinality.GATHERCAST)
+    box.primitive("adder", ListAdder, node="n1").bind("this.sum", "adder.sum")
+    for name, node in (("one", "n2"), ("two", "n3")):
+        described.primitive(name, Client, node=node).bind(f"{name}.sum", "box.sum")
+    plan = described.plan().root
+    if home:
+        plan = edited(plan, "/app/box", virtual_node=VirtualNodePlan(home))
+    with deployed(grid, plan) as root:
+        one = submit(root.find("one").stub("run", Run).run, 1)
+        assert root.find("two").stub("run", Run).run(2)[0] == [1, 2]
+        assert one.result(LONG)[0] == [1, 2]
+
+
+def test_rounds_that_wait_for_a_client_elsewhere_end_in_time(grid: Launcher) -> None:
+    described = Assembly("app").primitive("adder", Adder)
+    for name, node in (("one", "n2"), ("two", "n3")):
+        described.primitive(name, Client, node=node).bind(f"{name}.sum", "adder.sum")
+    with deployed(grid, described.plan().root) as root:
+        rounds = root.find("adder").controller(GathercastController)
+        rounds.configure("sum", wait_for_all=True, timeout=0.2)
+        with pytest.raises(GathercastTimeoutError, match="/app/two.sum did not call"):
+            root.find("one").stub("run", Run).run(1)
