@@ -23,10 +23,6 @@ class OutOfStep(GridMPIError):
     """The members of a communicator do not make the same collectives, or one failed in its call."""
 
 
-class HungUp(GridMPIError):
-    """This process has ended its connections itself."""
-
-
 class NotOnTheGrid(GridMPIError, NotImplementedError):
     """What native MPI can do inside a cluster, but nobody over several MPIs."""
 

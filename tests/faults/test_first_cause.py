@@ -138,6 +138,21 @@ def test_a_program_that_turns_a_loss_into_an_end_of_its_own_is_not_blamed(tmp_pa
     assert (code, summary["first_cause"]["rank"]) == (7, "1:0:1"), err
 
 
+def test_of_a_rank_that_ended_well_while_others_wait_for_it_the_message_tells(
+    tmp_path: Path,
+) -> None:
+    program = (
+        "import sys\nfrom mpi4py import MPI\nworld = MPI.COMM_WORLD\nworld.Barrier()\n"
+        "if world.rank == 1: sys.exit(0)\nworld.Barrier()\n"
+    )
+    code, summary, _, err = run(describe(tmp_path, program, sites=2))
+    assert code == 1
+    assert summary["first_cause"]["rank"] != "0:0:1"
+    said = "rank 0:0:1 had ended with exit code 0 by then"
+    assert said in summary["first_cause"]["what"]
+    assert err.count(said) == 1
+
+
 def test_all_that_fail_in_the_same_way_are_told_in_one_line(tmp_path: Path) -> None:
     code, _, _, err = run(describe(tmp_path, "import missing\n", sites=2, clusters=2))
     assert code == 1
