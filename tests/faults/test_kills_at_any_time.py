@@ -43,7 +43,7 @@ def can_be_alone() -> bool:
         ("gcm-deploy", "SIGTERM", "local"),
         ("mpiexec", "SIGKILL", "local"),
         pytest.param("gcm-deploy", "SIGKILL", "sshd", marks=FAR),
-        pytest.param("gcm-deploy", "SIGTERM", "hosts", marks=FAR),
+        pytest.param("gcm-deploy", "SIGTERM", "sshd", marks=FAR),
     ],
 )
 def test_kills_at_any_time_of_the_start_leave_no_file_and_no_shared_memory(
