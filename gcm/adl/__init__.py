@@ -7,12 +7,14 @@ from gcm.adl.opening import load
 from gcm.adl.picture import scene_of, scene_of_plan
 from gcm.adl.plan import AssemblyPlan, ComponentPlan
 from gcm.adl.runnable import has_run, result_of, run_operation
+from gcm.adl.structure import MissingClasses
 from gcm.adl.writing import describe, export
 
 __all__ = [
     "Assembly",
     "AssemblyPlan",
     "ComponentPlan",
+    "MissingClasses",
     "assemble",
     "check_files",
     "describe",

@@ -23,6 +23,7 @@ _EXAMPLES = {
         gcm check hello.fractal farm.fractal
         gcm check --format json *.fractal
         gcm check --path src --path shared/adl app.fractal
+        gcm check --structure *.fractal      of an architecture whose classes are still in Java
     """,
     "show": """
         gcm show hello.fractal
@@ -33,6 +34,7 @@ _EXAMPLES = {
         gcm draw hello.fractal -o hello.svg
         gcm draw farm.fractal --set workers=4 > farm.svg
         gcm draw hello.fractal --controls -o all.svg
+        gcm draw hello.fractal --structure -o hello.svg
     """,
     "run": """
         gcm run hello.fractal
@@ -95,6 +97,7 @@ def _add_check(commands: Any) -> None:
     command.add_argument(
         "files", nargs="+", metavar="FILE", help="an ADL document or a deployment descriptor"
     )
+    _add_structure(command)
     _add_format(command)
     _add_path(command)
 
@@ -107,6 +110,7 @@ def _add_show(commands: Any) -> None:
         "With interfaces, bindings, content classes, attributes and virtual nodes.",
     )
     _add_file(command)
+    _add_structure(command)
     _add_format(command)
 
 
@@ -115,6 +119,7 @@ def _add_draw(commands: Any) -> None:
         commands, "draw", "draw an assembly as an SVG picture", "No other program is needed."
     )
     _add_file(command)
+    _add_structure(command)
     command.add_argument(
         "-o", "--output", metavar="FILE", default="", help="write there, not to standard output"
     )
@@ -166,6 +171,14 @@ def _add_path(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="search further definitions and Python modules here too; may be repeated",
+    )
+
+
+def _add_structure(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--structure",
+        action="store_true",
+        help="the structure alone: classes need not be there, definitions may be abstract",
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from gcm.adl.assemble import describe_membrane, make_component
-from gcm.adl.plan import ComponentPlan, MembraneKind
+from gcm.adl.plan import ComponentPlan
 from gcm.components.model import Component
 from gcm.components.wrapper import Wrapper
 from gcm.errors import InstantiationError
@@ -234,7 +234,7 @@ class NodeFactory:
             InstantiationError: it cannot be made in its node process.
         """
         node = self._node_of(plan)
-        if node is None or plan.membrane.kind is MembraneKind.COMPOSITE:
+        if node is None or plan.membrane.kind.is_composite:
             return make_component(plan)
         if plan.interceptors or plan.membrane.components:
             raise InstantiationError(
