@@ -120,7 +120,8 @@ def test_all_files_are_checked_and_a_shared_fault_is_told_once(tmp_path: Path) -
 def test_what_cannot_stand_alone_is_a_warning(tmp_path: Path) -> None:
     faces = write(
         tmp_path / "Faces.fractal",
-        '<definition name="Faces"><interface name="a" role="client" signature="gcm.Runnable"/></definition>',
+        '<definition name="Faces">'
+        '<interface name="a" role="client" signature="gcm.Runnable"/></definition>',
     )
     needy = write(
         tmp_path / "Needy.fractal",
