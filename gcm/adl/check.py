@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from gcm.adl.bindings import BindingCheck
 from gcm.adl.classes import LoadClass
 from gcm.adl.definitions import INCOMPLETE, ComponentNode, is_path
 from gcm.adl.drafts import Draft, Traits, membrane_node
 from gcm.adl.findings import Findings
+from gcm.adl.membranes.interceptors import check_interceptors
 from gcm.adl.shared import resolve_shared
 from gcm.adl.structure import MissingClasses
 from gcm.adl.traits import TraitsReader
@@ -23,19 +27,20 @@ def check(
     root: ComponentNode,
     load_class: LoadClass,
     diagnostics: Diagnostics,
+    folders: Sequence[Path] = (),
     *,
     is_made: bool = True,
     missing: MissingClasses | None = None,
 ) -> Draft:
     """Report every breach of a rule, and return what is known of each component.
 
-    Abstract components are faults if the assembly is to be made. With `missing`, classes need not
-    be there: what depends on them is not checked. The drafts are complete only if no error was
-    reported.
+    `folders` are searched for what is named by its path. Abstract components are faults if the
+    assembly is to be made. With `missing`, classes need not be there: what depends on them is not
+    checked. The drafts are complete only if no error was reported.
     """
     findings = Findings(diagnostics, missing)
     load_class = load_class if missing is None else missing.noted_by(load_class)
-    tree = _Builder(findings, TraitsReader(findings, load_class)).build(root, None)
+    tree = _Builder(findings, TraitsReader(findings, load_class, folders)).build(root, None)
     resolve_shared(tree, findings)
     bindings = BindingCheck(findings)
     for draft in tree.walk():
@@ -50,6 +55,7 @@ def check(
                 hint="write the binding in the composite around it",
             )
     for draft in tree.walk():
+        draft.traits.interceptors = check_interceptors(draft, findings)
         if draft.traits.is_abstract and missing is None:
             _abstract(draft, tree, is_made, findings)
         _check_template(draft, findings)

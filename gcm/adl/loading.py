@@ -27,6 +27,7 @@ from gcm.documents import Diagnostics, Location, Severity
 
 PathLike = str | os.PathLike[str]
 _NO_ARGUMENTS: Mapping[str, str] = {}
+_Opened = tuple[Resolver, Source, Document, list[Path]]
 
 
 def plan_document(
@@ -53,10 +54,9 @@ def plan_document(
     opened = _open(path, roots, found)
     draft = None
     if opened is not None:
-        resolver, source, _document, folders = opened
-        loader = load_class or ImportingLoader(folders)
+        loader = load_class or ImportingLoader(opened[-1])
         draft, found = _check(
-            resolver, source, arguments, loader, found, is_made=missing is None, missing=missing
+            opened, arguments, loader, found, is_made=missing is None, missing=missing
         )
     for one in found:
         diagnostics.add(one)
@@ -120,16 +120,14 @@ def _check_file(
     opened = _open(path, roots, diagnostics)
     if opened is None:
         return diagnostics
-    resolver, source, document, folders = opened
+    resolver, _source, document, folders = opened
     needed = [one.name for one in document.parameters if one.default is None]
     if needed and missing is None:
         _warn(document, f"it needs values for {', '.join(needed)}", diagnostics)
     kept = {name: placeholder(name) for name in needed}
     resolver.missing.update(kept.values())
     loader = ImportingLoader(folders)
-    draft, found = _check(
-        resolver, source, kept, loader, diagnostics, is_made=False, missing=missing
-    )
+    draft, found = _check(opened, kept, loader, diagnostics, is_made=False, missing=missing)
     if draft is not None and draft.traits.is_abstract and missing is None and not needed:
         _warn(document, "it has neither content nor sub-components", found)
     return found
@@ -175,9 +173,7 @@ def _sure(found: Diagnostics, kept: Collection[str], draft: Draft | None) -> Dia
     return sure
 
 
-def _open(
-    path: PathLike, roots: Sequence[PathLike], diagnostics: Diagnostics
-) -> tuple[Resolver, Source, Document, list[Path]] | None:
+def _open(path: PathLike, roots: Sequence[PathLike], diagnostics: Diagnostics) -> _Opened | None:
     """Read the first document; it tells the folders in which the rest is searched."""
     source = Source(os.fspath(path))
     loader = FileLoader()
@@ -200,8 +196,7 @@ def _open(
 
 
 def _check(
-    resolver: Resolver,
-    source: Source,
+    opened: _Opened,
     arguments: Mapping[str, str],
     load_class: LoadClass,
     diagnostics: Diagnostics,
@@ -210,10 +205,10 @@ def _check(
     missing: MissingClasses | None,
 ) -> tuple[Draft | None, Diagnostics]:
     """Check a tree; also return what is sure of the findings where arguments have no value."""
+    resolver, source, _document, folders = opened
     root = resolver.root(source, arguments)
-    if root is None:
-        draft = None
-    else:
-        draft = check(root, load_class, diagnostics, is_made=is_made, missing=missing)
+    draft = None
+    if root is not None:
+        draft = check(root, load_class, diagnostics, folders, is_made=is_made, missing=missing)
     unset = resolver.missing
     return draft, _sure(diagnostics, unset, draft) if unset else diagnostics

@@ -74,7 +74,7 @@ class _Tree:
     def _facts(self, plan: ComponentPlan, targets: Targets) -> Iterator[list[str]]:
         for one in plan.component_type.interfaces:
             interceptors = [
-                planned.component or getattr(planned.factory, "__name__", "?")
+                planned.end or getattr(planned.factory, "__name__", "?")
                 for planned in plan.interceptors
                 if planned.interface == one.name
             ]

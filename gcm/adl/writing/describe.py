@@ -18,12 +18,15 @@ from gcm.adl.definitions import (
     TemplateControllerNode,
     VirtualNodeNode,
 )
+from gcm.adl.membranes.interceptors import fit_interfaces
 from gcm.adl.plan import NodeCardinality
 from gcm.adl.writing.export import write_definition
 from gcm.adl.writing.homes import Homes, parts_of
 from gcm.adl.writing.wires import THIS, Wire, wires_of
 from gcm.adl.writing.wording import Words
 from gcm.components.composite import Composite
+from gcm.components.control_interface import control_name
+from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.components.notes import Notes
 from gcm.errors import AdlError
@@ -191,8 +194,12 @@ class _Description:
 
     def _interceptor(self, component: Component, interceptor: object) -> str:
         for part in parts_of(component):
-            if any(server.stub is interceptor for server in part.servers):
-                return part.name
+            for server in part.servers:
+                if server.stub is interceptor:
+                    only = len(fit_interfaces(part.type)) == 1
+                    return part.name if only else f"{part.name}.{server.name}"
+        if isinstance(interceptor, Controller):
+            return f"{THIS}.{control_name(interceptor.name)}"
         return self._words.class_name(component, type(interceptor))
 
 

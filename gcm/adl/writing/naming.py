@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
+from gcm.components.membrane import MembraneDescription
+
 
 class NamelessError(Exception):
     """A Python object that no document can name."""
@@ -41,6 +43,16 @@ def object_name(value: object, what: str, near: Iterable[str] = ()) -> str:
             if held is value:
                 return f"{_module_name(module.__name__)}:{name}"
     raise NamelessError(f"{what} has no name in any module; give it one at the top of a module")
+
+
+def membrane_name(description: MembraneDescription) -> str:
+    """Return the name that finds a description of a membrane again.
+
+    Raises:
+        NamelessError: no module holds it.
+    """
+    near = [controller.__module__ for controller in description.controllers]
+    return object_name(description, f"the membrane '{description.name}'", near)
 
 
 def _modules(near: Iterable[str]) -> Iterator[ModuleType]:

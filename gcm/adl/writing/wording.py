@@ -9,7 +9,7 @@ from typing import Any
 from gcm.adl.definitions import AttributeNode, AttributesNode, InterfaceNode, escape
 from gcm.adl.plan import MembraneKind
 from gcm.adl.values import ValueFault
-from gcm.adl.writing.naming import NamelessError, class_name, object_name
+from gcm.adl.writing.naming import NamelessError, class_name, membrane_name
 from gcm.adl.writing.written import text_of, written
 from gcm.components.composite import Composite
 from gcm.components.declarations import declared_attributes, declared_interfaces
@@ -85,14 +85,7 @@ class Words:
         implied = MembraneKind.COMPOSITE if component.children else MembraneKind.PRIMITIVE
         if description is DESCRIPTIONS.get(description.name):
             return "" if description.name == implied else description.name
-        return self._named(
-            component,
-            lambda: object_name(
-                description,
-                f"the membrane '{description.name}'",
-                [controller.__module__ for controller in description.controllers],
-            ),
-        )
+        return self._named(component, lambda: membrane_name(description))
 
     def template(self, component: Component) -> str:
         """Name the kind of template that the component is, or nothing where it is none."""
