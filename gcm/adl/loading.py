@@ -24,6 +24,7 @@ from gcm.adl.plan import AssemblyPlan
 from gcm.adl.planning import plan_of
 from gcm.adl.structure import MissingClasses
 from gcm.documents import Diagnostics, Location, Severity
+from gcm.records import dataclass
 
 PathLike = str | os.PathLike[str]
 _NO_ARGUMENTS: Mapping[str, str] = {}
@@ -61,6 +62,42 @@ def plan_document(
     for one in found:
         diagnostics.add(one)
     return None if draft is None or found.errors else plan_of(draft)
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What is known of a definition without its classes: its components, and its documents.
+
+    `documents` has the name of the definition in each file.
+    """
+
+    root: Draft
+    documents: Mapping[str, str]
+
+
+def structure_of(
+    path: PathLike,
+    *,
+    roots: Sequence[PathLike] = (),
+    diagnostics: Diagnostics,
+    missing: MissingClasses,
+) -> Structure | None:
+    """Check a document alone, without values for its arguments and without its classes.
+
+    Returns None where it has faults, which are reported to `diagnostics`.
+    """
+    opened = _open(path, roots, diagnostics)
+    if opened is None:
+        return None
+    resolver, _source, document, folders = opened
+    kept = {one.name: placeholder(one.name) for one in document.parameters if one.default is None}
+    resolver.missing.update(kept.values())
+    found = Diagnostics()
+    loader = ImportingLoader(folders)
+    draft, found = _check(opened, kept, loader, found, is_made=False, missing=missing)
+    for one in found:
+        diagnostics.add(one)
+    return None if draft is None or found.errors else Structure(draft, resolver.names())
 
 
 def virtual_nodes_of(

@@ -73,6 +73,10 @@ def _dispatch(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
                 controls=options.controls,
                 structure=options.structure,
             )
+        case "port":
+            from gcm.cli.port import port
+
+            return port(options.files, options.package, options.output, options.path)
         case "completion":
             from gcm.cli.completion import completion_script
 
@@ -81,4 +85,4 @@ def _dispatch(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
         case _:
             from gcm.cli.run import run
 
-            return run(options.file, options.settings, options.path)
+            return run(options.file, options.settings, options.path, options.interface)

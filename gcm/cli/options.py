@@ -9,7 +9,7 @@ from gcm.cli.common_options import CommandParser, ShowVersion, add_shell, settin
 
 _DESCRIPTION = "Check, show, draw and run assemblies of components."
 
-COMMANDS = ("check", "show", "draw", "run", "completion")
+COMMANDS = ("check", "show", "draw", "port", "run", "completion")
 
 _EXAMPLES = {
     "": """
@@ -36,6 +36,10 @@ _EXAMPLES = {
         gcm draw hello.fractal --controls -o all.svg
         gcm draw hello.fractal --structure -o hello.svg
     """,
+    "port": """
+        gcm port Market.fractal --package market
+        gcm port org/example/*.fractal --package market --output src
+    """,
     "run": """
         gcm run hello.fractal
         gcm run hello.fractal --set name=world --set times=3
@@ -56,6 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_check(commands)
     _add_show(commands)
     _add_draw(commands)
+    _add_port(commands)
     _add_run(commands)
     _add_completion(commands)
     return parser
@@ -128,6 +133,29 @@ def _add_draw(commands: Any) -> None:
     )
 
 
+def _add_port(commands: Any) -> None:
+    command = _command(
+        commands,
+        "port",
+        "write Python skeletons for the classes that are missing",
+        "A Protocol for each signature and a class for each content, with its interfaces and\n"
+        "attributes, and beside them the documents with the names of these classes. What is there\n"
+        "already stays: modules get the classes they lack.",
+    )
+    command.add_argument("files", nargs="+", metavar="FILE", help="an ADL document")
+    command.add_argument(
+        "--package", metavar="NAME", required=True, help="the Python package of the new classes"
+    )
+    command.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        default="ported",
+        help="the folder for the package and the documents; 'ported' without it",
+    )
+    _add_path(command)
+
+
 def _add_run(commands: Any) -> None:
     command = _command(
         commands,
@@ -138,6 +166,9 @@ def _add_run(commands: Any) -> None:
         "result but None is printed. Ctrl-C stops the assembly; the exit code is then 130.",
     )
     _add_file(command)
+    command.add_argument(
+        "--interface", metavar="NAME", default="run", help="the interface to call; 'run' without it"
+    )
 
 
 def _add_completion(commands: Any) -> None:

@@ -76,6 +76,10 @@ class Resolver:
             self._documents[source.file] = self._read(source)
         return self._documents[source.file]
 
+    def names(self) -> dict[str, str]:
+        """Return the name of the definition in each file that was read."""
+        return {file: one.name for file, one in self._documents.items() if one is not None}
+
     def root(self, source: Source, arguments: Mapping[str, str]) -> ComponentNode | None:
         """Return the tree of the assembly that a document describes."""
         document = self.document(source)
