@@ -27,20 +27,22 @@ def port(files: Sequence[str], package: str, output: str, roots: Sequence[str]) 
     if diagnostics.errors:
         print(f"{counted(len(diagnostics.errors), 'fault')}; nothing was written", file=sys.stderr)
         return 1
-    try:
-        for one in found:
-            _write(one)
-    except OSError as error:
-        print(f"gcm port: cannot write '{error.filename}': {error.strerror}", file=sys.stderr)
-        return 1
+    for one in found:
+        if not _written(one):
+            return 1
+        print(f"{one.file}: {one.news or 'kept as it is'}")
     documents = [shlex.quote(str(one.file)) for one in found if one.file.suffix == ".fractal"]
     print(f"\nNext: gcm check {' '.join(documents)}")
     print("then write the operations of the interfaces and the methods of the components")
     return 0
 
 
-def _write(one: Ported) -> None:
-    if one.news:
-        one.file.parent.mkdir(parents=True, exist_ok=True)
-        one.file.write_text(one.text, "utf-8")
-    print(f"{one.file}: {one.news or 'kept as it is'}")
+def _written(one: Ported) -> bool:
+    try:
+        if one.news:
+            one.file.parent.mkdir(parents=True, exist_ok=True)
+            one.file.write_text(one.text, "utf-8")
+    except OSError as error:
+        print(f"gcm port: cannot write '{one.file}': {error.strerror}", file=sys.stderr)
+        return False
+    return True
