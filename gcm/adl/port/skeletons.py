@@ -184,7 +184,9 @@ def _with_self(python: inspect.Signature) -> str:
     kinds = [one.kind for one in python.parameters.values()]
     if inspect.Parameter.POSITIONAL_ONLY in kinds:
         own = own.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
-    return str(python.replace(parameters=[own, *python.parameters.values()]))
+    result = None if python.return_annotation is type(None) else python.return_annotation
+    parameters = [own, *python.parameters.values()]
+    return str(python.replace(parameters=parameters, return_annotation=result))
 
 
 def _imports_of(python: inspect.Signature) -> set[str]:
