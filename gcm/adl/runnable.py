@@ -88,6 +88,5 @@ def _report_missing(root: ComponentPlan, diagnostics: Diagnostics, interface: st
         f"the definition has no server interface '{interface}' to be called",
         root.location,
         path=root.path,
-        hint=did_you_mean(interface, known)
-        or f"add one and bind it inside, or name another with --interface; {listed}",
+        hint=did_you_mean(interface, known) or f"add one and bind it inside; {listed}",
     )

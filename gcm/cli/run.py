@@ -51,6 +51,8 @@ def _operation(plan: AssemblyPlan, interface: str) -> str:
     diagnostics = Diagnostics()
     operation = run_operation(plan.root, diagnostics, interface)
     write_findings(diagnostics, sys.stderr)
+    if any(one.code == "no-run-interface" for one in diagnostics):
+        _say("--interface NAME calls another server interface")
     return operation
 
 
