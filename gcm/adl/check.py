@@ -10,6 +10,7 @@ from gcm.adl.classes import LoadClass
 from gcm.adl.definitions import INCOMPLETE, ComponentNode, is_path
 from gcm.adl.drafts import Draft, Traits, membrane_node
 from gcm.adl.findings import Findings
+from gcm.adl.membranes.circles import report_circles
 from gcm.adl.membranes.interceptors import check_interceptors
 from gcm.adl.shared import resolve_shared
 from gcm.adl.structure import MissingClasses
@@ -54,6 +55,7 @@ def check(
                 draft.path,
                 hint="write the binding in the composite around it",
             )
+    report_circles(tree, findings)
     for draft in tree.walk():
         draft.traits.interceptors = check_interceptors(draft, findings)
         if draft.traits.is_abstract and missing is None:
@@ -82,7 +84,9 @@ class _Builder:
         draft = Draft(node.name, path, node, traits, parent)
         self._fill(draft)
         controller = node.body.controller
-        if controller is not None and (controller.interfaces or controller.components):
+        if controller is not None and (
+            controller.interfaces or controller.components or controller.bindings
+        ):
             inside = membrane_node(controller)
             where = f"{path}/{inside.name}"
             traits = self.traits.read_membrane(inside, where)
@@ -152,9 +156,8 @@ def _check_bound(draft: Draft, root: Draft, findings: Findings) -> None:
     """Report mandatory client interfaces that nothing is bound to, outside and inside."""
     if draft.is_reference or draft.traits.incomplete:
         return
-    is_membrane = draft.parent is not None and draft.parent.membrane is draft
     for interface in draft.traits.component_type.interfaces:
-        if not interface.is_mandatory or is_membrane:
+        if not interface.is_mandatory or draft.is_membrane:
             continue
         outside = interface.is_client and not interface.is_internal
         if outside and draft is not root and not _has(draft.bound, interface):
@@ -167,6 +170,17 @@ def _unbound(
     draft: Draft, interface: InterfaceType, lacks: str, hint: str, findings: Findings
 ) -> None:
     owner = "this" if "inside" in lacks else draft.name
+    if interface.is_collection:
+        # The specification allows it; most often the bindings were forgotten.
+        findings.report(
+            "empty-collection",
+            f"mandatory collection '{interface.name}' has {lacks}",
+            draft.location_of(interface.name),
+            draft.path,
+            hint=f'{hint}"{owner}.{interface.name}1" .../>, or make it optional',
+            severity=Severity.WARNING,
+        )
+        return
     findings.report(
         "unbound-interface",
         f"mandatory interface '{interface.name}' has {lacks}",

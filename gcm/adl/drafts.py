@@ -89,6 +89,11 @@ class Draft:
         """Whether the content is sub-components."""
         return self.traits.kind.is_composite
 
+    @property
+    def is_membrane(self) -> bool:
+        """Whether it is the inside of its parent's membrane."""
+        return self.parent is not None and self.parent.membrane is self
+
     def location_of(self, interface: str) -> Location:
         """Return where an interface is declared, or else where the component is."""
         for declared in self.node.body.interfaces:

@@ -101,7 +101,10 @@ def test_interceptors_and_components_of_a_membrane_act_where_the_component_lives
         pair(),
         "/app/worker",
         content=Watched,
-        interceptors=(InterceptorPlan("work", factory=Log), InterceptorPlan("work", "watch")),
+        interceptors=(
+            InterceptorPlan("work", factory=Log),
+            InterceptorPlan("work", "watch", "watch"),
+        ),
         membrane=MembranePlan(MembraneKind.PRIMITIVE, components=(watch,)),
     )
     two = pid(grid, "n2")
