@@ -64,7 +64,13 @@ def _dispatch(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
             from gcm.cli.draw import draw_file
 
             return draw_file(
-                options.file, options.settings, options.path, options.output, options.controls
+                options.file,
+                options.settings,
+                options.path,
+                options.output,
+                controls=options.controls,
+                fold=not options.unfold,
+                colours=options.colours,
             )
         case "completion":
             from gcm.cli.completion import completion_script

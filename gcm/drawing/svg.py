@@ -57,13 +57,14 @@ def _widest(root: PlacedBox) -> int:
 
 def _description(root: PlacedBox) -> str:
     components = bindings = levels = 0
-    waiting = [(root, 1)]
+    waiting = [(root, 1, 1)]
     while waiting:
-        placed, depth = waiting.pop()
-        components += 1
-        bindings += len(placed.wires)
+        placed, depth, times = waiting.pop()
+        times *= len(placed.box.members) or 1
+        components += times
+        bindings += times * sum(wire.link.count for wire in placed.wires)
         levels = max(levels, depth)
-        waiting += [(child, depth + 1) for child in placed.children]
+        waiting += [(child, depth + 1, times) for child in placed.children]
     return (
         f"The component {root.box.name}: {_many(components, 'component')} on "
         f"{_many(levels, 'level')}, {_many(bindings, 'binding')}."
@@ -76,31 +77,43 @@ def _many(count: int, thing: str) -> str:
 
 def _box(placed: PlacedBox, parent: str, depth: int) -> Iterator[str]:
     box = placed.box
-    path = f"{parent}/{box.name}"
+    path = f"{parent}/{box.title}"
     is_composite = bool(placed.children or placed.wires)
     told = [word for word in (box.kind, "shared" if box.shared else "", box.note) if word]
     yield f'<g transform="translate({placed.x} {placed.y})">'
     yield f"<title>{escape(path)}: {escape(', '.join(told))}</title>"
-    classes = f"box {box.kind}" + (" shared" if box.shared else "")
-    if box.kind == "composite":
-        classes += " odd" if depth % 2 else " even"
-    radius = 10 if is_composite else 6
-    yield (
-        f'<rect class="{classes}" width="{placed.width}" height="{placed.height}" rx="{radius}"/>'
-    )
-    yield from _header(placed, is_composite=is_composite)
+    shade = (" odd" if depth % 2 else " even") if box.kind == "composite" else ""
+    classes = f"box {box.kind}{' shared' if box.shared else ''}"
+    radius = 10 if is_composite or placed.membrane else 6
+    for behind in (2, 1) if box.members else ():
+        at = f'x="{behind * metrics.STACK}" y="{-behind * metrics.STACK}" '
+        yield _rect(f"{classes}{shade}", placed.width, placed.height, radius, at)
+    if placed.membrane is None:
+        yield _rect(f"{classes}{shade}", placed.width, placed.height, radius)
+    else:
+        yield _rect(f"{classes} membrane", placed.width, placed.height, radius)
+        frame = metrics.FRAME_OF_CONTENT
+        at = f'x="{frame}" y="{placed.membrane.content_top}" '
+        width = placed.width - 2 * frame
+        yield _rect(f"{box.kind}{shade} content", width, placed.membrane.content_height, 6, at)
+        yield from (_wire(wire, path) for wire in placed.membrane.wires)
+    yield from _header(placed, at_left=is_composite or placed.membrane is not None)
     for wire in placed.wires:
         yield _wire(wire, path)
-    for child in placed.children:
+    for child in placed.inside:
         yield from _box(child, path, depth + 1)
     for port in placed.ports:
-        yield from _port(port, path, is_composite=is_composite)
+        yield from _port(port, path, is_framed=placed.membrane is not None)
     yield "</g>"
 
 
-def _header(placed: PlacedBox, *, is_composite: bool) -> Iterator[str]:
-    x = metrics.PADDING if is_composite else placed.width // 2
-    anchor = "start" if is_composite else "middle"
+def _rect(classes: str, width: int, height: int, radius: int, at: str = "") -> str:
+    return f'<rect class="{classes}" {at}width="{width}" height="{height}" rx="{radius}"/>'
+
+
+def _header(placed: PlacedBox, *, at_left: bool) -> Iterator[str]:
+    x = metrics.PADDING if at_left else placed.width // 2
+    anchor = "start" if at_left else "middle"
     yield _text("name", x, 19, placed.label, anchor)
     if placed.note:
         yield _text("note", x, 19 + metrics.NOTE_LINE, placed.note, anchor)
@@ -114,13 +127,20 @@ def _icon(kind: str, x: int, y: int) -> str:
 
 def _wire(wire: Wire, path: str) -> str:
     ends = [
-        escape(f"{path}.{name}" if component == THIS else f"{path}/{component}.{name}")
+        escape(_end(path, component, name))
         for component, name in (wire.link.client, wire.link.server)
     ]
+    times = f" ({wire.link.count} bindings)" if wire.link.count > 1 else ""
+    many = " many" if times else ""
     return (
-        f'<path class="wire wire{wire.colour}" d="{rounded(wire.points)}">'
-        f"<title>{ends[0]} → {ends[1]}</title></path>"
+        f'<path class="wire wire{wire.colour}{many}" d="{rounded(wire.points)}">'
+        f"<title>{ends[0]} → {ends[1]}{times}</title></path>"
     )
+
+
+def _end(path: str, component: str, name: str) -> str:
+    owner = path if component == THIS else f"{path}/{component}"
+    return f"{owner}.{name}" if name else owner
 
 
 def rounded(points: tuple[Point, ...]) -> str:
@@ -148,21 +168,23 @@ def _towards(start: Point, target: Point, distance: int) -> Point:
     return Point(step(start.x, target.x), step(start.y, target.y))
 
 
-def _port(placed: PlacedPort, path: str, *, is_composite: bool) -> Iterator[str]:
+def _port(placed: PlacedPort, path: str, *, is_framed: bool) -> Iterator[str]:
     port = placed.port
     told = [f"{port.role} interface"]
     told += [port.cardinality] if port.cardinality != "singleton" else []
     told += ["optional"] if port.optional else []
     told += ["control"] if port.is_control else []
+    told += [f"intercepted by {', '.join(port.interceptors)}"] if port.interceptors else []
     yield f'<g transform="translate({placed.at.x} {placed.at.y})">'
-    yield f"<title>{escape(f'{path}.{port.name}')}: {', '.join(told)}</title>"
+    yield f"<title>{escape(_end(path, THIS, port.name))}: {', '.join(told)}</title>"
     if not port.is_internal:
-        yield _shape(port_class(port), *outer_face(port, composite=is_composite))
-    if is_composite:
+        yield _shape(port_class(port), *outer_face(port, composite=placed.two_faced))
+    if placed.two_faced:
         yield _shape(port_class(port), *inner_face(port))
-    indent = metrics.INNER_INDENT if is_composite else metrics.LABEL_INDENT
+    frame = metrics.FRAME_OF_CONTENT if is_framed else 0
+    indent = metrics.INNER_INDENT if placed.two_faced else metrics.LABEL_INDENT + frame
     x = indent if port.on_left else -indent
-    yield _text("label", x, -5 if is_composite else 4, placed.label, _anchor(placed))
+    yield _text("label", x, -5 if placed.two_faced else 4, placed.label, _anchor(placed))
     yield "</g>"
 
 
@@ -180,6 +202,9 @@ def _text(classes: str, x: int, y: int, text: str, anchor: str = "start") -> str
 
 
 def _key(key: Key) -> Iterator[str]:
+    if key.sample == "":
+        yield _text("key", key.x, key.y + 11, key.text)
+        return
     if isinstance(key.sample, str):
         place = f'x="{key.x}" y="{key.y}" width="18" height="13" rx="3"'
         yield f'<rect class="box {key.sample}" {place}/>'

@@ -23,7 +23,7 @@ HELP = {
         "show the version and leave",
         "report every fault of every file",
         "show the tree of components of an assembly",
-        "draw an assembly as an SVG picture",
+        "draw an assembly as a picture",
         "make an assembly in this process and run it",
         "print the script with which a shell completes this command",
         "gcm run hello.fractal                make it, start it, call `run`",
@@ -62,6 +62,7 @@ HELP = {
         "gcm draw hello.fractal -o hello.svg",
         "gcm draw farm.fractal --set workers=4 > farm.svg",
         "gcm draw hello.fractal --controls -o all.svg",
+        "gcm draw hello.fractal --colours dark -o slide.png",
     ),
     "run": (
         "Make an assembly in this process and run it.",
