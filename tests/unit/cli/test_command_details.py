@@ -55,8 +55,9 @@ HELP = {
         "gcm show hello.fractal --format json",
     ),
     "draw": (
-        "Draw an assembly as an SVG picture.",
-        "No other program is needed.",
+        "Draw an assembly as a picture.",
+        "No other program is needed. The ending of FILE decides the format: .svg, or .png where",
+        "draw components that are alike one by one, not as one box for all",
         "write there, not to standard output",
         "also draw control interfaces that are bound",
         "gcm draw hello.fractal -o hello.svg",
