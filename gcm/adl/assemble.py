@@ -9,11 +9,13 @@ from gcm.adl.plan import (
     AssemblyPlan,
     BindingPlan,
     ComponentPlan,
+    InterceptorPlan,
     MembraneKind,
     MembranePlan,
     NodeCardinality,
 )
 from gcm.components.composite import Composite
+from gcm.components.control_interface import controller_name
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeNote
@@ -64,6 +66,15 @@ def assemble(
     return root
 
 
+def fill_membrane(component: Component, plan: ComponentPlan) -> None:
+    """Put the non-functional components and interceptors of a plan into a bare component.
+
+    Raises:
+        InstantiationError: a content class or an interceptor cannot be instantiated.
+    """
+    _Assembler(make_component, None).fill_membrane(component, plan)
+
+
 class _Assembler:
     def __init__(self, make: Make, find_remote: FindRemote | None) -> None:
         self._make = make
@@ -81,7 +92,8 @@ class _Assembler:
             content = component.controller(ContentController)
             for child in plan.components:
                 content.add(self.make(child))
-        self._fill_membrane(component, plan)
+        if not component.is_elsewhere:
+            self.fill_membrane(component, plan)
         return component
 
     def _bare(self, plan: ComponentPlan) -> Component:
@@ -141,7 +153,7 @@ class _Assembler:
         found = self._find_remote(reference)
         return Referenced(found) if isinstance(found, ServerInterface) else found
 
-    def _fill_membrane(self, component: Component, plan: ComponentPlan) -> None:
+    def fill_membrane(self, component: Component, plan: ComponentPlan) -> None:
         membrane = plan.membrane
         if not membrane.components and not plan.interceptors:
             return
@@ -160,19 +172,16 @@ class _Assembler:
         holder.start()
         interceptors = component.controller(InterceptorController)
         for planned in plan.interceptors:
-            interceptors.add(
-                self._interceptor(component, planned.component, planned.factory), planned.interface
-            )
+            interceptors.add(_interceptor(component, planned), planned.interface)
 
-    @staticmethod
-    def _interceptor(component: Component, name: str, factory: object) -> Interceptor:
-        if not name:
-            return _new_interceptor(component, cast(Callable[[], Interceptor], factory))
-        part = component.controller(MembraneController).part(name)
-        server = next(
-            known for known in part.servers if known.type.signature.__name__ == "Interceptor"
-        )
-        return cast(Interceptor, server.stub)
+
+def _interceptor(component: Component, planned: InterceptorPlan) -> Interceptor:
+    if not planned.component:
+        return _new_interceptor(component, cast(Callable[[], Interceptor], planned.factory))
+    if planned.component == THIS:
+        return cast(Interceptor, component.membrane[controller_name(planned.server)])
+    part = component.controller(MembraneController).part(planned.component)
+    return cast(Interceptor, part.server(planned.server).stub)
 
 
 def _new_interceptor(component: Component, factory: Callable[[], Interceptor]) -> Interceptor:

@@ -7,9 +7,9 @@ from dataclasses import field
 from typing import Any
 
 from gcm.adl.control_ends import control_names, control_type, has_known_membrane
+from gcm.adl.definitions import BindingNode
 from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
-from gcm.adl.model import BindingNode
 from gcm.adl.plan import BindingPlan, End
 from gcm.components import controller_name
 from gcm.documents import Location, did_you_mean

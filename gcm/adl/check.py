@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from gcm.adl.bindings import BindingCheck
 from gcm.adl.classes import LoadClass
+from gcm.adl.definitions import INCOMPLETE, ComponentNode, is_path
 from gcm.adl.drafts import Draft, Traits, membrane_node
 from gcm.adl.findings import Findings
-from gcm.adl.model import ComponentNode
-from gcm.adl.references import is_path
-from gcm.adl.resolve import INCOMPLETE
+from gcm.adl.membranes.interceptors import check_interceptors
 from gcm.adl.shared import resolve_shared
 from gcm.adl.traits import TraitsReader
 from gcm.documents import Diagnostics, did_you_mean
@@ -18,13 +20,19 @@ from gcm.records import dataclass
 _RESERVED = "this"
 
 
-def check(root: ComponentNode, load_class: LoadClass, diagnostics: Diagnostics) -> Draft:
+def check(
+    root: ComponentNode,
+    load_class: LoadClass,
+    diagnostics: Diagnostics,
+    folders: Sequence[Path] = (),
+) -> Draft:
     """Report every breach of a rule, and return what is known of each component.
 
-    The drafts are complete only if no error was reported.
+    `folders` are searched for what is named by its path. The drafts are complete only if no error
+    was reported.
     """
     findings = Findings(diagnostics)
-    tree = _Builder(findings, TraitsReader(findings, load_class)).build(root, None)
+    tree = _Builder(findings, TraitsReader(findings, load_class, folders)).build(root, None)
     resolve_shared(tree, findings)
     bindings = BindingCheck(findings)
     for draft in tree.walk():
@@ -39,6 +47,7 @@ def check(root: ComponentNode, load_class: LoadClass, diagnostics: Diagnostics) 
                 hint="write the binding in the composite around it",
             )
     for draft in tree.walk():
+        draft.traits.interceptors = check_interceptors(draft, findings)
         _check_bound(draft, tree, findings)
         _check_exported(draft, findings)
     return tree

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcm.adl.drafts import Draft
+from gcm.adl.membranes.controller_files import is_default
 from gcm.adl.plan import MembraneKind
 from gcm.components import control_name, controller_name
 from gcm.factory import control_types
@@ -30,7 +31,8 @@ def has_known_membrane(owner: Draft) -> bool:
         return False
     controller = made.node.body.controller
     desc = controller.desc if controller else ""
-    return not desc or desc in list(MembraneKind) or made.traits.description is not None
+    known = not desc or desc in list(MembraneKind) or is_default(desc)
+    return known or made.traits.description is not None
 
 
 def _control_types(owner: Draft) -> list[InterfaceType]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from gcm.adl.model import Body, ComponentNode, ControllerNode
+from gcm.adl.definitions import Body, ComponentNode, ControllerNode, is_path
 from gcm.adl.plan import (
     NO_INTERFACES,
     BindingPlan,
@@ -13,7 +13,6 @@ from gcm.adl.plan import (
     MembraneKind,
     VirtualNodePlan,
 )
-from gcm.adl.references import is_path
 from gcm.documents import Location
 from gcm.interfaces import ComponentType, InterfaceType
 from gcm.records import dataclass

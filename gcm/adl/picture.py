@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from gcm.adl.homes import Homes, parts_of
 from gcm.adl.plan import AssemblyPlan, ComponentPlan, End, MembraneKind
-from gcm.adl.wires import THIS, wires_of
+from gcm.adl.writing import THIS, Homes, parts_of, wires_of
 from gcm.components.clustering import ClusteringContent
 from gcm.components.composite import Composite
 from gcm.components.control_interface import controller_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 from gcm.components.control_interface import control_name, controller_name
 from gcm.components.membrane import C, Membrane, MembraneDescription
@@ -44,6 +44,9 @@ class Component(ABC):
         "parents",
         "type",
     )
+
+    is_elsewhere: ClassVar[bool] = False
+    """Whether this only stands for a component of another process, which has its membrane too."""
 
     def __init__(self, name: str, type: ComponentType, description: MembraneDescription) -> None:
         self.name = name

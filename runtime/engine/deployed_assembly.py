@@ -20,8 +20,9 @@ from runtime.engine.place import Place
 from runtime.engine.told import words_of
 from runtime.errors import GridError
 from runtime.hosting.host import Host
-from runtime.hosting.mirror import NodeFactory, NodeProcess
 from runtime.hosting.node import NodeFacts
+from runtime.hosting.node_factory import NodeFactory
+from runtime.hosting.node_process import NodeProcess
 from runtime.transport.errors import TransportError
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from runtime.errors import GridError
 from runtime.hosting.references import ReferenceCodec
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
+from runtime.machine.table import encoded
 from runtime.membership.doorstep import NOT_FOUND
 from runtime.membership.whereabouts import Whereabouts
 from runtime.transport.channel import Channel, Request
@@ -222,10 +223,7 @@ class FrontEnd:
     def _release(self) -> None:
         """Let the ranks run once the launcher says so and everybody's answers are here."""
         if self._may_go and self._answers is not None and self._ranks is not None:
-            everybody = self._whereabouts.everybody
-            self._ranks.go(
-                {rank: {**one, "everybody": everybody} for rank, one in self._answers.items()}
-            )
+            self._ranks.go(self._whereabouts.epoch, encoded(self._whereabouts.everybody))
 
     def _stop(self) -> None:
         """End the ranks and the nodes in order, then this process."""

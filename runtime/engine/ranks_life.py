@@ -12,7 +12,7 @@ from pickle import PickleBuffer
 from typing import Any
 
 from runtime.engine.configuration import Configuration
-from runtime.engine.gate import Facts, Gate
+from runtime.engine.gate import Gate
 from runtime.engine.job_ends import IN_TIME, JobEnds, RankEnd, Seen, crash_of
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
@@ -25,6 +25,8 @@ from runtime.launchers.base import Exit
 from runtime.launchers.errors import WrongMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
+from runtime.machine.calls import Served
+from runtime.machine.contracts import Facts, Health, Membership, References
 from runtime.membership.room import crash_file, write_key
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.credentials import Credentials
@@ -112,8 +114,18 @@ class RanksLife:
         told = self._told
         credentials = Credentials(told.secret, told.cluster, told.certificate)
         try:
+            served = Served()
+            served.serve(Membership, self)
+            served.serve(Health, self)
+            served.serve(References, self)
             self._gate = Gate(
-                self._reactor, told.room, told.port, credentials, self, relay=self._relay
+                self._reactor,
+                told.room,
+                told.port,
+                credentials,
+                self,
+                served=served,
+                relay=self._relay,
             )
             self._routes.gate = self._gate
             write_key(told.room, self._gate.address, told.secret, told.reach, told.certificate)
@@ -148,12 +160,11 @@ class RanksLife:
         starting.start()
         self._starting = starting
 
-    def go(self, answers: dict[str, Any]) -> None:
-        """Let the program run."""
+    def go(self, epoch: int, table: bytes) -> None:
+        """Let the program run, with the table of who is where in an epoch."""
         if self._gate is not None:
-            known = self._routes.known()
-            more = {"routes": known} if known else {}
-            self._gate.release({rank: {**answer, **more} for rank, answer in answers.items()})
+            settings = {"machine": self._told.machine, "routes": self._routes.known()}
+            self._gate.release(epoch, table, settings)
         if self._input is not None:
             self._input.begin()
 
@@ -321,54 +332,13 @@ class RanksLife:
     def _unheard(self) -> list[str]:
         return [name for name in self._missing() if name not in self._here]
 
-    # --- what the gate says -----------------------------------------------------------------------
+    # --- what the gate sees -----------------------------------------------------------------------
 
     def rank_here(self, rank: str) -> None:
         """Pass on that a rank has come."""
         self._here.add(rank)
         self._connected.add(rank)
         self._tell("rank_here", rank)
-
-    def rank_ready(self, rank: str, facts: Facts) -> None:
-        """Take note of a rank, and tell once all are there."""
-        self._facts.append(facts)
-        if facts["size"] not in (None, self._ranks.ranks):
-            self._fail("ranks", _wrong(self._ranks.mpiexec, self._ranks.ranks, facts))
-            return
-        self._ready[rank] = facts
-        self._tell("rank_ready", rank, facts)
-        if not self._missing():
-            self._job.watch_helpers()
-            self._tell("ranks_up")
-
-    def rank_unable(self, rank: str, why: str, python: str) -> None:
-        """Tell why a rank cannot run."""
-        fault = GridError(
-            f"rank {rank} cannot start MPI: {why}",
-            cure=f"Install mpi4py and its MPI for {python}, or name another Python for the cluster",
-        )
-        self._fail("ranks", fault)
-
-    def rank_ended(self, rank: str, code: int, why: str, *facts: Any) -> None:
-        """Pass on how a rank ended by its own word."""
-        self._pass_on(self._ends.said(rank, code, why, RankExit(*facts)))
-
-    def rank_aborted(self, rank: str, code: int, *facts: Any) -> None:
-        """Pass on that a rank wants everything to end."""
-        self.rank_ended(rank, code, f"called MPI.Abort({code})", *facts)
-        self._tell("aborted", rank)
-
-    def rank_counted(
-        self, rank: str, rows: list[Any], figures: dict[str, int], *, at_end: bool
-    ) -> None:
-        """Take note of what a rank has sent to others, and how it found them; pass on the last."""
-        self._routes.counted(rank, rows, figures)
-        if at_end:
-            self._tell("rank_exchanged", rank, rows, figures)
-
-    def rank_learned(self, rank: str, told: list[Any]) -> None:
-        """Let others know what a rank has learned of routes."""
-        self._routes.learned(rank, told)
 
     def rank_left(self, rank: str) -> None:
         """Wait until it is known how a rank ended that is gone without a word, but not for long."""
@@ -381,6 +351,51 @@ class RanksLife:
     def all_left(self) -> None:
         """Know that nothing more will be heard of any rank."""
         self._job_is_over()
+
+    # --- what ranks say: the contracts of `runtime.machine` ---------------------------------------
+
+    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:  # noqa: ARG002 - a rank begins in none
+        """Take note of a rank, and tell once all are there."""
+        (facts,) = reports
+        self._facts.append(facts)
+        if facts["size"] not in (None, self._ranks.ranks):
+            self._fail("ranks", _wrong(self._ranks.mpiexec, self._ranks.ranks, facts))
+            return
+        self._ready[member] = facts
+        self._tell("rank_ready", member, facts)
+        if not self._missing():
+            self._job.watch_helpers()
+            self._tell("ranks_up")
+
+    def unable(self, member: str, why: str, python: str) -> None:
+        """Tell why a rank cannot run."""
+        fault = GridError(
+            f"rank {member} cannot start MPI: {why}",
+            cure=f"Install mpi4py and its MPI for {python}, or name another Python for the cluster",
+        )
+        self._fail("ranks", fault)
+
+    def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
+        """Pass on how a rank ended by its own word."""
+        self._pass_on(self._ends.said(member, code, why, RankExit(*facts)))
+
+    def aborted(self, member: str, code: int, *facts: Any) -> None:
+        """Pass on that a rank wants everything to end."""
+        self.ended(member, code, f"called MPI.Abort({code})", *facts)
+        self._tell("aborted", member)
+
+    def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
+        """Take note of what a rank has sent to others, and how it found them."""
+        self._routes.counted(member, rows, figures)
+
+    def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
+        """Take note of that once more at the end, and pass it on."""
+        self._routes.counted(member, rows, figures)
+        self._tell("rank_exchanged", member, rows, figures)
+
+    def learned(self, member: str, experiences: list[Any]) -> None:
+        """Let others know what a rank has learned of routes."""
+        self._routes.learned(member, experiences)
 
     def _give_up(self, rank: str) -> None:
         if not self.is_over:

@@ -12,7 +12,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 
-from runtime.transport.encryption import LEFT
+from runtime.transport.decrypted import DECRYPTED
 from runtime.wire.claims import give_back
 from runtime.wire.errors import BadFrame
 from runtime.wire.frames import SEGMENT, SEGMENT_SIZE, check, unpack_segment
@@ -221,7 +221,7 @@ class Lane:
     def _wait_for(self, events: int) -> None:
         if self.inlet.is_waiting:
             # What is decrypted already would be offered again and again, so nothing is watched.
-            events = 0 if self._connection.fileno() in LEFT else events & ~READ
+            events = 0 if self._connection.fileno() in DECRYPTED else events & ~READ
         self._watch(self._connection.fileno(), events, self._handle if events else None)
 
     def _failed(self, fault: Exception) -> None:

@@ -6,29 +6,28 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
-from runtime.later import logger
+from runtime.later import Later, logger
 from runtime.membership.everybody import Everybody, everybody
-from runtime.membership.rank_link import AGAIN, COUNTED, FIGURES, LEARNED, RankLink
+from runtime.membership.rank_link import RankLink
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
 from runtime.wire.errors import PeerLost
 from runtime.wire.messages import Receiver
 from runtime.wire.post import Post
 from runtime.wire.references import References
-from runtime.wire.words import COME, MEET
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any
 
-    from runtime.routing import Experience
+    from runtime import routing
+    from runtime.machine.contracts import Routes
     from runtime.wire.probing import Probe
     from runtime.wire.routed import RoutedConnector
+else:
+    routing = Later("runtime.routing")  # not where all ranks reach each other directly
 
 _log = logger(__name__)
-
-Words = dict[str, Callable[..., None]]
-"""What to do when others say something about routes."""
 
 
 def open_post(link: RankLink, receiver: Receiver) -> Post:
@@ -47,21 +46,16 @@ def open_post(link: RankLink, receiver: Receiver) -> Post:
     )
     references.keeper = post
 
-    def tell(operation: str) -> None:
+    def count(tell: Callable[[str, list[Any], dict[str, int]], None]) -> None:
         traffic = post.traffic()
-        link.note(operation, references.rows(traffic, directory), references.figures(traffic))
+        rows = references.rows(traffic, directory)
+        tell(link.name, rows, references.figures(traffic))
 
-    known_words: Words = {FIGURES: lambda: tell(COUNTED)}
+    above = link.wrapper.references
+    post.at_end = lambda: count(above.exchanged)
     if routed is not None:
-        routed.hear(link.answer.get("routes", ()), post.now())
-        known_words |= _about_routes(post, routed, directory)
-
-    def hear(operation: str, words: tuple[Any, ...]) -> None:
-        if operation in known_words:
-            post.soon(lambda: known_words[operation](*words))
-
-    link.when_beckoned(hear)
-    post.at_end = lambda: tell("exchanged")
+        routed.hear(routing.experiences_of(link.wrapper.settings.get("routes", ())), post.now())
+    link.wrapper.attach(_Routes(post, routed, directory, lambda: count(above.counted)))
     return post
 
 
@@ -80,8 +74,8 @@ def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedCon
         for cluster, one in known.front_ends.items()
     }
 
-    def beckon(peer: int, operation: str, words: tuple[str, ...]) -> None:
-        link.beckon(rank_path(directory.party(peer).name), operation, *words)
+    def peers(peer: int) -> Routes:
+        return link.routes_of(rank_path(directory.party(peer).name))
 
     return RoutedConnector(
         known.index,
@@ -89,40 +83,76 @@ def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedCon
         link.credentials,
         known.grid,
         front_ends=front_ends,
-        beckon=beckon,
-        share=lambda news: link.note(LEARNED, news),
+        peers=peers,
+        share=lambda news: link.wrapper.references.learned(link.name, routing.plain(news)),
     )
 
 
-def _about_routes(post: Post, routed: RoutedConnector, directory: Directory) -> Words:
-    """Return what to do when peers ask to be connected to, and when something was learned."""
+class _Routes:
+    """Does what is said about routes, on the thread that drives the post.
 
-    def come(name: str) -> None:
-        peer = directory.index(name)
-        if peer is not None:
-            post.watch(peer)
+    Without `routed` all ranks reach each other directly, and there is nothing to learn.
+    """
 
-    def meet(front_end: str, token: str) -> None:
+    def __init__(
+        self,
+        post: Post,
+        routed: RoutedConnector | None,
+        directory: Directory,
+        count: Callable[[], None],
+    ) -> None:
+        self._post = post
+        self._routed = routed
+        self._directory = directory
+        self._count = count
+
+    def count(self) -> None:
+        """Tell what was sent until now."""
+        self._post.soon(self._count)
+
+    def come(self, member: str) -> None:
+        """Look whether a rank is there that this one has to connect to."""
+        peer = self._directory.index(member)
+        if peer is not None and self._routed is not None:
+            self._post.soon(partial(self._post.watch, peer))
+
+    def meet(self, front_end: str, token: str) -> None:
+        """Come to a front-end, where another rank waits."""
+        if self._routed is not None:
+            self._post.soon(partial(self._meet, self._routed, front_end, token))
+
+    def news(self, experiences: list[Any]) -> None:
+        """Learn which routes worked for others and which did not."""
+        if self._routed is not None:
+            self._post.soon(partial(self._hear, self._routed, routing.experiences_of(experiences)))
+
+    def try_again(self) -> None:
+        """Try routes again that were found closed."""
+        if self._routed is not None:
+            self._post.soon(partial(self._probe, self._routed))
+
+    def _meet(self, routed: RoutedConnector, front_end: str, token: str) -> None:
         try:
-            post.come(routed.meet(front_end, token, post.now()))
+            self._post.come(routed.meet(front_end, token, self._post.now()))
         except PeerLost as fault:  # who waits there notices
             _log.info("a meeting did not come about: %s", fault)
 
-    def leave(peers: list[int]) -> None:
+    def _hear(self, routed: RoutedConnector, told: list[routing.Experience]) -> None:
+        self._leave(routed.hear(told, self._post.now()))
+
+    def _probe(self, routed: RoutedConnector) -> None:
+        for probe in routed.probes(self._post.now()):
+            probe.begin(partial(self._tell, routed, probe))
+
+    def _tell(self, routed: RoutedConnector, probe: Probe, has_worked: bool) -> None:
+        def probed() -> None:
+            self._leave(routed.probed(probe, self._post.now(), has_worked=has_worked))
+
+        self._post.soon(probed)
+
+    def _leave(self, peers: list[int]) -> None:
         for peer in peers:
-            post.rest(peer)  # where it is idle; the next message goes the shorter way
-
-    def learn(told: list[Experience]) -> None:
-        leave(routed.hear(told, post.now()))
-
-    def try_again() -> None:
-        for probe in routed.probes(post.now()):
-            probe.begin(partial(tell, probe))
-
-    def tell(probe: Probe, has_worked: bool) -> None:
-        post.soon(lambda: leave(routed.probed(probe, post.now(), has_worked=has_worked)))
-
-    return {COME: come, MEET: meet, LEARNED: learn, AGAIN: try_again}
+            self._post.rest(peer)  # where it is idle; the next message goes the shorter way
 
 
 def directory_of(link: RankLink) -> Directory:

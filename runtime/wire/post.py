@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from runtime.later import logger
 from runtime.transport.credentials import Credentials
-from runtime.transport.encryption import LEFT
+from runtime.transport.decrypted import DECRYPTED
 from runtime.wire.bells import Bells
 from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.directory import Directory
@@ -146,8 +146,8 @@ class Post:
             self._hint = None
         happened = False
         handlers = self._handlers
-        if LEFT:
-            events = [*events, *((one, READ) for one in LEFT.intersection(handlers))]
+        if DECRYPTED:
+            events = [*events, *((one, READ) for one in DECRYPTED.intersection(handlers))]
         for descriptor, which in events:
             handle = handlers.get(descriptor)
             if handle is not None and handle(which):
@@ -162,7 +162,7 @@ class Post:
 
         Any thread may call it, several at a time, and it changes nothing. None is for ever.
         """
-        if self._is_due or self._hint or (LEFT and not LEFT.isdisjoint(self._handlers)):
+        if self._is_due or self._hint or (DECRYPTED and not DECRYPTED.isdisjoint(self._handlers)):
             return True
         deadline = self._deadline
         if deadline is not None:

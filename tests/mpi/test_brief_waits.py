@@ -74,7 +74,7 @@ def test_they_are_done_where_large_messages_fill_the_window(grid: Grid) -> None:
 IN_THE_WAIT = """
     import pathlib, signal, threading, time
     from mpi4py import MPI
-    from runtime.mpi.waiting import Waits
+    from runtime.mpi.progress.waiting import Waits
     world = MPI.COMM_WORLD
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     there = pathlib.Path(__file__).with_name("interrupted")
@@ -339,7 +339,7 @@ def test_what_was_heard_before_an_interruption_is_not_lost(grid: Grid) -> None:
         """
     import signal, time
     from mpi4py import MPI
-    from runtime.mpi.collective_box import CollectiveBox
+    from runtime.mpi.progress.collective_mailbox import CollectiveBox
     world = MPI.COMM_WORLD
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     def interrupt_when_heard(hear=CollectiveBox.hear):

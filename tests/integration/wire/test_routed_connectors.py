@@ -12,6 +12,7 @@ from contextlib import ExitStack
 import pytest
 
 from runtime.forwarding import Forwarder
+from runtime.machine.contracts import Routes
 from runtime.routing import Experience, Widening
 from runtime.routing.tension import RETRY_AFTER
 from runtime.topology import Cluster, Grid, Node, Site
@@ -48,6 +49,10 @@ class Ear:
 
     def lost(self, peer: int, why: Exception) -> None:
         self.gone[peer] = why
+
+
+def nobody(peer: int) -> Routes:
+    raise AssertionError(f"{peer} is asked for something")
 
 
 def listening(host: str = "127.0.0.3", port: int = 0) -> socket.socket:
@@ -110,7 +115,7 @@ class Machine:
             credentials,
             GRID,
             front_ends={(1, 0): Party("1:0", "host", "", (self.forwarder.address,))},
-            beckon=lambda *_: None,
+            peers=nobody,
             share=rank.told.extend,
         )
         rank.references = References(rank.connector)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from mpi4py import MPI
 
-from runtime.mpi.engine import Engine
-from runtime.mpi.membership import Membership, intra
+from runtime.mpi.progress.engine import Engine
+from runtime.mpi.progress.membership import Membership, intra
 from runtime.wire import SENT, Incoming, Outgoing
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runtime.transport.encryption import LEFT
+from runtime.transport.decrypted import DECRYPTED
 from runtime.wire.errors import BadFrame, PeerLost
 from runtime.wire.frames import LANE, LANE_OVER, WIDEN, pack
 from runtime.wire.halves import Halves
@@ -374,7 +374,7 @@ def test_a_lane_that_waits_for_a_head_is_not_offered_what_is_decrypted_already(
     both.dialler.say()
     both.dialler.lanes.more()
     (descriptor,) = both.dialler.handlers
-    LEFT.update([descriptor] * is_decrypted)
+    DECRYPTED.update([descriptor] * is_decrypted)
     try:
         both.dialler.serve_lanes()
         (lane,) = both.dialler.lanes._open.values()
@@ -384,5 +384,5 @@ def test_a_lane_that_waits_for_a_head_is_not_offered_what_is_decrypted_already(
         both.dialler.look()
         assert descriptor in both.dialler.handlers
     finally:
-        LEFT.discard(descriptor)
+        DECRYPTED.discard(descriptor)
     assert payload

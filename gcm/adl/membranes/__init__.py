@@ -1,0 +1,1 @@
+"""What documents say of membranes: interceptors, and the controller files of the Java one."""
