@@ -15,8 +15,7 @@ import pytest
 
 from gcm import Cardinality, Component, submit
 from gcm.adl import Assembly, assemble
-from gcm.adl.describe import describe
-from gcm.adl.export import write_definition
+from gcm.adl.writing import describe, write_definition
 from gcm.adl.plan import (
     AssemblyPlan,
     ComponentPlan,
