@@ -29,6 +29,7 @@ from gcm.membranes.descriptions import (
     template_of,
 )
 from gcm.membranes.factory import FactoryController
+from gcm.membranes.interceptor import Interceptor as Interceptor
 from gcm.suggestion import did_you_mean
 
 

@@ -68,6 +68,11 @@ class MembranePlan:
     components: tuple[ComponentPlan, ...] = ()
     bindings: tuple[BindingPlan, ...] = ()
 
+    @property
+    def has_assembly(self) -> bool:
+        """Whether there is anything in it besides controllers."""
+        return bool(self.components or self.bindings or self.component_type.interfaces)
+
 
 @dataclass(frozen=True, slots=True)
 class VirtualNodePlan:

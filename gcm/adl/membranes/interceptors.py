@@ -13,8 +13,8 @@ from gcm.adl.findings import Findings
 from gcm.adl.plan import InterceptorPlan
 from gcm.documents import did_you_mean
 from gcm.errors import IllegalTypeError
+from gcm.factory import Interceptor
 from gcm.interfaces import ComponentType, InterfaceType, mismatches
-from gcm.membranes.interceptor import Interceptor
 
 THIS = "this"
 _NEEDED = "before(call) and after(call, error)"
