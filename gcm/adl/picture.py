@@ -141,6 +141,8 @@ def _links(links: Links) -> tuple[Link, ...]:
 def _kind(plan: ComponentPlan) -> str:
     if plan.membrane.kind is MembraneKind.PARAMETRIC:
         return MembraneKind.PRIMITIVE.value
+    if plan.membrane.kind.is_composite:
+        return MembraneKind.COMPOSITE.value
     return plan.membrane.kind.value
 
 

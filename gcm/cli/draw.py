@@ -12,10 +12,16 @@ from gcm.drawing import draw
 
 
 def draw_file(
-    file: str, settings: Settings, roots: Sequence[str], output: str, controls: bool
+    file: str,
+    settings: Settings,
+    roots: Sequence[str],
+    output: str,
+    *,
+    controls: bool = False,
+    structure: bool = False,
 ) -> int:
     """Draw the assembly of a document to `output`, or to standard output."""
-    plan = load_plan(file, settings, roots)
+    plan = load_plan(file, settings, roots, structure)
     if plan is None:
         return 1
     picture = draw(scene_of_plan(plan), controls=controls)

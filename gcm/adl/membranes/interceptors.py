@@ -11,6 +11,7 @@ from gcm.adl.definitions.model import Body, InterfaceNode
 from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
 from gcm.adl.plan import InterceptorPlan
+from gcm.adl.structure import stands_in_for
 from gcm.documents import did_you_mean
 from gcm.factory import can_intercept
 from gcm.interfaces import ComponentType, InterfaceType
@@ -66,7 +67,7 @@ class _Reading:
         try:
             found = self._load_class(written)
         except ClassFault as fault:
-            if fault.code == "missing-module" and self.inside:
+            if fault.code == "missing-module" and self.inside and self._findings.missing is None:
                 message = f"the membrane has no component '{owner}', and {fault.message}"
                 self._report("unknown-interceptor", message, node, hint)
             else:
@@ -163,7 +164,9 @@ def fit_interfaces(component_type: ComponentType) -> list[str]:
     return [
         one.name
         for one in component_type.interfaces
-        if one.is_server and not one.is_internal and can_intercept(one.signature)
+        if one.is_server
+        and not one.is_internal
+        and (stands_in_for(one.signature) or can_intercept(one.signature))
     ]
 
 

@@ -15,6 +15,7 @@ from gcm.adl.definitions import (
     Definition,
     ExportedVirtualNode,
     LoggerNode,
+    TemplateControllerNode,
     VirtualNodeNode,
 )
 from gcm.adl.membranes.interceptors import fit_interfaces
@@ -92,9 +93,10 @@ class _Description:
             bindings=tuple(self._bindings(component)) if is_composite else (),
             content=None
             if is_composite and component.content is None
-            else ContentNode(self._words.class_name(component, type(component.content))),
+            else ContentNode(self._words.class_name(component, component.content_class)),
             attributes=self._words.attributes(component),
             controller=self._controller(component),
+            template_controller=self._template(component),
             logger=LoggerNode(component.notes.logger) if component.notes.logger else None,
             virtual_node=_virtual_node(component.notes),
         )
@@ -150,11 +152,18 @@ class _Description:
 
     # ----------------------------------------------------------------------------------- membrane
 
+    def _template(self, component: Component) -> TemplateControllerNode | None:
+        desc = self._words.template(component)
+        return TemplateControllerNode(desc) if desc else None
+
     def _controller(self, component: Component) -> ControllerNode | None:
         desc = self._words.membrane(component)
         if MembraneController.name not in component.membrane:
             return ControllerNode(desc) if desc else None
         holder = component.controller(MembraneController)
+        if component.is_elsewhere and holder.names():
+            names = ", ".join(holder.names())
+            self._words.fault(component, f"{names} of its membrane are in another process")
         parts = parts_of(component)
         node = ControllerNode(
             desc,
