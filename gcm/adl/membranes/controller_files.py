@@ -23,6 +23,7 @@ from pathlib import Path, PurePosixPath
 
 from gcm.adl.classes import ClassFault, LoadClass
 from gcm.adl.findings import Findings
+from gcm.adl.structure import stands_in_for
 from gcm.components import Controller, MembraneDescription
 from gcm.documents import Diagnostics, Location, Node, Severity, did_you_mean, read_document
 from gcm.errors import IllegalTypeError
@@ -169,6 +170,8 @@ class ControllerFiles:
             return None
         if isinstance(found, type) and issubclass(found, Controller) and found.name:
             return found
+        if isinstance(found, type) and stands_in_for(found):
+            return None
         self.findings.report(
             "not-a-controller",
             f"'{one.implementation}' is no controller class",

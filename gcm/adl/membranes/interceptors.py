@@ -73,6 +73,8 @@ class _Reading:
             else:
                 self._report(fault.code, fault.message, node, fault.hint, fault.detail)
             return None
+        if isinstance(found, type) and stands_in_for(found):
+            return found
         if not callable(found) or (isinstance(found, type) and not _has_hooks(found)):
             message = f"'{written}' makes no interceptor"
             self._report("not-an-interceptor", message, node, f"name a class with {_NEEDED}")
