@@ -13,7 +13,8 @@ from gcm.components.membrane import MembraneDescription
 from gcm.components.model import NAME_RULE, Component, is_component_name
 from gcm.components.primitive import Primitive
 from gcm.components.wrapper import Wrapped, Wrapper
-from gcm.errors import GcmError, InstantiationError
+from gcm.errors import GcmError, IllegalTypeError, InstantiationError
+from gcm.interfaces.compatibility import mismatches
 from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.content import ContentController
@@ -29,6 +30,7 @@ from gcm.membranes.descriptions import (
     template_of,
 )
 from gcm.membranes.factory import FactoryController
+from gcm.membranes.interceptor import Interceptor
 from gcm.suggestion import did_you_mean
 
 
@@ -252,3 +254,16 @@ def control_types(membrane: object) -> list[InterfaceType]:
     return [
         InterfaceType(control_name(known.name), known) for known in described(membrane).controllers
     ]
+
+
+def can_intercept(signature: type[Any]) -> bool:
+    """Tell whether what serves a signature can be an interceptor.
+
+    >>> from gcm.membranes.interceptor import Interceptor
+    >>> can_intercept(Interceptor)
+    True
+    """
+    try:
+        return not mismatches(Interceptor, signature)
+    except IllegalTypeError:
+        return False

@@ -195,7 +195,7 @@ class _Assembler:
         is_elsewhere = self._made[plan.path].is_elsewhere
         for one in (*plan.components, *(() if is_elsewhere else plan.membrane.components)):
             yield from self.with_membranes(one)
-        if plan.interceptors or _has_assembly(plan.membrane):
+        if plan.interceptors or plan.membrane.has_assembly:
             yield plan
 
     def export(self, plan: ComponentPlan) -> None:
@@ -239,16 +239,12 @@ class _Assembler:
         component = self._made[plan.path]
         if component.is_elsewhere:
             return
-        if _has_assembly(plan.membrane):
+        if plan.membrane.has_assembly:
             component.controller(MembraneController).start()
         for planned in plan.interceptors:
             component.controller(InterceptorController).add(
                 _interceptor(component, planned), planned.interface
             )
-
-
-def _has_assembly(membrane: MembranePlan) -> bool:
-    return bool(membrane.components or membrane.bindings or membrane.component_type.interfaces)
 
 
 def _exported(membrane: MembranePlan, binding: BindingPlan) -> InterfaceType | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gcm.adl.drafts import Draft
-from gcm.adl.membranes.controller_files import is_default
 from gcm.adl.plan import MembraneKind
 from gcm.components import control_name, controller_name
 from gcm.factory import control_types
@@ -32,8 +31,7 @@ def has_known_membrane(owner: Draft) -> bool:
         return False
     controller = made.node.body.controller
     desc = controller.desc if controller else ""
-    known = not desc or desc in list(MembraneKind) or is_default(desc)
-    return known or made.traits.description is not None
+    return not desc or desc in list(MembraneKind) or made.traits.description is not None
 
 
 def _control_types(owner: Draft) -> list[InterfaceType]:

@@ -78,6 +78,11 @@ class MembranePlan:
     bindings: tuple[BindingPlan, ...] = ()
     is_template: bool = False
 
+    @property
+    def has_assembly(self) -> bool:
+        """Whether there is anything in it besides controllers."""
+        return bool(self.components or self.bindings or self.component_type.interfaces)
+
 
 @dataclass(frozen=True, slots=True)
 class VirtualNodePlan:

@@ -27,7 +27,6 @@ from gcm.documents import Location, Severity, did_you_mean
 from gcm.errors import IllegalTypeError, InstantiationError
 from gcm.factory import described, made_by_template
 from gcm.interfaces import ComponentType, InterfaceType, content_mismatches
-from gcm.membranes.descriptions import DESCRIPTIONS
 from gcm.records import dataclass
 
 
@@ -72,7 +71,7 @@ class TraitsReader:
         self, desc: str, kind: MembraneKind, location: Location, path: str
     ) -> MembraneDescription | None:
         """Return the membrane that a controller file describes; None where that was reported."""
-        return self._files.describe(desc, DESCRIPTIONS[kind.value], location, path)
+        return self._files.describe(desc, described(kind.value), location, path)
 
     def needed(self, content: type[Any]) -> str:
         """Return the arguments that a class cannot be made without; asked once for each class."""
@@ -163,7 +162,7 @@ class _Reading:
             return self._filled(MembraneKind(desc)), None
         if names_file(desc):
             if is_default(desc):
-                return implied, None
+                return implied, described(implied.value)
             return implied, self._reader.membrane_of_file(
                 desc, implied, controller.location, self._path
             )

@@ -37,10 +37,11 @@ def component_as_dict(plan: ComponentPlan) -> dict[str, Any]:
         "shared": {one.name: one.target for one in plan.shared},
         "bindings": _bindings(plan.bindings),
         "controller": {
+            "interfaces": [_declared(one) for one in inside.component_type.interfaces],
             "components": [component_as_dict(one) for one in inside.components],
             "bindings": _bindings(inside.bindings),
         }
-        if inside.components
+        if inside.has_assembly
         else None,
     }
     return {name: value for name, value in known.items() if value not in (None, "", [], {})}
@@ -52,13 +53,17 @@ def _interface(plan: ComponentPlan, declared: InterfaceType) -> dict[str, Any]:
         for one in plan.interceptors
         if one.interface == declared.name
     ]
+    return _declared(declared) | ({"interceptors": interceptors} if interceptors else {})
+
+
+def _declared(declared: InterfaceType) -> dict[str, Any]:
     return {
         "name": declared.name,
         "role": declared.role.value,
         "signature": _class(declared.signature),
         "contingency": declared.contingency.value,
         "cardinality": declared.cardinality.value,
-    } | ({"interceptors": interceptors} if interceptors else {})
+    }
 
 
 def _bindings(bindings: Iterable[BindingPlan]) -> list[dict[str, str]]:

@@ -45,7 +45,7 @@ class _Tree:
         targets = {**(bound or {}), **_targets(plan.bindings, _THIS)}
         branches = [*self._facts(plan, targets)]
         branches += [[self._label("membrane"), *self._inside(plan.membrane)]] * bool(
-            plan.membrane.components
+            plan.membrane.has_assembly
         )
         for child in plan.components:
             branches.append([*self.lines(child, _targets(plan.bindings, child.name))])
@@ -60,6 +60,11 @@ class _Tree:
         ]
         for part in membrane.components:
             branches.append([*self.lines(part, _targets(membrane.bindings, part.name))])
+        inside = {_THIS, *(part.name for part in membrane.components)}
+        for binding in membrane.bindings:
+            if binding.client[0] not in inside:  # of a sub-component
+                ends = f"{'.'.join(binding.client)} → {'.'.join(binding.server)}"
+                branches.append([f"{self._label('binding')} {ends}"])
         yield from _joined(branches)
 
     def _head(self, plan: ComponentPlan) -> str:

@@ -1,6 +1,7 @@
 """Components of every kind, what their classes declare, and what a membrane is."""
 
 from gcm.components.control_interface import control_name, controller_name
+from gcm.components.controller import Controller
 from gcm.components.declarations import (
     declared_attributes,
     declared_interfaces,
@@ -11,6 +12,7 @@ from gcm.components.membrane import MembraneDescription
 
 __all__ = [
     "GIVE_DEFAULTS",
+    "Controller",
     "MembraneDescription",
     "control_name",
     "controller_name",

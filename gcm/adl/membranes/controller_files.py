@@ -23,12 +23,11 @@ from pathlib import Path, PurePosixPath
 
 from gcm.adl.classes import ClassFault, LoadClass
 from gcm.adl.findings import Findings
-from gcm.components import MembraneDescription
-from gcm.components.controller import Controller
+from gcm.adl.structure import stands_in_for
+from gcm.components import Controller, MembraneDescription
 from gcm.documents import Diagnostics, Location, Node, Severity, did_you_mean, read_document
 from gcm.errors import IllegalTypeError
-from gcm.membranes.descriptions import COMPOSITE, PRIMITIVE
-from gcm.membranes.priority import PriorityController
+from gcm.factory import described
 from gcm.records import dataclass
 
 SUFFIX = ".xml"
@@ -40,10 +39,7 @@ _DEFAULTS = re.compile(
 _JAVA = re.compile(r"org\.(?:objectweb|etsi|ow2)\.")
 _JAVA_NAME = re.compile(r"(?:PA)?(?:NF)?(?:GCM)?(?P<name>[A-Za-z]+)Controller(?:Impl)?")
 
-_KNOWN = {
-    PriorityController.name,
-    *(known.name for each in (PRIMITIVE, COMPOSITE) for known in each.controllers),
-}
+_KNOWN = {one.name for kind in ("active", "composite") for one in described(kind).controllers}
 _CHOSEN = frozenset({"monitor", "multicast", "gathercast", "migration"})
 """The controllers that a file decides about; the others belong to every component."""
 
@@ -174,6 +170,8 @@ class ControllerFiles:
             return None
         if isinstance(found, type) and issubclass(found, Controller) and found.name:
             return found
+        if isinstance(found, type) and stands_in_for(found):
+            return None
         self.findings.report(
             "not-a-controller",
             f"'{one.implementation}' is no controller class",

@@ -13,9 +13,8 @@ from gcm.adl.findings import Findings
 from gcm.adl.plan import InterceptorPlan
 from gcm.adl.structure import stands_in_for
 from gcm.documents import did_you_mean
-from gcm.errors import IllegalTypeError
-from gcm.interfaces import ComponentType, InterfaceType, mismatches
-from gcm.membranes.interceptor import Interceptor
+from gcm.factory import can_intercept
+from gcm.interfaces import ComponentType, InterfaceType
 
 THIS = "this"
 _NEEDED = "before(call) and after(call, error)"
@@ -74,7 +73,9 @@ class _Reading:
             else:
                 self._report(fault.code, fault.message, node, fault.hint, fault.detail)
             return None
-        if not callable(found) or (isinstance(found, type) and not _can_intercept(found)):
+        if isinstance(found, type) and stands_in_for(found):
+            return found
+        if not callable(found) or (isinstance(found, type) and not _has_hooks(found)):
             message = f"'{written}' makes no interceptor"
             self._report("not-an-interceptor", message, node, f"name a class with {_NEEDED}")
             return None
@@ -119,7 +120,7 @@ def _control_fault(draft: Draft, name: str) -> _Fault | None:
         known = control_names(draft)
         hint = did_you_mean(name, known) or f"it has: {', '.join(known)}"
         return f"the interceptor 'this.{name}' is no controller of the component", hint
-    if not _can_intercept(found.signature):
+    if not _has_hooks(found.signature):
         hint = f"give the controller {_NEEDED}, or name another one"
         return f"the controller 'this.{name}' is no interceptor", hint
     return None
@@ -165,18 +166,11 @@ def fit_interfaces(component_type: ComponentType) -> list[str]:
     return [
         one.name
         for one in component_type.interfaces
-        if one.is_server and not one.is_internal and _serves_interceptor(one.signature)
+        if one.is_server
+        and not one.is_internal
+        and (stands_in_for(one.signature) or can_intercept(one.signature))
     ]
 
 
-def _serves_interceptor(signature: type) -> bool:
-    if stands_in_for(signature):
-        return True  # nobody can tell
-    try:
-        return not mismatches(Interceptor, signature)
-    except IllegalTypeError:
-        return False
-
-
-def _can_intercept(known: type) -> bool:
+def _has_hooks(known: type) -> bool:
     return all(callable(getattr(known, name, None)) for name in ("before", "after"))

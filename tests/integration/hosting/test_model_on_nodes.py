@@ -15,7 +15,6 @@ import pytest
 
 from gcm import Cardinality, Component, submit
 from gcm.adl import Assembly, assemble
-from gcm.adl.writing import describe, write_definition
 from gcm.adl.plan import (
     AssemblyPlan,
     ComponentPlan,
@@ -24,6 +23,7 @@ from gcm.adl.plan import (
     MembranePlan,
     VirtualNodePlan,
 )
+from gcm.adl.writing import describe, write_definition
 from gcm.errors import (
     AdlError,
     CircularCallError,

@@ -10,7 +10,7 @@ from typing import Protocol
 import pytest
 
 from gcm import PRIMITIVE, Component, Controller, MonitorController, provides, running
-from gcm.adl import Assembly, assemble, export, plan_document
+from gcm.adl import Assembly, MissingClasses, assemble, check_files, export, plan_document
 from gcm.documents import Diagnostics
 from gcm.errors import AdlError, NoSuchControllerError
 
@@ -344,3 +344,26 @@ def test_an_assembly_in_python_may_name_a_controller_file(tmp_path: Path) -> Non
     root = Assembly("app").primitive("here", Speaker, controllers=str(file)).assemble()
     assert root.find("here").controller(MonitorController) is not None
     assert "migration" not in root.find("here").membrane
+
+
+# ---------------------------------------------------------------------- without the classes
+
+
+def test_the_structure_of_a_membrane_is_checked_without_its_classes(tmp_path: Path) -> None:
+    (tmp_path / "c-config.xml").write_text(listed(f"{JAVA}.PABindingController", "a.b.Dummy"))
+    (tmp_path / "app.fractal").write_text("""
+        <definition name="app">
+          <interface name="foo" role="server" signature="a.b.Foo"
+                     interceptors="this.dummy-controller, part.services, part.gone, a.b.Other"/>
+          <content class="a.b.A"/>
+          <controller desc="c-config.xml">
+            <component name="part">
+              <interface name="services" role="server" signature="a.b.Hook"/>
+              <content class="a.b.Part"/>
+            </component>
+          </controller>
+        </definition>""")
+    found = check_files([tmp_path / "app.fractal"], missing=MissingClasses())
+    assert [one.message for one in found.errors] == [
+        "the interceptor 'part.gone' is no interface of the component in the membrane"
+    ]
