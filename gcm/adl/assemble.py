@@ -32,7 +32,9 @@ from gcm.membranes.interceptor import Interceptor, InterceptorController
 from gcm.membranes.membrane_controller import MembraneController
 
 Make = Callable[[ComponentPlan], Component]
-FindRemote = Callable[[str], ServerEnd]
+FindRemote = Callable[[str, InterfaceType], ServerEnd]
+"""Turns a remote reference into a server end, for a client interface of that type."""
+
 
 THIS = "this"
 
@@ -56,7 +58,7 @@ def assemble(
     """Make, fill, configure and bind everything in `plan`; return the root, stopped.
 
     `make` makes one bare component and can put it elsewhere; `find_remote` turns a remote
-    reference into a server end.
+    reference into a server end, for a client of the type that it is given too.
 
     Raises:
         InstantiationError: a content class or an interceptor cannot be instantiated.
@@ -146,8 +148,8 @@ class _Assembler:
     def _bind_one(self, plan: ComponentPlan, binding: BindingPlan) -> None:
         name, interface = binding.client
         if isinstance(binding.server, str):
-            server = self._remote(binding.server, binding)
-            self._part(plan, name).bind(interface, server)
+            client = self._part(plan, name)
+            client.bind(interface, self._remote(binding, client.bindable(interface).type))
             return
         with _located(binding):
             self._part(plan, name).bind(interface, self._server(plan, *binding.server))
@@ -164,14 +166,20 @@ class _Assembler:
         shared = next((one.target for one in plan.shared if one.name == name), None)
         return self._made[shared or f"{plan.path}/{name}"]
 
-    def _remote(self, reference: str, binding: BindingPlan) -> ServerEnd:
+    def _remote(self, binding: BindingPlan, client: InterfaceType) -> ServerEnd:
+        reference = str(binding.server)
         if self._find_remote is None:
             raise AdlError(
                 f"{binding.location}: the remote reference '{reference}' cannot be reached from "
                 "one process",
-                cure="Deploy the assembly with gcm-deploy, or bind a local component",
+                cure="Deploy the assembly with gcm-deploy and a descriptor that names it in "
+                "<assembly file=...>, or bind a component of the assembly",
             )
-        found = self._find_remote(reference)
+        try:
+            found = self._find_remote(reference, client)
+        except Exception as error:  # who finds it may raise anything
+            what = f"{binding.location}: the remote reference '{reference}' leads nowhere: {error}"
+            raise AdlError(what) from error
         return Referenced(found) if isinstance(found, ServerInterface) else found
 
     def fill_membrane(self, component: Component, membrane: MembranePlan) -> None:

@@ -72,6 +72,8 @@ def _dispatch(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
                 options.output,
                 controls=options.controls,
                 structure=options.structure,
+                fold=not options.unfold,
+                colours=options.colours,
             )
         case "port":
             from gcm.cli.port import port

@@ -35,6 +35,7 @@ _EXAMPLES = {
         gcm draw farm.fractal --set workers=4 > farm.svg
         gcm draw hello.fractal --controls -o all.svg
         gcm draw hello.fractal --structure -o hello.svg
+        gcm draw hello.fractal --colours dark -o slide.png
     """,
     "port": """
         gcm port Market.fractal --package market
@@ -121,7 +122,11 @@ def _add_show(commands: Any) -> None:
 
 def _add_draw(commands: Any) -> None:
     command = _command(
-        commands, "draw", "draw an assembly as an SVG picture", "No other program is needed."
+        commands,
+        "draw",
+        "draw an assembly as a picture",
+        "No other program is needed. The ending of FILE decides the format: .svg, or .png where\n"
+        "resvg_py is installed. Standard output gets SVG.",
     )
     _add_file(command)
     _add_structure(command)
@@ -130,6 +135,17 @@ def _add_draw(commands: Any) -> None:
     )
     command.add_argument(
         "--controls", action="store_true", help="also draw control interfaces that are bound"
+    )
+    command.add_argument(
+        "--unfold",
+        action="store_true",
+        help="draw components that are alike one by one, not as one box for all",
+    )
+    command.add_argument(
+        "--colours",
+        choices=("auto", "light", "dark"),
+        default="auto",
+        help="the background it is for; auto: what the reader of an SVG picture prefers",
     )
 
 

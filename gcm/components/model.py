@@ -107,6 +107,11 @@ class Component(ABC):
         """The object of a primitive or of a parametric composite; None where there is none."""
         return None
 
+    @property
+    def content_class(self) -> type[Any]:
+        """The class of the content, also where that is in another process."""
+        return type(self.content)
+
     def serves_at_once(self, operation: str) -> bool:  # noqa: ARG002 - for subclasses
         """Tell whether calls of `operation` pass the queue of an active object."""
         return False

@@ -261,4 +261,4 @@ class Host:
 
 
 def _target(call: Invocation) -> Target:
-    return Target(call.component, call.interface, call.operation, call.client)
+    return Target(call.component, call.interface, call.operation, call.client, call.chain)

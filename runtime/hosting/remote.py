@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -180,14 +181,14 @@ class _BlockPort(_Port):
         result = super().__call__(*args, **kwargs)
         return result if self._lazy else arrived(result)
 
-    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call and return at once with the future of the result."""
+    def send(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chain: str) -> Future[Any]:
+        """Send a call off that names the blocks."""
         tokens: list[int] = []
         blocks = self._host.blocks
         args, kwargs = of_blocks(
             self._described, lambda value: blocks.outgoing(value, tokens), args, kwargs
         )
-        future = super().submit(*args, **kwargs)
+        future = super().send(args, kwargs, chain)
         if tokens:
             future.add_done_callback(lambda _: blocks.take_back(tokens))
         return future

@@ -10,6 +10,7 @@ from typing import Any
 
 from gcm.components.composite import Composite
 from gcm.errors import NoSuchInterfaceError
+from gcm.interfaces.call_chain import of_header, working_on
 from gcm.interfaces.distribution import is_redistributing, redistributes
 from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ServerInterface
@@ -163,7 +164,9 @@ class Serving:
                 args, kwargs = call.args, call.kwargs
                 if described is not None and not passes_on:
                     args, kwargs = of_blocks(described, arrived, args, kwargs)
-                done = submit_to(operation, args, kwargs)
+                arrives = bool(target.chain) and is_asynchronous(operation)
+                with working_on(of_header(target.chain, is_arriving=arrives)):
+                    done = submit_to(operation, args, kwargs)
             except BaseException as error:  # the caller gets it; the thread serves on
                 future.set_exception(_for_travel(error, here))
             else:

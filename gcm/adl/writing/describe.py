@@ -93,7 +93,7 @@ class _Description:
             bindings=tuple(self._bindings(component)) if is_composite else (),
             content=None
             if is_composite and component.content is None
-            else ContentNode(self._words.class_name(component, type(component.content))),
+            else ContentNode(self._words.class_name(component, component.content_class)),
             attributes=self._words.attributes(component),
             controller=self._controller(component),
             template_controller=self._template(component),
@@ -161,6 +161,9 @@ class _Description:
         if MembraneController.name not in component.membrane:
             return ControllerNode(desc) if desc else None
         holder = component.controller(MembraneController)
+        if component.is_elsewhere and holder.names():
+            names = ", ".join(holder.names())
+            self._words.fault(component, f"{names} of its membrane are in another process")
         parts = parts_of(component)
         node = ControllerNode(
             desc,

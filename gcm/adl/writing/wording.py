@@ -63,14 +63,18 @@ class Words:
     def attributes(self, component: Component) -> AttributesNode | None:
         """Describe the attributes that do not have the default of their class."""
         content = component.content
-        kind = type(component.content)
+        kind = component.content_class
         if AttributeController.name not in component.membrane:
             return None
         if kind not in self._attributes:
             self._attributes[kind] = declared_attributes(kind)
         values = []
         for name, annotation in self._attributes[kind].items():
-            value = getattr(content, name, _MISSING)
+            value = (
+                component.controller(AttributeController).get(name)
+                if component.is_elsewhere
+                else getattr(content, name, _MISSING)
+            )
             if value is _MISSING or _same(value, getattr(kind, name, _MISSING)):
                 continue
             try:
@@ -99,6 +103,8 @@ class Words:
 
     def check_membrane(self, component: Component) -> None:
         """Note the controllers that came and went since the component was made."""
+        if component.is_elsewhere:  # its own membrane is out of reach here
+            return
         described = {controller.name for controller in component.membrane.description.controllers}
         for name in sorted(described ^ set(component.membrane)):
             change = "lost" if name in described else "was given"
@@ -109,7 +115,7 @@ class Words:
             )
 
     def _declarations(self, component: Component) -> Mapping[str, InterfaceType]:
-        content = type(component.content)
+        content = component.content_class
         if isinstance(component, Composite):
             return {}
         if content not in self._declared:
