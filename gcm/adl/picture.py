@@ -17,6 +17,7 @@ from gcm.drawing import Box, Link, Port, Scene
 from gcm.interfaces.interface import ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType, Role
 from gcm.membranes.interceptor import InterceptorController
+from gcm.membranes.membrane_controller import MembraneController
 
 Ends = tuple[End, End]
 Links = Iterable[Ends]
@@ -141,7 +142,9 @@ def _interceptors(component: Component, declared: InterfaceType) -> Sequence[obj
 
 def _live_membrane(component: Component, homes: Homes) -> Box | None:
     parts = parts_of(component)
-    exports = component.membrane.exports
+    if MembraneController.name not in component.membrane:
+        return None
+    exports = component.controller(MembraneController).exports
     links = [((THIS, name), _end(component, server)) for name, server in exports.items()]
     links += [
         ((part.name, client.name), _end(component, server))

@@ -24,7 +24,8 @@ def check_descriptors(files: Iterable[str], roots: Sequence[str]) -> Diagnostics
     for file in files:
         assemblies: dict[str, None] = {}
         surroundings = surroundings_of(file, roots=roots)
-        noting = replace(surroundings, virtual_nodes=_noted(surroundings.virtual_nodes, assemblies))
+        quiet = _virtual_nodes(roots, is_told=False, with_classes=False)
+        noting = replace(surroundings, virtual_nodes=_noted(quiet, assemblies))
         read_descriptor(file, surroundings=noting, diagnostics=diagnostics)
         for assembly in assemblies:
             diagnostics.report(

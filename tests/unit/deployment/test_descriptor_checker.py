@@ -5,6 +5,9 @@ from __future__ import annotations
 from configparser import ConfigParser
 from pathlib import Path
 
+import pytest
+
+from gcm.cli import main
 from runtime.deployment.checker import check_descriptors
 from runtime.deployment.language import LANGUAGE
 
@@ -59,3 +62,18 @@ def test_no_module_of_an_assembly_is_run_for_the_names_of_its_virtual_nodes(tmp_
     )
     assert any("'hand'" in str(one) for one in check_descriptors([str(file)], []))
     assert not (tmp_path / "ran").exists()
+
+
+def test_that_the_classes_of_an_assembly_were_not_checked_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assembly = tmp_path / "app.fractal"
+    assembly.write_text('<definition name="app"><controller desc="composite"/></definition>')
+    file = tmp_path / "app.xml"
+    file.write_text('<deployment><assembly file="app.fractal"/><emulate/></deployment>')
+    main(["check", str(file)])
+    told = capsys.readouterr().out
+    assert told.count("warning[classes-not-checked]") == 1
+    assert "check them too: gcm check" in told
+    main(["check", str(file), str(assembly)])
+    assert "classes-not-checked" not in capsys.readouterr().out
