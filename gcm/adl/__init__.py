@@ -2,12 +2,12 @@
 
 from gcm.adl.assemble import assemble
 from gcm.adl.builder import Assembly
-from gcm.adl.describe import describe, export
 from gcm.adl.loading import check_files, plan_document, virtual_nodes_of
 from gcm.adl.opening import load
 from gcm.adl.picture import scene_of, scene_of_plan
 from gcm.adl.plan import AssemblyPlan, ComponentPlan
 from gcm.adl.runnable import has_run, result_of, run_operation
+from gcm.adl.writing import describe, export
 
 __all__ = [
     "Assembly",

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, get_type_hints
 
 from gcm.adl.classes import ClassFault, LoadClass
+from gcm.adl.definitions import AttributesNode
 from gcm.adl.findings import Findings
-from gcm.adl.model import AttributesNode
 from gcm.adl.values import ValueFault, convert
 from gcm.components import declared_attributes
 from gcm.documents import did_you_mean

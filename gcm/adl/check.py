@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from gcm.adl.bindings import BindingCheck
 from gcm.adl.classes import LoadClass
+from gcm.adl.definitions import INCOMPLETE, ComponentNode, is_path
 from gcm.adl.drafts import Draft, Traits, membrane_node
 from gcm.adl.findings import Findings
-from gcm.adl.model import ComponentNode
-from gcm.adl.references import is_path
-from gcm.adl.resolve import INCOMPLETE
+from gcm.adl.membranes.circles import report_circles
+from gcm.adl.membranes.interceptors import check_interceptors
 from gcm.adl.shared import resolve_shared
 from gcm.adl.traits import TraitsReader
-from gcm.documents import Diagnostics, did_you_mean
+from gcm.documents import Diagnostics, Severity, did_you_mean
 from gcm.interfaces import InterfaceType
 from gcm.records import dataclass
 
 _RESERVED = "this"
 
 
-def check(root: ComponentNode, load_class: LoadClass, diagnostics: Diagnostics) -> Draft:
+def check(
+    root: ComponentNode,
+    load_class: LoadClass,
+    diagnostics: Diagnostics,
+    folders: Sequence[Path] = (),
+) -> Draft:
     """Report every breach of a rule, and return what is known of each component.
 
-    The drafts are complete only if no error was reported.
+    `folders` are searched for what is named by its path. The drafts are complete only if no error
+    was reported.
     """
     findings = Findings(diagnostics)
-    tree = _Builder(findings, TraitsReader(findings, load_class)).build(root, None)
+    tree = _Builder(findings, TraitsReader(findings, load_class, folders)).build(root, None)
     resolve_shared(tree, findings)
     bindings = BindingCheck(findings)
     for draft in tree.walk():
@@ -38,7 +47,9 @@ def check(root: ComponentNode, load_class: LoadClass, diagnostics: Diagnostics) 
                 draft.path,
                 hint="write the binding in the composite around it",
             )
+    report_circles(tree, findings)
     for draft in tree.walk():
+        draft.traits.interceptors = check_interceptors(draft, findings)
         _check_bound(draft, tree, findings)
         _check_exported(draft, findings)
     return tree
@@ -62,7 +73,9 @@ class _Builder:
         draft = Draft(node.name, path, node, traits, parent)
         self._fill(draft)
         controller = node.body.controller
-        if controller is not None and (controller.interfaces or controller.components):
+        if controller is not None and (
+            controller.interfaces or controller.components or controller.bindings
+        ):
             inside = membrane_node(controller)
             where = f"{path}/{inside.name}"
             traits = self.traits.read_membrane(inside, where)
@@ -89,9 +102,8 @@ def _check_bound(draft: Draft, root: Draft, findings: Findings) -> None:
     """Report mandatory client interfaces that nothing is bound to, outside and inside."""
     if draft.is_reference or draft.traits.incomplete:
         return
-    is_membrane = draft.parent is not None and draft.parent.membrane is draft
     for interface in draft.traits.component_type.interfaces:
-        if not interface.is_mandatory or is_membrane:
+        if not interface.is_mandatory or draft.is_membrane:
             continue
         outside = interface.is_client and not interface.is_internal
         if outside and draft is not root and not _has(draft.bound, interface):
@@ -104,6 +116,17 @@ def _unbound(
     draft: Draft, interface: InterfaceType, lacks: str, hint: str, findings: Findings
 ) -> None:
     owner = "this" if "inside" in lacks else draft.name
+    if interface.is_collection:
+        # The specification allows it; most often the bindings were forgotten.
+        findings.report(
+            "empty-collection",
+            f"mandatory collection '{interface.name}' has {lacks}",
+            draft.location_of(interface.name),
+            draft.path,
+            hint=f'{hint}"{owner}.{interface.name}1" .../>, or make it optional',
+            severity=Severity.WARNING,
+        )
+        return
     findings.report(
         "unbound-interface",
         f"mandatory interface '{interface.name}' has {lacks}",

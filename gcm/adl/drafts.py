@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from gcm.adl.model import Body, ComponentNode, ControllerNode
+from gcm.adl.definitions import Body, ComponentNode, ControllerNode, is_path
 from gcm.adl.plan import (
     NO_INTERFACES,
     BindingPlan,
@@ -13,7 +13,6 @@ from gcm.adl.plan import (
     MembraneKind,
     VirtualNodePlan,
 )
-from gcm.adl.references import is_path
 from gcm.documents import Location
 from gcm.interfaces import ComponentType, InterfaceType
 from gcm.records import dataclass
@@ -81,6 +80,11 @@ class Draft:
     def is_composite(self) -> bool:
         """Whether the content is sub-components."""
         return self.traits.kind is MembraneKind.COMPOSITE
+
+    @property
+    def is_membrane(self) -> bool:
+        """Whether it is the inside of its parent's membrane."""
+        return self.parent is not None and self.parent.membrane is self
 
     def location_of(self, interface: str) -> Location:
         """Return where an interface is declared, or else where the component is."""

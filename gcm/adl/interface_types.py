@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from gcm.adl.classes import ClassFault, LoadClass
+from gcm.adl.definitions import InterfaceNode
 from gcm.adl.findings import Findings
-from gcm.adl.model import InterfaceNode
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import (

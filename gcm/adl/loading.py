@@ -6,20 +6,27 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gcm.adl.arguments import placeholder
 from gcm.adl.check import check
 from gcm.adl.classes import ImportingLoader, LoadClass
+from gcm.adl.definitions import (
+    ComponentNode,
+    Document,
+    FileLoader,
+    Resolver,
+    Source,
+    implied_root,
+    is_path,
+    placeholder,
+    same_definition,
+)
 from gcm.adl.drafts import Draft
-from gcm.adl.model import ComponentNode
 from gcm.adl.plan import AssemblyPlan
 from gcm.adl.planning import plan_of
-from gcm.adl.references import is_path
-from gcm.adl.resolve import Document, Resolver, same_definition
-from gcm.adl.sources import FileLoader, Source, implied_root
 from gcm.documents import Diagnostics, Location, Severity
 
 PathLike = str | os.PathLike[str]
 _NO_ARGUMENTS: Mapping[str, str] = {}
+_Opened = tuple[Resolver, Source, Document, list[Path]]
 
 
 def plan_document(
@@ -43,9 +50,8 @@ def plan_document(
     opened = _open(path, roots, found)
     draft = None
     if opened is not None:
-        resolver, source, _document, folders = opened
-        loader = load_class or ImportingLoader(folders)
-        draft, found = _check(resolver, source, arguments, loader, found)
+        loader = load_class or ImportingLoader(opened[-1])
+        draft, found = _check(opened, arguments, loader, found)
     for one in found:
         diagnostics.add(one)
     return None if draft is None or found.errors else plan_of(draft)
@@ -100,7 +106,7 @@ def _check_file(path: PathLike, roots: Sequence[PathLike]) -> Diagnostics:
     opened = _open(path, roots, diagnostics)
     if opened is None:
         return diagnostics
-    resolver, source, document, folders = opened
+    resolver, _source, document, folders = opened
     tags = {child.tag for child in document.node.children}
     if tags <= {"interface", "comment"} and not document.node.attributes.get("extends"):
         _warn(document, "it declares interfaces only", diagnostics)
@@ -110,7 +116,7 @@ def _check_file(path: PathLike, roots: Sequence[PathLike]) -> Diagnostics:
         _warn(document, f"it needs values for {', '.join(needed)}", diagnostics)
     kept = {name: placeholder(name) for name in needed}
     resolver.missing.update(kept.values())
-    return _check(resolver, source, kept, ImportingLoader(folders), diagnostics)[1]
+    return _check(opened, kept, ImportingLoader(folders), diagnostics)[1]
 
 
 def _warn(document: Document, reason: str, diagnostics: Diagnostics) -> None:
@@ -153,9 +159,7 @@ def _sure(found: Diagnostics, kept: Collection[str], draft: Draft | None) -> Dia
     return sure
 
 
-def _open(
-    path: PathLike, roots: Sequence[PathLike], diagnostics: Diagnostics
-) -> tuple[Resolver, Source, Document, list[Path]] | None:
+def _open(path: PathLike, roots: Sequence[PathLike], diagnostics: Diagnostics) -> _Opened | None:
     """Read the first document; it tells the folders in which the rest is searched."""
     source = Source(os.fspath(path))
     loader = FileLoader()
@@ -178,14 +182,14 @@ def _open(
 
 
 def _check(
-    resolver: Resolver,
-    source: Source,
+    opened: _Opened,
     arguments: Mapping[str, str],
     load_class: LoadClass,
     diagnostics: Diagnostics,
 ) -> tuple[Draft | None, Diagnostics]:
     """Check a tree; also return what is sure of the findings where arguments have no value."""
+    resolver, source, _document, folders = opened
     root = resolver.root(source, arguments)
-    draft = None if root is None else check(root, load_class, diagnostics)
+    draft = None if root is None else check(root, load_class, diagnostics, folders)
     missing = resolver.missing
     return draft, _sure(diagnostics, missing, draft) if missing else diagnostics

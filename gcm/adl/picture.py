@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gcm.adl.homes import Homes, parts_of
 from gcm.adl.plan import AssemblyPlan, ComponentPlan, End, MembraneKind
-from gcm.adl.wires import THIS, wires_of
+from gcm.adl.writing import THIS, Homes, parts_of, wires_of
 from gcm.components.clustering import ClusteringContent
 from gcm.components.composite import Composite
 from gcm.components.control_interface import controller_name

@@ -42,11 +42,20 @@ class BindingPlan:
 
 @dataclass(frozen=True, slots=True)
 class InterceptorPlan:
-    """An interceptor of one interface: a non-functional component by name, or a Python object."""
+    """An interceptor of one interface: what a component in the membrane serves, or a Python object.
+
+    The component `this` stands for the controllers of the component itself.
+    """
 
     interface: str
     component: str = ""
+    server: str = ""
     factory: object = None
+
+    @property
+    def end(self) -> str:
+        """The interface of the component in the membrane; nothing for a Python object."""
+        return ".".join(filter(None, (self.component, self.server)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
+from pathlib import Path
 from typing import Any
 
 from gcm.adl.attributes import read_attributes
 from gcm.adl.classes import ClassFault, LoadClass
+from gcm.adl.definitions import Body, ComponentNode
 from gcm.adl.drafts import Traits
 from gcm.adl.findings import Findings
 from gcm.adl.interface_types import TypeReader
-from gcm.adl.model import Body, ComponentNode
-from gcm.adl.plan import InterceptorPlan, MembraneKind, NodeCardinality, VirtualNodePlan
+from gcm.adl.membranes.controller_files import ControllerFiles, is_default, names_file
+from gcm.adl.membranes.interceptors import read_interceptors
+from gcm.adl.plan import MembraneKind, NodeCardinality, VirtualNodePlan
 from gcm.components import (
     GIVE_DEFAULTS,
     MembraneDescription,
@@ -21,6 +25,7 @@ from gcm.components import (
 from gcm.documents import Location, Severity, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import ComponentType, InterfaceType, content_mismatches
+from gcm.membranes.descriptions import DESCRIPTIONS
 from gcm.records import dataclass
 
 
@@ -30,10 +35,16 @@ class TraitsReader:
 
     findings: Findings
     load_class: LoadClass
+    folders: Sequence[Path] = ()
     _known: dict[int, tuple[Body, Traits]] = field(default_factory=dict)
+    _files: ControllerFiles = field(init=False)
     _mismatches: dict[tuple[type, type, bool], tuple[str, ...]] = field(default_factory=dict)
     _declared: dict[type, tuple[InterfaceType, ...]] = field(default_factory=dict)
     _needed: dict[type, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Read controller files with the same classes and findings."""
+        self._files = ControllerFiles(self.findings, self.load_class, self.folders)
 
     def read(self, node: ComponentNode, path: str) -> Traits:
         """Return the traits of a component that is not a reference to a shared one."""
@@ -54,6 +65,12 @@ class TraitsReader:
             except IllegalTypeError as error:
                 self._mismatches[key] = (error.what,)
         return self._mismatches[key]
+
+    def membrane_of_file(
+        self, desc: str, kind: MembraneKind, location: Location, path: str
+    ) -> MembraneDescription | None:
+        """Return the membrane that a controller file describes; None where that was reported."""
+        return self._files.describe(desc, DESCRIPTIONS[kind.value], location, path)
 
     def needed(self, content: type[Any]) -> str:
         """Return the arguments that a class cannot be made without; asked once for each class."""
@@ -105,7 +122,9 @@ class _Reading:
             description=description,
             content=content,
             attributes=() if self._incomplete else self._attributes(content),
-            interceptors=self._interceptors(),
+            interceptors=tuple(
+                read_interceptors(self._body, self._load_class, self._findings, self._path)
+            ),
             virtual_node=self._virtual_node(),
             broken=frozenset(types.broken),
             incomplete=self._incomplete,
@@ -126,6 +145,12 @@ class _Reading:
             return implied, None
         if desc in list(MembraneKind):
             return MembraneKind(desc), None
+        if names_file(desc):
+            if is_default(desc):
+                return implied, None
+            return implied, self._reader.membrane_of_file(
+                desc, implied, controller.location, self._path
+            )
         if "." in desc or ":" in desc:
             return implied, self._description(desc, controller.location)
         words = [str(kind) for kind in MembraneKind]
@@ -220,24 +245,6 @@ class _Reading:
                 f" ({signature.__qualname__}): {'; '.join(found)}"
             )
             self._report("content-mismatch", message, where, "write or mend these methods")
-
-    def _interceptors(self) -> tuple[InterceptorPlan, ...]:
-        controller = self._body.controller
-        inside = {one.name for one in controller.components} if controller else set()
-        found = []
-        for interface in self._body.interfaces:
-            for written in filter(None, map(str.strip, interface.interceptors.split(","))):
-                if written in inside:
-                    found.append(InterceptorPlan(interface.name, component=written))
-                elif "." in written or ":" in written:
-                    factory = self._load(written, interface.location)
-                    found.append(InterceptorPlan(interface.name, factory=factory))
-                else:
-                    hint = did_you_mean(written, inside)
-                    hint = hint or "write a dotted Python name or a component of the membrane"
-                    message = f"there is no interceptor '{written}'"
-                    self._report("unknown-interceptor", message, interface.location, hint)
-        return tuple(found)
 
     def _virtual_node(self) -> VirtualNodePlan | None:
         node = self._body.virtual_node

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from gcm.adl.plan import BindingPlan, ComponentPlan, MembranePlan
-from gcm.adl.written import text_of
+from gcm.adl.writing import text_of
 from gcm.cli.load import Settings, load_plan
 from gcm.cli.output import Paint, counted, write_json
 from gcm.cli.plan_dict import component_as_dict
@@ -73,7 +73,7 @@ class _Tree:
     def _facts(self, plan: ComponentPlan, targets: Targets) -> Iterator[list[str]]:
         for one in plan.component_type.interfaces:
             interceptors = [
-                planned.component or getattr(planned.factory, "__name__", "?")
+                planned.end or getattr(planned.factory, "__name__", "?")
                 for planned in plan.interceptors
                 if planned.interface == one.name
             ]

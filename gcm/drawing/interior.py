@@ -5,6 +5,7 @@ The steps are one module each: layers, columns, order, heights, tracks, places f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from gcm.drawing import metrics
@@ -15,6 +16,7 @@ from gcm.drawing.metrics import shortened, text_width
 from gcm.drawing.plan import Plan, plan
 from gcm.drawing.routing import Point, corners, simplified, tracks_of
 from gcm.drawing.scene import THIS, Box, Port
+from gcm.drawing.style import WIRE_COLOURS
 from gcm.records import dataclass
 
 
@@ -107,8 +109,7 @@ def _wires(
     def end(component: str, interface: str) -> Point:
         return touch[component, made.meanings[component, interface].name]
 
-    bent = sorted({net for found in tracks for net in found})
-    colours = {net: number for number, net in enumerate(bent, start=1)}
+    colours = _colours_of(tracks)
     return tuple(
         Wire(
             route.link,
@@ -123,3 +124,25 @@ def _wires(
         )
         for route in made.board.routes
     )
+
+
+def _colours_of(tracks: Sequence[Mapping[int, int]]) -> dict[int, int]:
+    """Return a colour, from 1 on, for each net that bends: another one than its neighbours have.
+
+    Where there are more neighbours than colours, the one that meets its like least often.
+
+    >>> _colours_of([{7: 0, 8: 1}, {8: 0, 9: 0}])
+    {7: 1, 8: 2, 9: 1}
+    """
+    colours: dict[int, int] = {}
+    choice = range(1, WIRE_COLOURS)
+    for net in sorted({net for found in tracks for net in found}):
+        met = Counter(
+            colours[other]
+            for found in tracks
+            if net in found
+            for other in found
+            if other in colours
+        )
+        colours[net] = min(choice, key=lambda colour: (met[colour], colour))
+    return colours

@@ -43,12 +43,12 @@ CORNER = 6
 
 # The whole picture.
 FRAME = 28
-COLUMN_HEIGHT = 700
+COLUMN_HEIGHT = 900
 """A column that is no taller than this is never broken into several."""
-ROW_WIDTH = 1700
+ROW_WIDTH = 4000
 """A row of columns that is no wider than this is never broken into several."""
 ASPECT = 1.6
-SLENDER = 1.8
+SLENDER = 2.0
 """How many times taller than the ideal shape a column may be: breaking one costs clarity."""
 BROAD = 1.4
 """How many times wider than the ideal shape a row of columns may be."""

@@ -12,7 +12,7 @@ from gcm.drawing.legend import Key, legend
 from gcm.drawing.routing import Point
 from gcm.drawing.scene import THIS
 from gcm.drawing.shapes import icon, inner_face, outer_face, port_class
-from gcm.drawing.style import WIRE_COLOURS, stylesheet
+from gcm.drawing.style import stylesheet
 
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -117,9 +117,8 @@ def _wire(wire: Wire, path: str) -> str:
         escape(f"{path}.{name}" if component == THIS else f"{path}/{component}.{name}")
         for component, name in (wire.link.client, wire.link.server)
     ]
-    colour = 1 + (wire.colour - 1) % (WIRE_COLOURS - 1) if wire.colour else 0
     return (
-        f'<path class="wire wire{colour}" d="{rounded(wire.points)}">'
+        f'<path class="wire wire{wire.colour}" d="{rounded(wire.points)}">'
         f"<title>{ends[0]} → {ends[1]}</title></path>"
     )
 

@@ -99,7 +99,7 @@ def read_options(words: Sequence[str]) -> Options:
         descriptor=found.descriptor or "",
         one_line=one_line,
         settings=dict(found.settings),
-        variables=tuple(found.variables),
+        variables=_last_of_each(found.variables),
         arguments=tuple(pieces.arguments),
         dry_run=found.dry_run,
         show_variables=found.show_variables,
@@ -215,6 +215,14 @@ def _variable(text: str) -> str:
     if not is_name(name, or_pattern=not equals):
         raise argparse.ArgumentTypeError(f"'{text}' is neither NAME nor NAME=VALUE")
     return text
+
+
+def _last_of_each(variables: Sequence[str]) -> tuple[str, ...]:
+    """Return `NAME[=VALUE]` once for each name: what is said last counts, as in a shell."""
+    last: dict[str, str] = {}
+    for one in reversed(variables):
+        last.setdefault(one.partition("=")[0], one)
+    return tuple(reversed(last.values()))
 
 
 def _document(text: str) -> str:

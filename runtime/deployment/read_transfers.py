@@ -30,7 +30,7 @@ def _transfer(entry: Entry, places: Places, reading: Reading) -> Transfer:
     destination = entry.text("destination")
     clusters: tuple[Position, ...] = places.everywhere()
     if entry.has("clusters"):
-        clusters = places.clusters(entry.hosts("clusters"), location)
+        clusters = places.clusters(entry.names("clusters"), location)
     every = entry.seconds("every")
     if direction is Direction.IN:
         if every:

@@ -9,8 +9,8 @@ from gcm.documents import Diagnostics, Location, Node, did_you_mean
 from gcm.records import dataclass
 from runtime.deployment.extent import Amount
 from runtime.deployment.grammar import Attribute, ElementType, Grammar, Kind
-from runtime.deployment.hosts import expand_hosts, measure_hosts
-from runtime.deployment.values import shown, split_words, value_fault
+from runtime.deployment.hosts import expand_hosts, expand_names
+from runtime.deployment.values import list_size, shown, split_words, value_fault
 from runtime.deployment.variables import Variables
 
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
@@ -60,9 +60,14 @@ class Entry:
         return split_words(self.text(name))
 
     def hosts(self, name: str) -> tuple[str, ...]:
-        """Return the names of a list with ranges."""
+        """Return the hosts of a list with ranges."""
         text = self.text(name)
         return expand_hosts(text) if text else ()
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return the names of a list with ranges."""
+        text = self.text(name)
+        return expand_names(text) if text else ()
 
     def each(self, tag: str) -> Iterator[Entry]:
         """Yield the children of one element type, in order."""
@@ -137,7 +142,7 @@ class _Checking:
         """Tell whether the names of a list are not too many, with those of lists before it."""
         if attribute.kind not in (Kind.LIST, Kind.HOSTS):
             return True
-        count, _ = measure_hosts(value)
+        count = list_size(attribute.kind, value)
         return self.variables.extent.grow(Amount.PARTS, count, node.location)
 
     def _unknown_attribute(self, name: str, node: Node, element: ElementType) -> None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from typing import Any, Protocol
 
-from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
-from runtime.membership.rank_link import CONTROL, ROUTES
+from runtime.errors import GridError
+from runtime.later import logger
+from runtime.machine.calls import NotServed, Served, stub
+from runtime.machine.contracts import CONTRACTS, Health, Routes
 from runtime.membership.room import address_in, as_others_see, remove_key
 from runtime.transport.channel import Channel, Relay, Request
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.listening import Door
+from runtime.transport.messages import PLAIN_DATA
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
 
-Facts = dict[str, Any]
+_log = logger(__name__)
 
 MOST_HELD = 1.0
 """Seconds for which each rank that does not read its messages holds up what comes behind them.
@@ -26,36 +30,13 @@ Among that may be the word to kill it.
 
 
 class Watcher(Protocol):
-    """Who is told what ranks do; called on the reactor's thread, so it must not wait."""
+    """Who is told that ranks come and go; called on the reactor's thread, so it must not wait.
 
-    def rank_here(self, rank: str) -> None:
-        """Know that a rank has come."""
-        ...
+    What ranks say themselves goes to what serves the contracts of `runtime.machine`.
+    """
 
-    def rank_ready(self, rank: str, facts: Facts) -> None:
-        """Know that a rank has started its MPI and waits."""
-        ...
-
-    def rank_unable(self, rank: str, why: str, python: str) -> None:
-        """Know that a rank could not load its MPI."""
-        ...
-
-    def rank_ended(self, rank: str, code: int, why: str, *facts: Any) -> None:
-        """Know how the program of a rank ended; for the facts see `RankExit`."""
-        ...
-
-    def rank_aborted(self, rank: str, code: int, *facts: Any) -> None:
-        """Know that the program of a rank ends the run."""
-        ...
-
-    def rank_counted(
-        self, rank: str, rows: list[Any], figures: dict[str, int], *, at_end: bool
-    ) -> None:
-        """Know what a rank has sent to those of other clusters, and how it found them."""
-        ...
-
-    def rank_learned(self, rank: str, told: list[Any]) -> None:
-        """Know what a rank has learned of routes."""
+    def rank_here(self, rank: str, channel: Channel) -> None:
+        """Know that a rank has come, and how it is reached."""
         ...
 
     def rank_left(self, rank: str) -> None:
@@ -78,43 +59,42 @@ class Gate:
         credentials: Credentials,
         watcher: Watcher,
         *,
+        served: Served,
         relay: Relay | None = None,
     ) -> None:
         """Listen, on this host only if `port` is None; raises Unreachable.
 
-        `relay` says where what ranks send to others goes on.
+        `served` is what ranks can call, `relay` says where what ranks send to others goes on.
         """
         self._reactor = reactor
         self._relay = relay
         self._room = room
         self._watcher = watcher
+        self._served = served
         self._guests: dict[str, _Guest] = {}
         self.released = False
         self._is_closed = False
         self._door = Door(reactor, address_in(room, "front-end", port), credentials, self._admit)
         self.address = as_others_see(self._door.address)
 
-    def release(self, answers: dict[str, Any]) -> None:
-        """Let every rank run, with what it is to know; nobody else is let in from now on."""
+    def release(self) -> None:
+        """Let nobody in from now on: the ranks that have come run."""
         self.released = True
         self.close()
-        for guest in self._guests.values():
-            guest.release(answers.get(guest.name))
 
-    def stop(self) -> None:
-        """Ask every rank to end."""
+    def forget(self) -> None:
+        """Hear nothing more of these ranks: others have taken their place."""
         for guest in self._guests.values():
-            guest.stop()
+            guest.served = None
 
-    def tell(self, rank: str, operation: str, *args: Any) -> bool:
-        """Tell a rank something about routes; return whether it is still there."""
+    def routes(self, rank: str) -> Routes | None:
+        """Return what a rank serves about routes; None if it is not here any more."""
         guest = self._guests.get(rank)
-        return guest is not None and guest.tell(ROUTES, operation, *args)
+        return None if guest is None or guest.channel.is_closed else guest.routes
 
-    def tell_others(self, rank: str, operation: str, *args: Any) -> None:
-        """Tell all other ranks something about routes."""
-        for name in self._guests.keys() - {rank}:
-            self.tell(name, operation, *args)
+    def routes_of_others(self, rank: str) -> list[Routes]:
+        """Return what all other ranks serve about routes."""
+        return [guest.routes for name, guest in self._guests.items() if name != rank]
 
     def close(self) -> None:
         """Let nobody in any more, and remove the key; twice is once."""
@@ -145,9 +125,16 @@ class Gate:
         )
 
     def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
-        self._watcher.rank_here(name)
-        guest = _Guest(self._reactor, connected, name, self._watcher, self._relay)
+        guest = _Guest(
+            self._reactor,
+            connected,
+            name,
+            self._watcher,
+            served=self._served,
+            relay=self._relay,
+        )
         self._guests[name] = guest
+        self._watcher.rank_here(name, guest.channel)
         guest.channel.when_closed(self._left)
         guest.channel.open(received)
 
@@ -157,7 +144,7 @@ class Gate:
 
 
 class _Guest:
-    """One rank."""
+    """One rank: the contracts that it serves, and the connection over which it calls others."""
 
     def __init__(
         self,
@@ -165,56 +152,44 @@ class _Guest:
         connected: socket.socket,
         name: str,
         watcher: Watcher,
+        *,
+        served: Served,
         relay: Relay | None,
     ) -> None:
         self.name = name
+        self.routes = stub(Routes, self._send)
         self._watcher = watcher
-        self._waits: Future[Any] = Future(f"the start of {name}")
-        self._ended = False
+        self.served: Served | None = served
+        self._has_told_its_end = False
         # What other codes send to a rank has windows of its own, so it cannot be too much for long.
-        stream = SocketStream(connected)
-        self.channel = Channel(reactor, stream, name, self._hear, relay=relay, most_held=MOST_HELD)
+        self.channel = Channel(
+            reactor,
+            SocketStream(connected),
+            name,
+            self._hear,
+            relay=relay,
+            codec=PLAIN_DATA,
+            most_held=MOST_HELD,
+        )
         self.channel.when_closed(self._gone)
 
-    def release(self, answer: object) -> None:
-        if not self._waits.done():
-            self._waits.set_result(answer)
-
-    def stop(self) -> None:
-        self.tell(CONTROL, "stop")
-
-    def tell(self, interface: str, operation: str, *args: Any) -> bool:
-        try:
+    def _send(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+        with suppress(ChannelClosed):  # it has ended by itself meanwhile
             self.channel.note(Invocation(self.name, interface, operation, args))
-        except ChannelClosed:
-            return False  # it has ended by itself meanwhile
-        return True
 
-    def _hear(self, request: Request) -> Future[Any] | None:
-        if request.target.interface != CONTROL:
-            return None  # for a rank that is not here, or not any more
-        args = request.invocation().args
-        match request.target.operation:
-            case "ready":
-                self._watcher.rank_ready(self.name, *args)
-                return self._waits
-            case "unable":
-                self._ended = True
-                self._watcher.rank_unable(self.name, *args)
-            case "learned":
-                self._watcher.rank_learned(self.name, *args)
-            case "counted":
-                self._watcher.rank_counted(self.name, *args, at_end=False)
-            case "exchanged":
-                self._watcher.rank_counted(self.name, *args, at_end=True)
-            case "aborted":
-                self._ended = True
-                self._watcher.rank_aborted(self.name, *args)
-            case "ended":
-                self._ended = True
-                self._watcher.rank_ended(self.name, *args)
-        return None
+    def _hear(self, request: Request) -> None:
+        interface, operation = request.target.interface, request.target.operation
+        if self.served is None or interface not in self.served:
+            return  # for a rank that is not here, or not any more
+        try:
+            args = request.invocation().args
+            if args[:1] != (self.name,):
+                raise NotServed(f"{interface}.{operation} is told in the name of another member")
+            self._has_told_its_end |= interface == CONTRACTS[Health]
+            self.served.call(interface, operation, args)
+        except GridError as fault:
+            _log.warning("what %s says is not understood: %s", self.name, fault)
 
     def _gone(self, _: ChannelClosed) -> None:
-        if not self._ended:
+        if not self._has_told_its_end:
             self._watcher.rank_left(self.name)

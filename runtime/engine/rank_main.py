@@ -50,10 +50,11 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     try:
         facts = _facts(options.kind)
     except Exception as error:  # an MPI that cannot be loaded raises all kinds of errors
-        link.note("unable", f"{type(error).__name__}: {error}", sys.executable)
+        link.wrapper.health.unable(name, f"{type(error).__name__}: {error}", sys.executable)
         return 1
     facts["doors"] = ("", ()) if options.kind == "executable" else link.expect_ranks()
-    link.answer = link.call("ready", facts) or {}
+    link.wrapper.membership.ready(name, 0, [facts])
+    link.wait_for_go()
     remember(link)
     return _run(options, link)
 
@@ -63,7 +64,7 @@ def _facts(kind: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename, "cwd": os.getcwd()}
     if kind == "executable":
         return {**facts, "rank": rank_of_environment(), "size": None, "mpi": "", "segments": []}
-    from runtime.mpi.native import native_world
+    from runtime.mpi.process.native import native_world
 
     world = native_world()
     facts |= {"rank": world.rank, "size": world.size, "mpi": world.library}
@@ -80,24 +81,24 @@ def _run(options: RankOptions, link: RankLink) -> int:
 
     gc.freeze()  # what is loaded stays; to look through it would delay the first line
     gc.enable()
-    control = _Control()
-    _thread.start_new_thread(link.listen, (control.hear,))
+    end = _End(link)
+    _thread.start_new_thread(link.listen, (end.lost,))
     facts: tuple[Any, ...] = ()
     if options.kind == "executable":
         from runtime.engine.rank_program import run_executable
 
-        code, number = run_executable(options.path, options.arguments, control.watch)
+        code, number = run_executable(options.path, options.arguments, end.watch)
         why, facts = "", (number,)
     else:
         from runtime.engine.rank_program import run_program
 
         tell_crashes(crash_file(options.room, int(link.name.rpartition(":")[2])))
         if options.comm_world == "grid":
-            from runtime.mpi.install import install
+            from runtime.mpi.surface.install import install
 
             install()
         else:
-            from runtime.mpi.lifetime import put_into_mpi4py
+            from runtime.mpi.surface.lifetime import put_into_mpi4py
 
             put_into_mpi4py()
         code, why, error = run_program(options.kind, options.path, options.arguments)
@@ -106,8 +107,8 @@ def _run(options: RankOptions, link: RankLink) -> int:
 
             facts = last_words(error)
         _run_exit_handlers()
-    control.ended = True
-    link.note("ended", code, why, *facts)
+    end.has_come = True
+    link.wrapper.health.ended(link.name, code, why, *facts)
     return code
 
 
@@ -131,24 +132,24 @@ def _run_exit_handlers() -> None:
     atexit._run_exitfuncs()
 
 
-class _Control:
-    """Ends the rank when the front-end says so or has gone."""
+class _End:
+    """Ends the rank when its front-end has gone."""
 
-    def __init__(self) -> None:
-        self.ended = False
-        self._pid = os.getpid()
+    def __init__(self, link: RankLink) -> None:
+        self.has_come = False
+        self._link = link
 
     def watch(self, child: int) -> None:
         """Mean a child of this process from now on."""
-        self._pid = child
+        self._link.wrapper.process = child
 
-    def hear(self, operation: str) -> None:
-        """Do what the front-end says."""
-        if operation == "stop":
-            os.kill(self._pid, SIGTERM)
-        elif operation == "lost" and not self.ended:
-            import time
+    def lost(self) -> None:
+        """End what runs, unless it has ended by itself."""
+        if self.has_come:
+            return
+        import time
 
-            os.kill(self._pid, SIGTERM)
-            time.sleep(GRACE)
-            os.kill(self._pid, SIGKILL)
+        process = self._link.wrapper.process
+        os.kill(process, SIGTERM)
+        time.sleep(GRACE)
+        os.kill(process, SIGKILL)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from runtime.engine.exchanged import Exchanged, Figures, Row
 from runtime.engine.outcome import Connections
-from runtime.membership.rank_link import AGAIN, FIGURES, LEARNED
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
     from runtime.engine.gate import Gate
-    from runtime.routing import Experience, Tension
+    from runtime.routing import Tension
+    from runtime.routing.tension import PlainExperience
 
 PATIENCE = 1.0
 """Seconds in which ranks tell their figures; of those that do not the last ones are taken."""
@@ -33,19 +33,24 @@ class SharedRoutes:
         self._asked: dict[str, list[threading.Event]] = {}
         self.gate: Gate | None = None
 
-    def known(self) -> list[Experience]:
+    def known(self) -> list[PlainExperience]:
         """Return what ranks that start now have to know."""
-        return [] if self._tension is None else self._tension.known(time.monotonic())
-
-    def learned(self, rank: str, told: Iterable[Experience]) -> None:
-        """Pass on what a rank has learned, and let it try again later what is closed now."""
         if self._tension is None:
-            from runtime.routing import Tension  # not where all routes are as they should be
+            return []
+        from runtime.routing import plain
 
+        return plain(self._tension.known(time.monotonic()))
+
+    def learned(self, rank: str, told: Iterable[PlainExperience]) -> None:
+        """Pass on what a rank has learned, and let it try again later what is closed now."""
+        from runtime.routing import Tension, experiences_of, plain  # only where routes are closed
+
+        if self._tension is None:
             self._tension = Tension()
-        news = self._tension.hear(told, time.monotonic())
+        news = self._tension.hear(experiences_of(told), time.monotonic())
         if news and self.gate is not None:
-            self.gate.tell_others(rank, LEARNED, news)
+            for other in self.gate.routes_of_others(rank):
+                other.news(plain(news))
         for pause in {one.pause for one in news if not one.worked}:
             self._reactor.later(pause, lambda: self._let_try(rank))
 
@@ -71,13 +76,16 @@ class SharedRoutes:
     def _ask(self, asked: Iterable[tuple[str, threading.Event]]) -> None:
         for rank, answered in asked:
             self._asked.setdefault(rank, []).append(answered)
-            if self.gate is not None:
-                self.gate.tell(rank, FIGURES)
+            routes = None if self.gate is None else self.gate.routes(rank)
+            if routes is not None:
+                routes.count()
 
     def _let_try(self, rank: str) -> None:
         """Let the rank try again that has found a route closed, or all others once it has gone."""
-        if self.gate is not None and not self.gate.tell(rank, AGAIN):
-            self.gate.tell_others(rank, AGAIN)
+        if self.gate is not None:
+            itself = self.gate.routes(rank)
+            for one in [itself] if itself is not None else self.gate.routes_of_others(rank):
+                one.try_again()
 
 
 class _Themselves(dict[str, str]):

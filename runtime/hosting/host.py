@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gcm.components.model import Component
@@ -195,6 +195,10 @@ class Host:
             future.set_exception(error)
             return future
 
+    def work(self, work: Callable[[], object]) -> bool:
+        """Do something in a thread that may wait; return False once the host is closed."""
+        return self._serving.work(work)
+
     def links(self) -> dict[str, tuple[int, int]]:
         """Return how many bytes were sent to each connected process, and received from it."""
         with self._lock:
@@ -204,6 +208,16 @@ class Host:
             sent, received = found.get(one.peer, (0, 0))
             found[one.peer] = sent + one.sent_bytes, received + one.received_bytes
         return found
+
+    def note(self, invocation: Invocation) -> None:
+        """Send a call that nobody waits for; raises Unreachable, ChannelClosed."""
+        way = self.routes.find(invocation.component)
+        if isinstance(way, Channel):
+            way.note(invocation)
+        elif way is None:
+            raise self._unreachable(invocation)
+        else:
+            self._serving.serve(_target(invocation), lambda: invocation, self)
 
     def close(self) -> None:
         """Close all channels and let the workers end; the reactor goes on."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.components.composite import Composite
 from gcm.interfaces.distribution import is_redistributing, redistributes
-from gcm.interfaces.future import Future
+from gcm.interfaces.future import Future, fulfil
 from gcm.interfaces.interface import ClientInterface
 from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stub import Stub, stub_class
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation, RemotePort
 from runtime.hosting.lent_blocks import arrived, of_blocks
-from runtime.transport.errors import TransportError
+from runtime.machine.contracts import CONTRACTS
+from runtime.transport.errors import ChannelClosed, TransportError
 
 if TYPE_CHECKING:
     from runtime.hosting.host import Host
@@ -102,7 +105,11 @@ class RemoteInterface:
     def _made(self, client: str, *, lazy: bool = False) -> Stub:
         stub = stub_class(self.type.signature)(self)
         for name in stub._operations:
-            stub._set_port(name, self.port(name, client, lazy=lazy))
+            if self.type.signature in CONTRACTS:
+                where = self._host, self.component, self.interface, name
+                stub._set_port(name, _Notification(*where, client=client))
+            else:
+                stub._set_port(name, self.port(name, client, lazy=lazy))
         return stub
 
     def port(self, operation: str, client: str = "", *, lazy: bool = False) -> RemotePort:
@@ -115,6 +122,23 @@ class RemoteInterface:
         if not is_redistributing(described):
             return _Port(*where, client=client)
         return _BlockPort(*where, client=client, described=described, lazy=lazy)
+
+
+class _Notification:
+    """The port of an operation that nobody waits for: that of a contract of the machine."""
+
+    __slots__ = ("_call", "_host")
+
+    def __init__(
+        self, host: Host, component: str, interface: str, operation: str, *, client: str
+    ) -> None:
+        self._host = host
+        self._call = Invocation(component, interface, operation, client=client)
+
+    def __call__(self, *args: Any) -> None:
+        """Send the call off; nothing happens once the other process has gone."""
+        with suppress(ChannelClosed):
+            self._host.note(replace(self._call, args=args))
 
 
 class _Port(RemotePort):
@@ -156,6 +180,26 @@ class _BlockPort(_Port):
         """Call and wait for the result, and for the rows of an array that it is."""
         result = super().__call__(*args, **kwargs)
         return result if self._lazy else arrived(result)
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call and return at once with the future of the result, all rows of it here."""
+        sent = super().submit(*args, **kwargs)
+        if self._lazy:
+            return sent
+        whole: Future[Any] = Future(sent.about)
+        whole.comes_of(sent)
+        whole.set_running_or_notify_cancel()
+
+        def take() -> None:
+            fulfil(whole, lambda: arrived(sent.result()), (), {})
+
+        def taken(_: Any) -> None:
+            # Not in the thread that brings the result: it brings the rows too.
+            if not self._host.work(take):
+                whole.set_exception(ChannelClosed("this process ends", place=self._component))
+
+        sent.add_done_callback(taken)
+        return whole
 
     def send(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chain: str) -> Future[Any]:
         """Send a call off that names the blocks."""

@@ -24,6 +24,7 @@ from runtime.hosting.exports import Exports
 from runtime.hosting.lent_blocks import BLOCKS, LentBlocks, arrived, of_blocks
 from runtime.hosting.remote import ADMIT, BINDING, DISMISS, TYPE_OF
 from runtime.hosting.workers import Lane, Work, Workers
+from runtime.machine.contracts import CONTRACTS
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
@@ -72,6 +73,10 @@ class Serving:
         run = self._in_order(operation, target, whose)
         return self._carry_out(run, opened, target, operation)
 
+    def work(self, work: Callable[[], object]) -> bool:
+        """Do something in a worker; return whether: after `close` it is not done."""
+        return self._workers.run(work)
+
     def close(self) -> None:
         """Let the workers end; what is called from now on fails."""
         self._controllers.close()
@@ -113,6 +118,8 @@ class Serving:
             return self._lane(whose, (end, target.client, target.operation)).run
         if not end.is_functional:
             return self._controllers.run
+        if end.type.signature in CONTRACTS and end.owner.membrane.admits_calls:
+            return _at_once
         if is_asynchronous(operation) or not end.owner.membrane.admits_calls:
             return self._lane(whose, end).run
         called = end, target.operation
@@ -199,6 +206,12 @@ def _exchange_of(operation: Callable[..., Any]) -> Operation | None:
 def _end_of(operation: Any) -> Any:
     """Return the interface of whose stub an operation is the method."""
     return operation.__self__._end
+
+
+def _at_once(work: Work) -> bool:
+    """Carry out here and now what never waits, so that it stays in the order in which it came."""
+    work()
+    return True
 
 
 def _for_travel(error: BaseException, here: str) -> BaseException:

@@ -1,4 +1,4 @@
-"""What a rank knows of the whole machine, from what its front-end answered: who is where.
+"""What a rank knows of the whole machine, from the view that its front-end told: who is where.
 
 The table of all ranks was gathered and handed out in the handshake, so nobody is asked later. It
 has less than 200 bytes for each rank. A rank loads this only for a program that asks.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 
 from gcm.records import dataclass
+from runtime.machine.table import decoded
 from runtime.membership.doorstep import NOT_FOUND
 from runtime.topology import Grid, Identifier
 
@@ -49,10 +50,10 @@ class Everybody:
 
 def everybody(link: RankLink) -> Everybody:
     """Return what a rank was told when all were ready."""
-    answer = link.answer
-    grid = pickle.loads(answer["machine"])  # from the launcher, over authenticated connections
+    wrapper = link.wrapper
+    grid = pickle.loads(wrapper.settings["machine"])  # from the launcher, over proved connections
     assert isinstance(grid, Grid)
-    told = {report["rank"]: report for report in answer["everybody"]}
+    told = {report["rank"]: report for report in decoded(wrapper.table)}
     residents = []
     front_ends = {}
     for identifier in grid.identifiers():

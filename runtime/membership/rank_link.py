@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import _thread
 
+from runtime.later import logger
+from runtime.machine.calls import NotServed, Served, stub
+from runtime.machine.contracts import Routes
+from runtime.machine.paths import clustering_path
+from runtime.machine.wrapper import Wrapper
 from runtime.membership.room import read_key
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import LeanChannel
-from runtime.transport.messages import Target
+from runtime.transport.messages import CALL, Target
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
@@ -23,26 +28,18 @@ if TYPE_CHECKING:
     Lose = Callable[[str], None]
 
 PATIENCE = 30.0  # seconds to find the front-end
-CONTROL = "control"
-"""The interface over which a rank and its front-end speak about the rank itself."""
 
+PEERS = "/ranks/"
+"""How the path of a rank begins when another rank calls it."""
+
+FOR_PEERS = ("come", "meet")
+"""The operations that other ranks may call; all others are for the component above."""
 
 COUPLING = "coupling"
 """The interface of messages between codes; see `runtime.coupling`."""
 
-ROUTES = "routes"
-"""The interface over which ranks ask each other to connect; see `runtime.wire`."""
 
-LEARNED = "learned"
-"""On both of these: what was learned of routes, told to a front-end and by it to other ranks."""
-
-AGAIN = "again"
-"""Over `ROUTES`, from the front-end: routes that were found closed may be tried again."""
-
-FIGURES = "figures"
-"""Over `ROUTES`, from the front-end: how has this rank found others? `COUNTED` is the answer."""
-
-COUNTED = "counted"
+_log = logger(__name__)
 
 
 class _Shared(LeanChannel):
@@ -71,14 +68,13 @@ class RankLink:
         """Where this rank listens for others, until its post takes them."""
         self._room = room
         self._reach = reach
-        self.answer: dict[str, Any] = {}
-        """What the front-end said when all were ready; see `runtime.membership.everybody`."""
+        self._served = Served()
+        above = clustering_path(name.rpartition(":")[0])
+        self.wrapper = Wrapper(name, self._served, self._call_above, above)
         self._channel = _Shared.dial(address, self.credentials, PATIENCE)
         self._lock = _thread.allocate_lock()
         self._coupled: tuple[Hear, Lose] | None = None
         self._early: list[tuple[str, tuple[Any, ...]]] = []
-        self._beckoned: Hear | None = None
-        self._early_beckons: list[tuple[str, tuple[Any, ...]]] = []
         self._lost = ""
 
     def expect_ranks(self) -> Found:
@@ -89,14 +85,17 @@ class RankLink:
         self.doors, found = open_doors(self._room, rank, self._reach)
         return found
 
-    def call(self, operation: str, *args: Any) -> Any:
-        """Call the front-end and wait for the result; only before `listen`."""
-        return self._channel.call(Target(self.name, CONTROL, operation), *args)
+    def _call_above(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+        """Call the component of the cluster; nothing happens once its front-end has gone."""
+        self._note(Target(self.name, interface, operation), args)
 
-    def note(self, operation: str, *args: Any) -> None:
-        """Tell the front-end something; nothing happens once it has gone."""
+    def routes_of(self, path: str) -> Routes:
+        """Return the contract of another rank, by which it is asked to connect to this one."""
+        return stub(Routes, lambda *call: self._note(Target(path, *call[:2]), call[2]))
+
+    def _note(self, target: Target, args: tuple[Any, ...]) -> None:
         try:
-            self._channel.note(Target(self.name, CONTROL, operation), *args)
+            self._channel.note(target, *args)
         except ChannelClosed:
             return
 
@@ -105,10 +104,7 @@ class RankLink:
 
         Any thread may do so, but the one that listens must not: it may wait.
         """
-        try:
-            self._channel.note(Target(path, COUPLING, operation), *args)
-        except ChannelClosed:
-            return
+        self._note(Target(path, COUPLING, operation), args)
 
     def couple(self, hear: Hear, lose: Lose) -> None:
         """Pass on what other codes say from now on, and what they have said so far."""
@@ -120,37 +116,39 @@ class RankLink:
             if self._lost:
                 lose(self._lost)
 
-    def beckon(self, path: str, operation: str, *args: Any) -> None:
-        """Ask another rank to connect to this one; nothing happens once all has gone."""
-        try:
-            self._channel.note(Target(path, ROUTES, operation), *args)
-        except ChannelClosed:
-            return
+    def wait_for_go(self) -> None:
+        """Hear what is said until the program may run; raises ChannelClosed."""
+        while not self.wrapper.may_go:
+            self._take_next()
 
-    def when_beckoned(self, hear: Hear) -> None:
-        """Pass on what other ranks ask for from now on, and what they have asked for so far."""
-        with self._lock:
-            self._beckoned = hear
-            early, self._early_beckons = self._early_beckons, []
-            for operation, args in early:
-                hear(operation, args)
-
-    def listen(self, hear: Callable[[str], None]) -> None:
-        """Pass on what the front-end asks for until it has gone, then say `lost`."""
+    def listen(self, lost: Callable[[], None]) -> None:
+        """Hear what is said until the front-end has gone, then call `lost`."""
         while True:
             try:
-                frame = self._channel.receive()
+                self._take_next()
             except ChannelClosed as end:
                 self._lose(str(end))
-                hear("lost")
+                lost()
                 return
-            target, args, _ = self._channel.opened(frame)
-            if target.interface == COUPLING:
-                self._hear(target.operation, args)
-            elif target.interface == ROUTES:
-                self._hear_beckon(target.operation, args)
+
+    def _take_next(self) -> None:
+        frame = self._channel.receive()
+        target, args, _ = self._channel.opened(frame)
+        if target.interface == COUPLING:
+            self._hear(target.operation, args)
+            return
+        answer: object = None
+        try:
+            if frame.kind == CALL:
+                answer = self.wrapper.answer(target.interface, target.operation, args)
+            elif target.component.startswith(PEERS) and target.operation not in FOR_PEERS:
+                raise NotServed(f"another rank may not call {target.interface}.{target.operation}")
             else:
-                hear(target.operation)
+                self._served.call(target.interface, target.operation, args)
+        except Exception as error:  # whatever is wrong with one call, others are heard
+            answer = error
+            _log.error("%s failed: %s: %s", target, type(error).__name__, error)
+        self._channel.answer(frame, answer)
 
     def _hear(self, operation: str, args: tuple[Any, ...]) -> None:
         with self._lock:
@@ -158,13 +156,6 @@ class RankLink:
                 self._early.append((operation, args))
             else:
                 self._coupled[0](operation, args)
-
-    def _hear_beckon(self, operation: str, args: tuple[Any, ...]) -> None:
-        with self._lock:
-            if self._beckoned is None:
-                self._early_beckons.append((operation, args))
-            else:
-                self._beckoned(operation, args)
 
     def _lose(self, why: str) -> None:
         with self._lock:

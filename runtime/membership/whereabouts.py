@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.membership.doorstep import NOT_FOUND, Found
 
-Report = Mapping[str, Any]
+Report = dict[str, Any]
 """What others know of a rank."""
 
 
@@ -36,6 +36,8 @@ class Whereabouts:
     def __init__(self) -> None:
         self._told: dict[str, Report] = {}
         self._moved: dict[str, Report] = {}
+        self.epoch = 0
+        """Grows with each change."""
 
     def told(self, everybody: Iterable[Report]) -> None:
         """Know what everybody told in the handshake, in their order."""
@@ -43,6 +45,7 @@ class Whereabouts:
 
     def moved(self, reports: Iterable[Report]) -> None:
         """Know where ranks are that were started since, or again; the handshake may come later."""
+        self.epoch += 1
         self._moved.update((one["rank"], one) for one in reports)
 
     @property

@@ -2,7 +2,7 @@
 
 from runtime.routing.cache import ReferenceCache
 from runtime.routing.stops import FrontEnd, Leg, Rank, Stop
-from runtime.routing.tension import Experience, Tension
+from runtime.routing.tension import Experience, Tension, experiences_of, plain
 from runtime.routing.ways import Kind, Route, routes
 from runtime.routing.widening import Flow, Widening
 
@@ -18,5 +18,7 @@ __all__ = [
     "Stop",
     "Tension",
     "Widening",
+    "experiences_of",
+    "plain",
     "routes",
 ]

@@ -37,6 +37,28 @@ class Experience:
         return 0.0 if self.worked else max(0.0, _pause(self.failures) - self.age)
 
 
+PlainExperience = tuple[Way, bool, float, int]
+"""An experience as it travels between processes that open nothing but plain data."""
+
+
+def plain(experiences: Iterable[Experience]) -> list[PlainExperience]:
+    """Return experiences as they travel.
+
+    >>> told = [Experience((), worked=False, age=1.5, failures=2)]
+    >>> plain(told), experiences_of(plain(told)) == told
+    ([((), False, 1.5, 2)], True)
+    """
+    return [(one.way, one.worked, one.age, one.failures) for one in experiences]
+
+
+def experiences_of(told: Iterable[PlainExperience]) -> list[Experience]:
+    """Return the experiences that have travelled."""
+    return [
+        Experience(way, worked=worked, age=age, failures=failures)
+        for way, worked, age, failures in told
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     worked: bool

@@ -72,6 +72,30 @@ PLAIN = Codec()
 """Everything crosses by value."""
 
 
+class PlainDataCodec(Codec):
+    """Opens numbers, text, bytes and what holds them, and refuses everything else.
+
+    A pickle can do harm only by naming a class or a function. What a process sends that is not
+    trusted is opened with this one.
+    """
+
+    __slots__ = ()
+
+    def unpickler(self, stream: io.BytesIO, buffers: Sequence[Part]) -> pickle.Unpickler:
+        """Return what refuses every name."""
+        return _Nameless(stream, buffers=buffers)
+
+
+class _Nameless(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        """Refuse."""
+        raise pickle.UnpicklingError(f"plain data is expected here, and not {module}.{name}")
+
+
+PLAIN_DATA = PlainDataCodec()
+"""For what comes from processes that may send data and nothing else."""
+
+
 class Target:
     """Where a call goes, and in whose name: `client` matters where a server gathers its clients.
 
@@ -186,17 +210,17 @@ def outcome_of(frame: Frame, peer: str, codec: Codec = PLAIN) -> Any:
                 place=peer,
                 cure="The modules of all results have to be importable at both ends",
             ) from error
-    raise _exception_of(frame, peer)
+    raise _exception_of(frame, peer, codec)
 
 
-def _exception_of(frame: Frame, peer: str) -> Exception:
+def _exception_of(frame: Frame, peer: str, codec: Codec) -> Exception:
     if len(frame.parts) != _PARTS_OF_FAILURE:
         return FrameError(f"a failure came in {len(frame.parts)} parts", place=peer)
     pickled, kind, text, trace = (bytes(part) for part in frame.parts[1:])
     told = f"Remote traceback of {peer}:\n{_words(trace)}"
     if pickled:
         try:
-            error = pickle.loads(pickled)
+            error = codec.load([pickled])
         except Exception:  # its class is unknown here or cannot be made again: its words remain
             error = None
         if isinstance(error, Exception):

@@ -1,4 +1,4 @@
-"""The post of this rank, made of what its link to the front-end knows."""
+"""The connections of this rank, made of what its link to the front-end knows."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
-from runtime.later import logger
+from runtime.later import Later, logger
 from runtime.membership.everybody import Everybody, everybody
-from runtime.membership.rank_link import AGAIN, COUNTED, FIGURES, LEARNED, RankLink
+from runtime.membership.rank_link import RankLink
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
 from runtime.wire.errors import PeerLost
-from runtime.wire.messages import Receiver
-from runtime.wire.post import Post
+from runtime.wire.messages import MessageSink
+from runtime.wire.peer_connections import PeerConnections
 from runtime.wire.references import References
-from runtime.wire.words import COME, MEET
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any
 
-    from runtime.routing import Experience
+    from runtime import routing
+    from runtime.machine.contracts import Routes
     from runtime.wire.probing import Probe
     from runtime.wire.routed import RoutedConnector
+else:
+    routing = Later("runtime.routing")  # not where all ranks reach each other directly
 
 _log = logger(__name__)
 
-Words = dict[str, Callable[..., None]]
-"""What to do when others say something about routes."""
 
+def open_connections(link: RankLink, sink: MessageSink) -> PeerConnections:
+    """Return the connections of a rank; from now on it answers ranks that dial this one.
 
-def open_post(link: RankLink, receiver: Receiver) -> Post:
-    """Return the post of a rank; from now on it answers ranks that dial this one.
-
-    The first call takes the listening sockets of the rank, so there is one post per process.
+    The first call takes the listening sockets of the rank, so a process calls it once.
     """
     known = everybody(link)
     directory = directory_of(link)
@@ -42,32 +41,33 @@ def open_post(link: RankLink, receiver: Receiver) -> Post:
     link.doors.clear()
     routed = _routed(link, known, directory) if known.front_ends else None
     references = References(routed or DirectConnector(known.index, directory, link.credentials))
-    post = Post(
-        known.index, directory, receiver, references, doors=doors, credentials=link.credentials
+    connections = PeerConnections(
+        known.index, directory, sink, references, listeners=doors, credentials=link.credentials
     )
-    references.keeper = post
+    references.keeper = connections
 
-    def tell(operation: str) -> None:
-        traffic = post.traffic()
-        link.note(operation, references.rows(traffic, directory), references.figures(traffic))
+    def count(tell: Callable[[str, list[Any], dict[str, int]], None]) -> None:
+        traffic = connections.traffic()
+        rows = references.rows(traffic, directory)
+        tell(link.name, rows, references.figures(traffic))
 
-    known_words: Words = {FIGURES: lambda: tell(COUNTED)}
+    above = link.wrapper.references
+    connections.at_end = lambda: count(above.exchanged)
     if routed is not None:
-        routed.hear(link.answer.get("routes", ()), post.now())
-        known_words |= _about_routes(post, routed, directory)
-
-    def hear(operation: str, words: tuple[Any, ...]) -> None:
-        if operation in known_words:
-            post.soon(lambda: known_words[operation](*words))
-
-    link.when_beckoned(hear)
-    post.at_end = lambda: tell("exchanged")
-    return post
+        routed.hear(
+            routing.experiences_of(link.wrapper.settings.get("routes", ())), connections.now()
+        )
+    link.wrapper.attach(_Routes(connections, routed, directory, lambda: count(above.counted)))
+    return connections
 
 
-def passed(post: Post, peer: int) -> tuple[str, ...] | None:
+def passed(connections: PeerConnections, peer: int) -> tuple[str, ...] | None:
     """Return the front-ends between this rank and a peer, as far as this end has connected them."""
-    return post.connector.passed(peer) if isinstance(post.connector, References) else None
+    return (
+        connections.connector.passed(peer)
+        if isinstance(connections.connector, References)
+        else None
+    )
 
 
 def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedConnector:
@@ -80,8 +80,8 @@ def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedCon
         for cluster, one in known.front_ends.items()
     }
 
-    def beckon(peer: int, operation: str, words: tuple[str, ...]) -> None:
-        link.beckon(rank_path(directory.party(peer).name), operation, *words)
+    def peers(peer: int) -> Routes:
+        return link.routes_of(rank_path(directory.party(peer).name))
 
     return RoutedConnector(
         known.index,
@@ -89,40 +89,78 @@ def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedCon
         link.credentials,
         known.grid,
         front_ends=front_ends,
-        beckon=beckon,
-        share=lambda news: link.note(LEARNED, news),
+        peers=peers,
+        share=lambda news: link.wrapper.references.learned(link.name, routing.plain(news)),
     )
 
 
-def _about_routes(post: Post, routed: RoutedConnector, directory: Directory) -> Words:
-    """Return what to do when peers ask to be connected to, and when something was learned."""
+class _Routes:
+    """Does what is said about routes, on the thread that drives the connections.
 
-    def come(name: str) -> None:
-        peer = directory.index(name)
-        if peer is not None:
-            post.watch(peer)
+    Without `routed` all ranks reach each other directly, and there is nothing to learn.
+    """
 
-    def meet(front_end: str, token: str) -> None:
+    def __init__(
+        self,
+        connections: PeerConnections,
+        routed: RoutedConnector | None,
+        directory: Directory,
+        count: Callable[[], None],
+    ) -> None:
+        self._connections = connections
+        self._routed = routed
+        self._directory = directory
+        self._count = count
+
+    def count(self) -> None:
+        """Tell what was sent until now."""
+        self._connections.soon(self._count)
+
+    def come(self, member: str) -> None:
+        """Look whether a rank is there that this one has to connect to."""
+        peer = self._directory.index(member)
+        if peer is not None and self._routed is not None:
+            self._connections.soon(partial(self._connections.watch, peer))
+
+    def meet(self, front_end: str, token: str) -> None:
+        """Come to a front-end, where another rank waits."""
+        if self._routed is not None:
+            self._connections.soon(partial(self._meet, self._routed, front_end, token))
+
+    def news(self, experiences: list[Any]) -> None:
+        """Learn which routes worked for others and which did not."""
+        if self._routed is not None:
+            self._connections.soon(
+                partial(self._hear, self._routed, routing.experiences_of(experiences))
+            )
+
+    def try_again(self) -> None:
+        """Try routes again that were found closed."""
+        if self._routed is not None:
+            self._connections.soon(partial(self._probe, self._routed))
+
+    def _meet(self, routed: RoutedConnector, front_end: str, token: str) -> None:
         try:
-            post.come(routed.meet(front_end, token, post.now()))
+            self._connections.come(routed.meet(front_end, token, self._connections.now()))
         except PeerLost as fault:  # who waits there notices
             _log.info("a meeting did not come about: %s", fault)
 
-    def leave(peers: list[int]) -> None:
+    def _hear(self, routed: RoutedConnector, told: list[routing.Experience]) -> None:
+        self._leave(routed.hear(told, self._connections.now()))
+
+    def _probe(self, routed: RoutedConnector) -> None:
+        for probe in routed.probes(self._connections.now()):
+            probe.begin(partial(self._tell, routed, probe))
+
+    def _tell(self, routed: RoutedConnector, probe: Probe, has_worked: bool) -> None:
+        def probed() -> None:
+            self._leave(routed.probed(probe, self._connections.now(), has_worked=has_worked))
+
+        self._connections.soon(probed)
+
+    def _leave(self, peers: list[int]) -> None:
         for peer in peers:
-            post.rest(peer)  # where it is idle; the next message goes the shorter way
-
-    def learn(told: list[Experience]) -> None:
-        leave(routed.hear(told, post.now()))
-
-    def try_again() -> None:
-        for probe in routed.probes(post.now()):
-            probe.begin(partial(tell, probe))
-
-    def tell(probe: Probe, has_worked: bool) -> None:
-        post.soon(lambda: leave(routed.probed(probe, post.now(), has_worked=has_worked)))
-
-    return {COME: come, MEET: meet, LEARNED: learn, AGAIN: try_again}
+            self._connections.rest(peer)  # where it is idle; the next message goes the shorter way
 
 
 def directory_of(link: RankLink) -> Directory:

@@ -9,19 +9,23 @@ from runtime.forwarding.words import meeting
 from runtime.routing import Experience, FrontEnd, Kind, Route, Tension, routes
 from runtime.topology import Grid, Identifier
 from runtime.transport.credentials import Credentials
-from runtime.wire.connecting import PATIENCE, Attempt, Dialling
+from runtime.wire.connecting import DIAL_TIMEOUT, Attempt, Dialling
 from runtime.wire.directory import UNIX, Directory, Party
 from runtime.wire.errors import PeerLost
 from runtime.wire.forwarded import Asked, Forwarded
 from runtime.wire.probing import Probe
-from runtime.wire.trying import CALL_PATIENCE, Called, Trying
-from runtime.wire.words import COME, LANE, MEET, PROBES
+from runtime.wire.trying import CALL_BACK_TIMEOUT, Called, Trying
+from runtime.wire.words import LANE, PROBES
 
-SHORT_PATIENCE = 3.0
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.machine.contracts import Routes
+
+SHORT_DIAL_TIMEOUT = 3.0
 """Seconds for a peer to answer where there are other routes to try."""
 
-Beckon = Callable[[int, str, tuple[str, ...]], None]
-"""Tells a peer, over front-ends and launcher, to `come` or to `meet`; with what it has to know."""
+Peers = Callable[[int], "Routes"]
+"""Returns the contract of a peer, by which it is asked to `come` or to `meet` this rank."""
 
 Share = Callable[[list[Experience]], None]
 """Tells the other ranks of this cluster, over its front-end, what was learned here."""
@@ -42,7 +46,7 @@ class RoutedConnector:
         grid: Grid,
         *,
         front_ends: Mapping[tuple[int, int], Party],
-        beckon: Beckon,
+        peers: Peers,
         share: Share,
     ) -> None:
         self._me = me
@@ -50,7 +54,7 @@ class RoutedConnector:
         self._credentials = credentials
         self._grid = grid
         self._front_ends = front_ends
-        self._beckon = beckon
+        self._peers = peers
         self._share = share
         self._tension = Tension()
         self._used: dict[int, Route] = {}
@@ -178,17 +182,17 @@ class RoutedConnector:
         first, last = route.legs[0], route.legs[-1]
         party = self._directory.party(peer)
         if first.dialler != route.stops[0]:
-            self._beckon(peer, COME, (self._directory.party(self._me).name,))
-            return Called(str(party), now + CALL_PATIENCE)
+            self._peers(peer).come(self._directory.party(self._me).name)
+            return Called(str(party), now + CALL_BACK_TIMEOUT)
         if route.kind is Kind.DIRECT:
             ways = self._directory.ways(self._me, peer)
-            patience = PATIENCE if is_last else SHORT_PATIENCE
-            return Dialling(str(party), party.name, ways, credentials, now, patience=patience)
+            timeout = DIAL_TIMEOUT if is_last else SHORT_DIAL_TIMEOUT
+            return Dialling(str(party), party.name, ways, credentials, now, timeout=timeout)
         stops = [str(stop) for stop in route.stops[2:]]
         if last.dialler == route.stops[-1]:
             token = os.urandom(16).hex()
             stops[-1] = meeting(token)
-            self._beckon(peer, MEET, (str(route.stops[-2]), token))
+            self._peers(peer).meet(str(route.stops[-2]), token)
         front_end = route.stops[1]
         assert isinstance(front_end, FrontEnd)
         asked = Asked(self._to_front_end(front_end, now), tuple(stops), str(party))

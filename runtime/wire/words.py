@@ -1,10 +1,4 @@
-"""What a rank asks of another one that it cannot connect to, or could not."""
-
-COME = "come"
-"""To connect to it."""
-
-MEET = "meet"
-"""To come to a front-end, where it waits."""
+"""What ranks add to their names when they connect to each other."""
 
 LANE = " lane"
 """What is added to the name of a rank that opens one more connection, for parts of payloads."""

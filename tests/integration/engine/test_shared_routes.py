@@ -12,14 +12,17 @@ from typing import Any
 import pytest
 
 from runtime.engine import shared_routes
-from runtime.engine.gate import Facts, Gate
+from runtime.engine.gate import Gate
 from runtime.engine.outcome import Connections, Ways
 from runtime.engine.shared_routes import SharedRoutes
+from runtime.machine.calls import Served, stub
+from runtime.machine.contracts import References, Routes
 from runtime.membership.doorstep import NOWHERE
-from runtime.membership.rank_link import AGAIN, COUNTED, FIGURES, LEARNED, RankLink
+from runtime.membership.rank_link import RankLink
 from runtime.membership.room import write_key
-from runtime.routing import Experience
+from runtime.routing import Experience, experiences_of, plain
 from runtime.routing.tension import RETRY_AFTER
+from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 
@@ -33,39 +36,29 @@ class FrontEnd:
 
     def __init__(self, reactor: Reactor, room: str) -> None:
         self.routes = SharedRoutes(reactor)
-        self.gate = Gate(reactor, room, None, Credentials(SECRET, "0:0"), self)
+        served = Served()
+        served.serve(References, self)
+        self.gate = Gate(reactor, room, None, Credentials(SECRET, "0:0"), self, served=served)
         self.routes.gate = self.gate
         write_key(room, self.gate.address, SECRET, NOWHERE)
 
-    def rank_here(self, rank: str) -> None:
+    def rank_here(self, rank: str, channel: Channel) -> None:
         """Know it anyway."""
-
-    def rank_ready(self, rank: str, facts: Facts) -> None:
-        raise AssertionError(rank)
-
-    def rank_unable(self, rank: str, why: str, python: str) -> None:
-        raise AssertionError(why)
-
-    def rank_ended(self, rank: str, code: int, why: str, *facts: Any) -> None:
-        raise AssertionError(why)
-
-    def rank_aborted(self, rank: str, code: int, *facts: Any) -> None:
-        raise AssertionError(rank)
-
-    def rank_counted(
-        self, rank: str, rows: list[Any], figures: dict[str, int], *, at_end: bool
-    ) -> None:
-        assert not at_end
-        self.routes.counted(rank, rows, figures)
-
-    def rank_learned(self, rank: str, told: list[Any]) -> None:
-        self.routes.learned(rank, told)
 
     def rank_left(self, rank: str) -> None:
         """Expect it: the test is over."""
 
     def all_left(self) -> None:
         """Expect it."""
+
+    def learned(self, member: str, experiences: list[Any]) -> None:
+        self.routes.learned(member, experiences)
+
+    def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
+        self.routes.counted(member, rows, figures)
+
+    def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
+        raise AssertionError(member)
 
 
 class Rank:
@@ -74,8 +67,8 @@ class Rank:
     def __init__(self, room: str, name: str) -> None:
         self.link = RankLink(room, name)
         self._heard: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
-        self.link.when_beckoned(lambda operation, args: self._heard.put((operation, args)))
-        self._listening = threading.Thread(target=self.link.listen, args=(lambda _: None,))
+        self.link.wrapper.attach(stub(Routes, lambda _, *call: self._heard.put(call)))
+        self._listening = threading.Thread(target=self.link.listen, args=(lambda: None,))
         self._listening.start()
 
     def close(self) -> None:
@@ -83,8 +76,16 @@ class Rank:
         self._listening.join(PATIENCE)
         self.link._channel.close()
 
+    def learned(self, *experiences: Experience) -> None:
+        self.link.wrapper.references.learned(self.link.name, plain(experiences))
+
     def hears(self) -> tuple[str, tuple[Any, ...]]:
         return self._heard.get(timeout=PATIENCE)
+
+    def hears_news(self) -> list[Experience]:
+        operation, (told,) = self.hears()
+        assert operation == "news"
+        return experiences_of(told)
 
 
 @pytest.fixture
@@ -110,17 +111,17 @@ def test_news_reach_the_others_and_who_told_may_try_again_later(
     front_end: FrontEnd, ranks: list[Rank]
 ) -> None:
     failed = Experience(WAY, worked=False, age=RETRY_AFTER - 5, failures=1)
-    ranks[0].link.note("learned", [failed])
+    ranks[0].learned(failed)
     for other in ranks[1:]:
-        assert other.hears() == (LEARNED, ([failed],))
-    assert ranks[0].hears() == (AGAIN, ())
-    (known,) = front_end.routes.known()
+        assert other.hears_news() == [failed]
+    assert ranks[0].hears() == ("try_again", ())
+    (known,) = experiences_of(front_end.routes.known())
     assert (known.way, known.worked, known.failures) == (WAY, False, 1)
     assert known.age >= RETRY_AFTER - 0.2
 
-    ranks[1].link.note("learned", [Experience(WAY, worked=True, age=0.0)])
-    operation, ((news,),) = ranks[0].hears()
-    assert (operation, news.worked) == (LEARNED, True)
+    ranks[1].learned(Experience(WAY, worked=True, age=0.0))
+    (news,) = ranks[0].hears_news()
+    assert news.worked
     assert front_end.routes.known() == []
 
 
@@ -128,25 +129,25 @@ def test_once_the_rank_that_told_has_gone_the_others_try_again(
     front_end: FrontEnd, ranks: list[Rank]
 ) -> None:
     failed = Experience(WAY, worked=False, age=RETRY_AFTER - 5, failures=1)
-    ranks[0].link.note("learned", [failed])
+    ranks[0].learned(failed)
     for other in ranks[1:]:
-        assert other.hears()[0] == LEARNED
+        assert other.hears()[0] == "news"
     channel = front_end.gate.find("0:0:0")
     assert channel is not None
     channel.close()
     for other in ranks[1:]:
-        assert other.hears() == (AGAIN, ())
+        assert other.hears() == ("try_again", ())
 
 
 def test_what_is_known_already_is_not_told_again(front_end: FrontEnd, ranks: list[Rank]) -> None:
     now = Experience(WAY, worked=False, age=0.0, failures=1)
-    ranks[0].link.note("learned", [now])
-    assert ranks[1].hears()[0] == ranks[2].hears()[0] == LEARNED
-    ranks[1].link.note("learned", [Experience(WAY, worked=True, age=100.0)])
-    ranks[1].link.note("learned", [Experience(WAY, worked=False, age=0.0, failures=1)])
-    ranks[1].link.note("learned", [Experience(WAY, worked=False, age=0.0, failures=2)])
-    operation, ((news,),) = ranks[2].hears()
-    assert (operation, news.failures) == (LEARNED, 2)
+    ranks[0].learned(now)
+    assert ranks[1].hears()[0] == ranks[2].hears()[0] == "news"
+    ranks[1].learned(Experience(WAY, worked=True, age=100.0))
+    ranks[1].learned(Experience(WAY, worked=False, age=0.0, failures=1))
+    ranks[1].learned(Experience(WAY, worked=False, age=0.0, failures=2))
+    (news,) = ranks[2].hears_news()
+    assert news.failures == 2
     assert len(front_end.routes.known()) == 1
 
 
@@ -154,8 +155,10 @@ def test_ranks_are_asked_for_their_figures_and_the_last_ones_are_kept(
     front_end: FrontEnd, ranks: list[Rank], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answer() -> None:
-        assert ranks[0].hears() == (FIGURES, ())
-        ranks[0].link.note(COUNTED, [("1:0", (), 2, 5, 500)], {"tries": 2, "hits": 3, "misses": 2})
+        assert ranks[0].hears() == ("count", ())
+        ranks[0].link.wrapper.references.counted(
+            "0:0:0", [("1:0", (), 2, 5, 500)], {"tries": 2, "hits": 3, "misses": 2}
+        )
 
     answering = threading.Thread(target=answer)
     answering.start()

@@ -10,13 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import Pyro5.api
 import pytest
 
 from gcm import Cardinality, Component, submit
 from gcm.adl import Assembly, assemble
-from gcm.adl.describe import describe
-from gcm.adl.export import write_definition
 from gcm.adl.plan import (
     AssemblyPlan,
     ComponentPlan,
@@ -25,6 +24,8 @@ from gcm.adl.plan import (
     MembranePlan,
     VirtualNodePlan,
 )
+from gcm.adl.writing.describe import describe
+from gcm.adl.writing.export import write_definition
 from gcm.errors import (
     AdlError,
     CircularCallError,
@@ -120,7 +121,10 @@ def test_interceptors_and_components_of_a_membrane_act_where_the_component_lives
         pair(),
         "/app/worker",
         content=Watched,
-        interceptors=(InterceptorPlan("work", factory=Log), InterceptorPlan("work", "watch")),
+        interceptors=(
+            InterceptorPlan("work", factory=Log),
+            InterceptorPlan("work", "watch", "watch"),
+        ),
         membrane=MembranePlan(MembraneKind.PRIMITIVE, components=(watch,)),
     )
     two = pid(grid, "n2")
@@ -219,6 +223,19 @@ def test_the_membrane_of_a_composite_lives_on_a_node(grid: Launcher) -> None:
 
 
 ROW = 4096 * 8
+
+
+def test_a_submitted_call_brings_its_rows_and_a_failure_keeps_none(grid: Launcher) -> None:
+    plan = exchanging()
+    with deployed(grid, plan) as root:
+        put: Any = root.find("air").server("surface").stub.put  # type: ignore[attr-defined]
+        heat = np.repeat(np.arange(5.0), 4096).reshape(5, 4096)
+        wind = submit(put, heat, 2).result(LONG)
+        assert type(wind) is np.ndarray
+        assert (wind == heat * 10 + 2).all()
+        failed = submit(put, np.arange(20480.0).reshape(5, 4096), 2).exception(LONG)
+        assert "AssertionError" in str(failed)
+    assert len(grid.host.blocks) == 0
 
 
 def exchanging(*, active: bool = False, placed: bool = True) -> ComponentPlan:

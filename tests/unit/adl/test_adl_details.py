@@ -11,10 +11,10 @@ import pytest
 from gcm import Cardinality, MembraneDescription, composite, primitive
 from gcm.adl import Assembly, describe, scene_of
 from gcm.adl.classes import ClassFault
+from gcm.adl.definitions.model import InterfaceNode
+from gcm.adl.definitions.references import absolute
 from gcm.adl.drafts import Traits
-from gcm.adl.model import InterfaceNode
-from gcm.adl.references import absolute
-from gcm.adl.written import written
+from gcm.adl.writing.written import written
 from gcm.components.declarations import provides, requires
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.distribution import redistribute

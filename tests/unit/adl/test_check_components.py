@@ -235,10 +235,10 @@ def test_a_component_needs_a_proper_name(check: Check, name: str) -> None:
 def test_a_membrane_holds_an_assembly(check: Check) -> None:
     done = check(
         primitive(
-            '<interface name="greeter" interceptors="watch, lib.Watch"/>',
+            '<interface name="greeter" interceptors="watch, lib.Sentry"/>',
             "<controller>",
             '<interface name="nf" role="server" signature="lib.Greeter"/>',
-            '<component name="watch"><content class="lib.Server"/></component>',
+            '<component name="watch"><content class="lib.Sentry"/></component>',
             '<component name="user"><content class="lib.Client"/></component>',
             '<binding client="user.greeter" server="watch.greeter"/>',
             '<binding client="this.nf" server="watch.greeter"/>',
@@ -253,8 +253,8 @@ def test_a_membrane_holds_an_assembly(check: Check) -> None:
     ]
     assert [one.client for one in membrane.bindings] == [("user", "greeter"), ("this", "nf")]
     first, second = done.root.interceptors
-    assert (first.interface, first.component, first.factory) == ("greeter", "watch", None)
-    assert (second.component, second.factory.__name__) == ("", "Watch")
+    assert (first.interface, first.end, first.factory) == ("greeter", "watch.hook", None)
+    assert (second.component, second.factory.__name__) == ("", "Sentry")
     assert done.plan.count == 3
 
 

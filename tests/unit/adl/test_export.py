@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gcm.adl.export import write_definition
-from gcm.adl.model import (
+from gcm.adl.definitions.model import (
     NOWHERE,
     AttributeNode,
     AttributesNode,
@@ -27,7 +26,8 @@ from gcm.adl.model import (
     LoggerNode,
     VirtualNodeNode,
 )
-from gcm.adl.parse import definition_of, read_definition
+from gcm.adl.definitions.parse import definition_of, read_definition
+from gcm.adl.writing.export import write_definition
 from gcm.documents import Diagnostics, Location
 
 CHARACTERS = st.characters(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gcm.adl.definitions.sources import FileLoader, Source, implied_root
 from gcm.adl.loading import check_files, plan_document
-from gcm.adl.sources import FileLoader, Source, implied_root
 from gcm.documents import Diagnostics
 
 

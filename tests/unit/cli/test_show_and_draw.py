@@ -28,7 +28,7 @@ Rich  composite
 │  ├─ server work: Work (intercepted by CallLog) → w1.work
 │  ├─ client sum: Adding → sum.add
 │  ├─ w1  primitive  rich_parts.Worker
-│  │  ├─ server work: Work (intercepted by watch)
+│  │  ├─ server work: Work (intercepted by watch.watching)
 │  │  ├─ client sum: Adding → this.sum
 │  │  ├─ client store: Store (optional) → cache.store
 │  │  ├─ attribute size = 9
@@ -118,7 +118,7 @@ def test_the_json_of_a_rich_assembly_has_all_its_parts(gcm: Gcm) -> None:
     assert told["components"][0]["logger"] == "rich.main"
     assert told["components"][1]["interfaces"][0]["interceptors"] == ["CallLog"]
     assert told["components"][1]["components"][1]["membrane"] == "counted"
-    assert w1["interfaces"][0]["interceptors"] == ["watch"]
+    assert w1["interfaces"][0]["interceptors"] == ["watch.watching"]
     assert w1["attributes"] == {
         "size": 9,
         "name": ' ${x}, <"\n',

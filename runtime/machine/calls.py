@@ -1,0 +1,101 @@
+"""Stubs for the callers of a contract, and the table by which what comes in finds its method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from runtime.errors import GridError
+from runtime.machine.contracts import CONTRACTS
+
+C = TypeVar("C")
+
+Send = Callable[[str, str, tuple[Any, ...]], None]
+"""Sends the call of an operation of an interface, with its arguments."""
+
+
+class NotServed(GridError):
+    """A call came for which this process has no method."""
+
+
+@cache
+def operations(contract: Hashable) -> tuple[str, ...]:
+    """Return the operations of a contract, those of its bases first.
+
+    >>> from runtime.machine.contracts import Views
+    >>> operations(Views)
+    ('view',)
+    """
+    found = {
+        name: None
+        for base in reversed(cast(type, contract).__mro__)
+        for name, member in vars(base).items()
+        if base in CONTRACTS and callable(member) and name[0] != "_"
+    }
+    return tuple(found)
+
+
+def stub(contract: type[C], send: Send) -> C:
+    """Return an object with the operations of a contract, which sends their calls.
+
+    >>> from runtime.machine.contracts import Views
+    >>> stub(Views, lambda *call: print(call)).view(1, b"table")
+    ('views', 'view', (1, b'table'))
+    """
+    return cast(C, _stub_class(cast(Hashable, contract))(send))
+
+
+class Served:
+    """What a process serves: the one place where names become calls.
+
+    >>> from runtime.machine.contracts import Control
+    >>> class Printer:
+    ...     def configure(self, settings): ...
+    ...     def go(self): print("it runs")
+    ...     def stop(self): ...
+    >>> served = Served()
+    >>> served.serve(Control, Printer())
+    >>> served.call("control", "go")
+    it runs
+    """
+
+    __slots__ = ("_methods",)
+
+    def __init__(self) -> None:
+        self._methods: dict[tuple[str, str], Callable[..., None]] = {}
+
+    def serve(self, contract: type[C], implementation: C) -> None:
+        """Let calls of a contract reach an object that has its operations."""
+        for operation in operations(cast(Hashable, contract)):
+            self._methods[CONTRACTS[contract], operation] = getattr(implementation, operation)
+
+    def call(self, interface: str, operation: str, args: tuple[Any, ...] = ()) -> None:
+        """Call what a name means; raises NotServed."""
+        method = self._methods.get((interface, operation))
+        if method is None:
+            raise NotServed(
+                f"nobody here serves {interface}.{operation}",
+                cure="Both processes need the same version of this package",
+            )
+        method(*args)
+
+    def __contains__(self, interface: object) -> bool:
+        """Tell whether anything of an interface is served."""
+        return any(known == interface for known, _ in self._methods)
+
+
+@cache
+def _stub_class(contract: Hashable) -> type[Any]:
+    def method(operation: str) -> Callable[..., None]:
+        def send(self: Any, *args: Any) -> None:
+            self._send(interface, operation, args)
+
+        return send
+
+    def made(self: Any, send: Send) -> None:
+        self._send = send
+
+    interface = CONTRACTS[cast(type, contract)]
+    methods: dict[str, Any] = {name: method(name) for name in operations(contract)}
+    return type(f"{interface}-stub", (), {"__init__": made, **methods})

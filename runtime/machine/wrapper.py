@@ -1,0 +1,129 @@
+"""The wrapper of a rank, in the rank's own process: what it serves, and what it calls above it."""
+
+from __future__ import annotations
+
+import _thread
+import os
+from collections.abc import Callable
+from typing import Any
+
+from runtime.machine.calls import NotServed, Send, Served, stub
+from runtime.machine.contracts import (
+    CONTRACTS,
+    Control,
+    Health,
+    Membership,
+    References,
+    Routes,
+    Views,
+)
+
+_SIGTERM = 15  # `signal` would be imported for this number alone
+
+
+class Wrapper:
+    """Keeps what the rank was told, and passes on what others say about routes.
+
+    It is made of no membrane, since it is there before the program is and costs its start.
+
+    >>> served, sent = Served(), []
+    >>> wrapper = Wrapper("0:0:1", served, lambda *call: sent.append(call))
+    >>> wrapper.membership.ready(wrapper.name, 0, [])
+    >>> sent
+    [('membership', 'ready', ('0:0:1', 0, []))]
+    >>> served.call("control", "go")
+    >>> wrapper.may_go
+    True
+    """
+
+    def __init__(self, name: str, served: Served, send: Send, above: str = "") -> None:
+        """Serve what the component `above`, of the cluster, calls; `send` brings calls to it."""
+        self.name = name
+        self.membership = stub(Membership, send)
+        self.health = stub(Health, send)
+        self.references = stub(References, send)
+        self._bound = {
+            f"{CONTRACTS[one]}-up": [f"{above}.{CONTRACTS[one]}"]
+            for one in (Membership, Health, References)
+        }
+        self.may_go = False
+        self.epoch = 0
+        self.table = b""
+        """Who is where; see `runtime.machine.table`."""
+        self.settings: dict[str, Any] = {}
+        self.process = os.getpid()
+        """What is asked to end: this process, or the native program that it has started."""
+        self._lock = _thread.allocate_lock()
+        self._routes: Routes | None = None
+        self._early: list[Callable[[Routes], None]] = []
+        served.serve(Views, self)
+        served.serve(Control, self)
+        served.serve(Routes, self)
+
+    def attach(self, routes: Routes) -> None:
+        """Pass on what is said about routes from now on, and what has been said so far."""
+        with self._lock:
+            self._routes = routes
+            early, self._early = self._early, []
+            for call in early:
+                call(routes)
+
+    def answer(self, interface: str, operation: str, args: tuple[Any, ...]) -> Any:
+        """Answer who asks what this component is bound to, as its `binding` controller would.
+
+        Raises:
+            NotServed: something else is asked.
+        """
+        if (interface, operation) == ("binding-controller", "names"):
+            return list(self._bound)
+        if (interface, operation) == ("binding-controller", "lookup") and args[0] in self._bound:
+            return self._bound[args[0]]
+        raise NotServed(f"a wrapper cannot be asked for {interface}.{operation}{args}")
+
+    # --- views, control -------------------------------------------------------------------------
+
+    def view(self, epoch: int, table: bytes) -> None:
+        """Keep who is where, unless something newer is known."""
+        if epoch >= self.epoch:
+            self.epoch, self.table = epoch, table
+
+    def configure(self, settings: dict[str, Any]) -> None:
+        """Keep what the rank needs to know before it runs."""
+        self.settings |= settings
+
+    def go(self) -> None:
+        """Let the program begin."""
+        self.may_go = True
+
+    def stop(self) -> None:
+        """Ask the program to end."""
+        os.kill(self.process, _SIGTERM)
+
+    # --- routes ---------------------------------------------------------------------------------
+
+    def news(self, experiences: list[Any]) -> None:
+        """Pass on which routes worked for others."""
+        self._about_routes(lambda routes: routes.news(experiences))
+
+    def try_again(self) -> None:
+        """Pass on that closed routes may be tried again."""
+        self._about_routes(lambda routes: routes.try_again())
+
+    def count(self) -> None:
+        """Pass on that somebody asks for the figures."""
+        self._about_routes(lambda routes: routes.count())
+
+    def come(self, member: str) -> None:
+        """Pass on that another rank waits to be connected to."""
+        self._about_routes(lambda routes: routes.come(member))
+
+    def meet(self, front_end: str, token: str) -> None:
+        """Pass on that another rank waits at a front-end."""
+        self._about_routes(lambda routes: routes.meet(front_end, token))
+
+    def _about_routes(self, call: Callable[[Routes], None]) -> None:
+        with self._lock:
+            if self._routes is None:
+                self._early.append(call)
+            else:
+                call(self._routes)

@@ -1,0 +1,136 @@
+"""What a rank may tell its front-end: plain data, in its own name, by a contract."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from gcm.invocation import Invocation
+from runtime.engine.gate import Gate
+from runtime.machine.calls import Served, stub
+from runtime.machine.contracts import Facts, Membership, Routes
+from runtime.membership.doorstep import NOWHERE
+from runtime.membership.rank_link import RankLink
+from runtime.membership.room import write_key
+from runtime.transport.channel import Channel
+from runtime.transport.credentials import Credentials
+from runtime.transport.reactor import Reactor
+
+SECRET = b"a secret of a test of contracts"
+PATIENCE = 20.0
+
+
+class FrontEnd:
+    """A gate, and what ranks tell through it."""
+
+    def __init__(self, reactor: Reactor, room: str) -> None:
+        self.heard: SimpleQueue[tuple[str, int, list[Facts]]] = SimpleQueue()
+        served = Served()
+        served.serve(Membership, self)
+        self.gate = Gate(reactor, room, None, Credentials(SECRET, "0:0"), self, served=served)
+        write_key(room, self.gate.address, SECRET, NOWHERE)
+
+    def calls(self, interface: str, operation: str, *args: Any, path: str = "/grid") -> None:
+        channel = self.gate.find("0:0:1")
+        assert channel is not None
+        channel.note(Invocation(path, interface, operation, args))
+
+    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
+        self.heard.put((member, epoch, reports))
+
+    def rank_here(self, rank: str, channel: Channel) -> None:
+        """Know it anyway."""
+
+    def rank_left(self, rank: str) -> None:
+        """Expect it: the test is over."""
+
+    def all_left(self) -> None:
+        """Expect it."""
+
+
+class Runs:
+    """Runs a command when it is unpickled."""
+
+    def __init__(self, command: str) -> None:
+        self._command = command
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (self._command,)
+
+
+@pytest.fixture
+def front_end(tmp_path: Path) -> Iterator[FrontEnd]:
+    with ExitStack() as stack:
+        made = FrontEnd(stack.enter_context(Reactor()), str(tmp_path))
+        stack.callback(made.gate.close)
+        yield made
+
+
+@pytest.fixture
+def link(front_end: FrontEnd, tmp_path: Path) -> Iterator[RankLink]:
+    made = RankLink(str(tmp_path), "0:0:1")
+    yield made
+    made._channel.close()
+
+
+def test_a_rank_cannot_run_code_in_its_front_end(
+    front_end: FrontEnd, link: RankLink, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    planted: Any = [Runs(f"touch {tmp_path}/was-here")]
+    link.wrapper.membership.ready(link.name, 0, planted)
+    link.wrapper.membership.ready(link.name, 0, [{"size": 2}])
+    assert front_end.heard.get(timeout=PATIENCE) == ("0:0:1", 0, [{"size": 2}])
+    assert not (tmp_path / "was-here").exists()
+    assert "plain data is expected here" in caplog.text
+
+
+def test_a_rank_speaks_in_its_own_name_only(
+    front_end: FrontEnd, link: RankLink, caplog: pytest.LogCaptureFixture
+) -> None:
+    link.wrapper.membership.ready("0:0:0", 0, [])
+    link.wrapper.membership.ready(link.name, 7, [])
+    assert front_end.heard.get(timeout=PATIENCE) == ("0:0:1", 7, [])
+    assert "in the name of another member" in caplog.text
+
+
+def test_an_operation_that_no_contract_has_is_refused_and_the_rank_goes_on(
+    front_end: FrontEnd, link: RankLink, caplog: pytest.LogCaptureFixture
+) -> None:
+    link._call_above("membership", "__init__", (link.name,))
+    link.wrapper.membership.ready(link.name, 0, [])
+    assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:1"
+    assert "nobody here serves membership.__init__" in caplog.text
+
+
+def test_a_rank_waits_until_it_is_told_what_it_needs(front_end: FrontEnd, link: RankLink) -> None:
+    waiting = threading.Thread(target=link.wait_for_go)
+    waiting.start()
+    link.wrapper.membership.ready(link.name, 0, [])
+    front_end.heard.get(timeout=PATIENCE)
+    front_end.calls("views", "view", 3, b"table")
+    front_end.calls("control", "configure", {"routes": []})
+    front_end.calls("control", "go")
+    waiting.join(PATIENCE)
+    assert not waiting.is_alive()
+    told = link.wrapper
+    assert (told.epoch, told.table, told.settings) == (3, b"table", {"routes": []})
+
+
+def test_a_rank_is_steered_by_its_front_end_and_not_by_other_ranks(
+    front_end: FrontEnd, link: RankLink, caplog: pytest.LogCaptureFixture
+) -> None:
+    front_end.calls("control", "stop", path="/ranks/0:0:1")  # as if another rank had sent it
+    front_end.calls("routes", "come", "1:0:0", path="/ranks/0:0:1")
+    front_end.calls("control", "go")
+    link.wait_for_go()
+    heard: list[Any] = []
+    link.wrapper.attach(stub(Routes, lambda _, *call: heard.append(call)))
+    assert heard == [("come", ("1:0:0",))]
+    assert "another rank may not call control.stop" in caplog.text

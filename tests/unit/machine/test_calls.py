@@ -1,0 +1,83 @@
+"""Contracts become stubs and tables of methods, and a wrapper keeps the newest view."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from runtime.machine.calls import NotServed, Served, operations, stub
+from runtime.machine.contracts import CONTRACTS, Control, Routes
+from runtime.machine.rounds import Round
+from runtime.machine.table import decoded, encoded
+from runtime.machine.wrapper import Wrapper
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_a_stub_sends_every_operation_of_its_contract(contract: Any) -> None:
+    sent: list[Any] = []
+    made = stub(contract, lambda *call: sent.append(call))
+    for operation in operations(contract):
+        getattr(made, operation)(1, "two")
+    assert sent == [(CONTRACTS[contract], one, (1, "two")) for one in operations(contract)]
+    assert sent
+
+
+def test_what_nobody_serves_is_refused() -> None:
+    with pytest.raises(NotServed, match=r"nobody here serves control\.explode"):
+        Served().call("control", "explode")
+
+
+def test_a_wrapper_keeps_the_newest_view() -> None:
+    served = Served()
+    wrapper = Wrapper("0:0:0", served, lambda *_: None)
+    served.call("views", "view", (2, b"new"))
+    served.call("views", "view", (1, b"old"))
+    assert (wrapper.epoch, wrapper.table) == (2, b"new")
+
+
+def test_what_is_said_about_routes_before_anybody_listens_is_passed_on_later() -> None:
+    served, heard = Served(), []
+    wrapper = Wrapper("0:0:0", served, lambda *_: None)
+    served.call("routes", "come", ("1:0:0",))
+    wrapper.attach(stub(Routes, lambda *call: heard.append(call)))
+    served.call("routes", "try_again")
+    assert [call[1:] for call in heard] == [("come", ("1:0:0",)), ("try_again", ())]
+
+
+def test_a_round_ends_once_everybody_who_is_expected_has_told() -> None:
+    one = Round[str]()
+    one.tell("b", 1, "from b")
+    assert one.take() is None
+    one.expect(1, ["a", "b"])
+    assert (one.take(), one.missing) == (None, ["a"])
+    one.tell("x", 1, "from a stranger")
+    assert one.take() is None
+    one.tell("a", 1, "from a")
+    assert one.take() == ["from a", "from b"]
+    assert one.take() is None
+
+
+def test_a_round_refuses_what_belongs_to_an_older_epoch() -> None:
+    one = Round[str]()
+    one.tell("a", 1, "of the first life")
+    one.expect(2, ["a"])
+    one.tell("a", 1, "late")
+    assert one.take() is None
+    one.tell("a", 2, "of the second life")
+    assert one.take() == ["of the second life"]
+
+
+def test_a_round_that_expects_nobody_is_over_at_once() -> None:
+    one = Round[str]()
+    one.expect(1, [])
+    assert one.take() == []
+
+
+def test_a_table_holds_plain_data_only() -> None:
+    assert decoded(encoded([{"rank": "0:0:0", "doors": ("m", ("a:1",))}])) == [
+        {"rank": "0:0:0", "doors": ("m", ("a:1",))}
+    ]
+    with pytest.raises(pickle.UnpicklingError, match="plain data"):
+        decoded(pickle.dumps([Control]))
