@@ -66,6 +66,10 @@ class RemoteInterface:
         """Return the hash of the path."""
         return hash(self.path)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> RemoteInterface:
+        """Return this very interface: a reference has no copies."""
+        return self
+
     @property
     def stub(self) -> Stub:
         """The stub for callers that have no binding."""

@@ -424,3 +424,17 @@ def test_rounds_that_wait_for_a_client_elsewhere_end_in_time(grid: Launcher) -> 
         rounds.configure("sum", wait_for_all=True, timeout=0.2)
         with pytest.raises(GathercastTimeoutError, match="/app/two.sum did not call"):
             root.find("one").stub("run", Run).run(1)
+
+
+def test_an_active_object_on_a_node_is_bound_through_its_own_controller(grid: Launcher) -> None:
+    described = Assembly("app").active("passer", Passer, node="n1")
+    described.primitive("worker", Worker, node="n2").primitive("other", Worker, node="n3")
+    described.bind("passer.next", "worker.work")
+    with deployed(grid, described.plan().root) as root:
+        root.stop()
+        other = grid.host.find("/app/other", "work")
+        grid.ask("/app/passer", "binding-controller", "unbind", "next")
+        grid.ask("/app/passer", "binding-controller", "bind", "next", other)
+        root.start()
+        work: Any = root.find("passer").server("work").stub.work  # type: ignore[attr-defined]
+        assert work(1) == (pid(grid, "n3"), 2)
