@@ -41,6 +41,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "gcm.interfaces": {
         "broadcast",
         "future",
+        "call_chain",
         "gathercast",
         "going_on",
         "interface",
@@ -55,6 +56,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
         "loading",
         "opening",
         "picture",
+        "port",
         "writing",
     },
     "runtime.topology": set(),

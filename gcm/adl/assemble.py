@@ -13,7 +13,6 @@ from gcm.adl.plan import (
     ComponentPlan,
     End,
     InterceptorPlan,
-    MembraneKind,
     MembranePlan,
     NodeCardinality,
 )
@@ -23,7 +22,7 @@ from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeNote
 from gcm.errors import AdlError, GcmError, InstantiationError
-from gcm.factory import new_component
+from gcm.factory import new_component, new_template
 from gcm.interfaces.interface import Referenced, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
 from gcm.membranes.attribute import AttributeController
@@ -49,8 +48,8 @@ def describe_membrane(plan: MembranePlan) -> MembraneDescription:
 
 def make_component(plan: ComponentPlan) -> Component:
     """Make the bare component of a plan, without its sub-components."""
-    content = None if plan.membrane.kind is MembraneKind.COMPOSITE else plan.content
-    return new_component(plan.name, plan.component_type, describe_membrane(plan.membrane), content)
+    make = new_template if plan.membrane.is_template else new_component
+    return make(plan.name, plan.component_type, describe_membrane(plan.membrane), plan.content)
 
 
 def assemble(

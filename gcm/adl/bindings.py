@@ -12,6 +12,7 @@ from gcm.adl.definitions import BindingNode
 from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
 from gcm.adl.plan import BindingPlan, End
+from gcm.adl.structure import stands_in_for
 from gcm.components import controller_name
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
@@ -157,7 +158,7 @@ class BindingCheck:
     ) -> None:
         traits = owner.traits
         unresolved = owner.is_reference and owner.target is None
-        if traits.incomplete or unresolved or name in traits.broken:
+        if traits.incomplete or unresolved or traits.is_broken(name):
             return  # what is missing there was reported already
         if role == "server" and controller_name(name) and not has_known_membrane(owner):
             return  # that membrane was reported already
@@ -244,6 +245,8 @@ class BindingCheck:
                 composite,
                 "make the server end mandatory, or the client end optional",
             )
+        if stands_in_for(client.interface.signature) or stands_in_for(server.interface.signature):
+            return
         found = self._mismatches(
             client.interface.signature, server.interface.signature, client.calls
         )

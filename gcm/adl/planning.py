@@ -53,14 +53,16 @@ def _components(draft: Draft) -> tuple[ComponentPlan, ...]:
 def _membrane(draft: Draft) -> MembranePlan:
     inside = draft.membrane
     kind, description = draft.traits.kind, draft.traits.description
+    is_template = draft.traits.is_template
     if inside is None:
-        return MembranePlan(kind, description)
+        return MembranePlan(kind, description, is_template=is_template)
     return MembranePlan(
         kind,
         description,
         inside.traits.component_type,
         _components(inside),
         tuple(inside.bindings),
+        is_template,
     )
 
 

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from gcm.adl.assemble import describe_membrane, make_component
-from gcm.adl.plan import ComponentPlan, MembraneKind
+from gcm.adl.plan import ComponentPlan, MembraneKind, MembranePlan
 from gcm.components.composite import Composite
 from gcm.components.model import Component
-from gcm.errors import IllegalContentError
+from gcm.errors import IllegalContentError, InstantiationError
 from gcm.interfaces.interface import ServerEnd
 from gcm.invocation import Invocation
 from gcm.suggestion import did_you_mean
@@ -68,9 +68,17 @@ class NodeFactory:
             InstantiationError: it cannot be made in its node process.
         """
         node = self._node_of(plan)
+        membrane = plan.membrane
+        if node is not None and not _can_be_mirrored(membrane):
+            raise InstantiationError(
+                "neither a template nor a composite with attributes can be on a node",
+                component=plan.path,
+                cure="Leave it without a virtual node; what is inside it may have one",
+            )
         if node is not None:
             return self._mirror(plan, node)
-        if plan.membrane.kind is not MembraneKind.COMPOSITE or plan.membrane.description:
+        is_plain = membrane.kind is MembraneKind.COMPOSITE and not membrane.is_template
+        if not is_plain or membrane.description:
             return make_component(plan)
         made = PassedComposite(
             plan.name, plan.component_type, describe_membrane(plan.membrane), self._changed
@@ -151,6 +159,10 @@ class NodeFactory:
     def _prefix(content: MirroredContent) -> str:
         """Return what leads to a component: what is inside a composite may be elsewhere."""
         return only(content.path) if isinstance(content.mirror, Composite) else content.path
+
+
+def _can_be_mirrored(membrane: MembranePlan) -> bool:
+    return not membrane.is_template and membrane.kind is not MembraneKind.PARAMETRIC_COMPOSITE
 
 
 def _classes_of(plan: ComponentPlan) -> Iterator[Any]:

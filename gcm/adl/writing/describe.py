@@ -15,6 +15,7 @@ from gcm.adl.definitions import (
     Definition,
     ExportedVirtualNode,
     LoggerNode,
+    TemplateControllerNode,
     VirtualNodeNode,
 )
 from gcm.adl.membranes.interceptors import fit_interfaces
@@ -95,6 +96,7 @@ class _Description:
             else ContentNode(self._words.class_name(component, component.content_class)),
             attributes=self._words.attributes(component),
             controller=self._controller(component),
+            template_controller=self._template(component),
             logger=LoggerNode(component.notes.logger) if component.notes.logger else None,
             virtual_node=_virtual_node(component.notes),
         )
@@ -149,6 +151,10 @@ class _Description:
         return reference
 
     # ----------------------------------------------------------------------------------- membrane
+
+    def _template(self, component: Component) -> TemplateControllerNode | None:
+        desc = self._words.template(component)
+        return TemplateControllerNode(desc) if desc else None
 
     def _controller(self, component: Component) -> ControllerNode | None:
         desc = self._words.membrane(component)

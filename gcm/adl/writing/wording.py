@@ -13,10 +13,12 @@ from gcm.adl.writing.naming import NamelessError, class_name, membrane_name
 from gcm.adl.writing.written import text_of, written
 from gcm.components.composite import Composite
 from gcm.components.declarations import declared_attributes, declared_interfaces
+from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.interfaces.types import Cardinality, Contingency, InterfaceType
 from gcm.membranes.attribute import AttributeController
-from gcm.membranes.descriptions import DESCRIPTIONS
+from gcm.membranes.descriptions import DESCRIPTIONS, TEMPLATE_SUFFIX
+from gcm.membranes.factory import FactoryController
 
 _MISSING = object()
 
@@ -83,11 +85,21 @@ class Words:
 
     def membrane(self, component: Component) -> str:
         """Name the membrane, where it is not the one that a document implies."""
-        description = component.membrane.description
+        description = instances_of(component)
         implied = MembraneKind.COMPOSITE if component.children else MembraneKind.PRIMITIVE
         if description is DESCRIPTIONS.get(description.name):
             return "" if description.name == implied else description.name
         return self._named(component, lambda: membrane_name(description))
+
+    def template(self, component: Component) -> str:
+        """Name the kind of template that the component is, or nothing where it is none."""
+        if FactoryController.name not in component.membrane:
+            return ""
+        name = instances_of(component).name
+        if name not in DESCRIPTIONS:
+            composite = isinstance(component, Composite)
+            name = MembraneKind.COMPOSITE if composite else MembraneKind.PRIMITIVE
+        return f"{name}{TEMPLATE_SUFFIX}"
 
     def check_membrane(self, component: Component) -> None:
         """Note the controllers that came and went since the component was made."""
@@ -116,6 +128,14 @@ class Words:
         except NamelessError as error:
             self.fault(component, str(error))
             return "?"
+
+
+def instances_of(component: Component) -> MembraneDescription:
+    """Return the membrane of a component, or of the instances of a template."""
+    if FactoryController.name in component.membrane:
+        made = component.controller(FactoryController).controllers()
+        return component.membrane.description if made is None else made
+    return component.membrane.description
 
 
 def _unless(usual: StrEnum, value: StrEnum, declared: StrEnum | None) -> str:
