@@ -66,7 +66,7 @@ class RemoteInterface:
         """Return the hash of the path."""
         return hash(self.path)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> RemoteInterface:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Return this very interface: a reference has no copies."""
         return self
 
