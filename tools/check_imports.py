@@ -41,6 +41,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "gcm.interfaces": {
         "broadcast",
         "future",
+        "call_chain",
         "gathercast",
         "going_on",
         "interface",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gcm.components.model import Component
@@ -194,6 +194,10 @@ class Host:
             future: Future[Any] = Future(invocation)
             future.set_exception(error)
             return future
+
+    def work(self, work: Callable[[], object]) -> bool:
+        """Do something in a thread that may wait; return False once the host is closed."""
+        return self._serving.work(work)
 
     def links(self) -> dict[str, tuple[int, int]]:
         """Return how many bytes were sent to each connected process, and received from it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcm.components.composite import Composite
 from gcm.interfaces.distribution import is_redistributing, redistributes
-from gcm.interfaces.future import Future
+from gcm.interfaces.future import Future, fulfil
 from gcm.interfaces.interface import ClientInterface
 from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stub import Stub, stub_class
@@ -65,6 +65,10 @@ class RemoteInterface:
     def __hash__(self) -> int:
         """Return the hash of the path."""
         return hash(self.path)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Return this very interface: a reference has no copies."""
+        return self
 
     @property
     def stub(self) -> Stub:
@@ -180,6 +184,26 @@ class _BlockPort(_Port):
         """Call and wait for the result, and for the rows of an array that it is."""
         result = super().__call__(*args, **kwargs)
         return result if self._lazy else arrived(result)
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call and return at once with the future of the result, all rows of it here."""
+        sent = super().submit(*args, **kwargs)
+        if self._lazy:
+            return sent
+        whole: Future[Any] = Future(sent.about)
+        whole.comes_of(sent)
+        whole.set_running_or_notify_cancel()
+
+        def take() -> None:
+            fulfil(whole, lambda: arrived(sent.result()), (), {})
+
+        def taken(_: Any) -> None:
+            # Not in the thread that brings the result: it brings the rows too.
+            if not self._host.work(take):
+                whole.set_exception(ChannelClosed("this process ends", place=self._component))
+
+        sent.add_done_callback(taken)
+        return whole
 
     def send(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chain: str) -> Future[Any]:
         """Send a call off that names the blocks."""

@@ -73,6 +73,10 @@ class Serving:
         run = self._in_order(operation, target, whose)
         return self._carry_out(run, opened, target, operation)
 
+    def work(self, work: Callable[[], object]) -> bool:
+        """Do something in a worker; return whether: after `close` it is not done."""
+        return self._workers.run(work)
+
     def close(self) -> None:
         """Let the workers end; what is called from now on fails."""
         self._controllers.close()

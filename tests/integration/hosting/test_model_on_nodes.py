@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import Pyro5.api
 import pytest
 
@@ -23,7 +24,8 @@ from gcm.adl.plan import (
     MembranePlan,
     VirtualNodePlan,
 )
-from gcm.adl.writing import describe, write_definition
+from gcm.adl.writing.describe import describe
+from gcm.adl.writing.export import write_definition
 from gcm.errors import (
     AdlError,
     CircularCallError,
@@ -223,6 +225,19 @@ def test_the_membrane_of_a_composite_lives_on_a_node(grid: Launcher) -> None:
 ROW = 4096 * 8
 
 
+def test_a_submitted_call_brings_its_rows_and_a_failure_keeps_none(grid: Launcher) -> None:
+    plan = exchanging()
+    with deployed(grid, plan) as root:
+        put: Any = root.find("air").server("surface").stub.put  # type: ignore[attr-defined]
+        heat = np.repeat(np.arange(5.0), 4096).reshape(5, 4096)
+        wind = submit(put, heat, 2).result(LONG)
+        assert type(wind) is np.ndarray
+        assert (wind == heat * 10 + 2).all()
+        failed = submit(put, np.arange(20480.0).reshape(5, 4096), 2).exception(LONG)
+        assert "AssertionError" in str(failed)
+    assert len(grid.host.blocks) == 0
+
+
 def exchanging(*, active: bool = False, placed: bool = True) -> ComponentPlan:
     """Three members on two nodes have an array between them, two others on two nodes take it."""
     described = Assembly("app")
@@ -409,3 +424,17 @@ def test_rounds_that_wait_for_a_client_elsewhere_end_in_time(grid: Launcher) -> 
         rounds.configure("sum", wait_for_all=True, timeout=0.2)
         with pytest.raises(GathercastTimeoutError, match="/app/two.sum did not call"):
             root.find("one").stub("run", Run).run(1)
+
+
+def test_an_active_object_on_a_node_is_bound_through_its_own_controller(grid: Launcher) -> None:
+    described = Assembly("app").active("passer", Passer, node="n1")
+    described.primitive("worker", Worker, node="n2").primitive("other", Worker, node="n3")
+    described.bind("passer.next", "worker.work")
+    with deployed(grid, described.plan().root) as root:
+        root.stop()
+        other = grid.host.find("/app/other", "work")
+        grid.ask("/app/passer", "binding-controller", "unbind", "next")
+        grid.ask("/app/passer", "binding-controller", "bind", "next", other)
+        root.start()
+        work: Any = root.find("passer").server("work").stub.work  # type: ignore[attr-defined]
+        assert work(1) == (pid(grid, "n3"), 2)
