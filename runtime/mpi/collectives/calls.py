@@ -133,7 +133,7 @@ def _add(kind: type[MPI.Comm], name: str, one: _Collective, how: str) -> None:
         if how == "prepare":  # hints are mpi4py's last argument
             kwargs.pop("info", None)
             args = args[: one.count]
-        made = _state.Call(self, members.collecting or _state.state_of(members))
+        made = _state.CollectiveCall(self, members.collecting or _state.state_of(members))
         return getattr(made, how)(getattr(plans, plan)(made, *args, **kwargs, **fixed))
 
     setattr(kind, name, named_like(native, call))
