@@ -79,7 +79,7 @@ def _down(point: Point) -> Point:
 def _label_zone(ports: Sequence[Port], *, on_left: bool) -> int:
     """Return the width that the names of the ports on one border need inside it."""
     widths = [
-        text_width(shortened(port.name, metrics.LABEL_SIZE), metrics.LABEL_SIZE)
+        text_width(shortened(port.caption, metrics.LABEL_SIZE), metrics.LABEL_SIZE)
         for port in ports
         if port.on_left == on_left
     ]
@@ -89,7 +89,7 @@ def _label_zone(ports: Sequence[Port], *, on_left: bool) -> int:
 def _border_port(port: Port, made: Plan, width: int) -> PlacedPort:
     y = made.board.y(made.border[port.name]) + metrics.PADDING
     at = Point(0 if port.on_left else width, y)
-    return PlacedPort(port, at, shortened(port.name, metrics.LABEL_SIZE))
+    return PlacedPort(port, at, shortened(port.caption, metrics.LABEL_SIZE), two_faced=True)
 
 
 def _wires(

@@ -25,6 +25,11 @@ HEIGHT_PER_WEIGHT = 60
 STRETCH = 1.6
 """How many times wider a leaf may become to be as wide as its siblings."""
 
+FRAME_OF_CONTENT = 8
+"""The membrane left, right and below of the content, where it is drawn."""
+STACK = 3
+"""How far the boxes behind a folded one look out."""
+
 # Ports.
 PORT_ROW = 20
 BORDER_ROW = 24
@@ -60,7 +65,7 @@ _WIDTHS = (
     ('ckszvxy_?LTFY"*°', 0.62),
     ("abdeghnopqu0123456789$ACEKPSRBVXZ", 0.7),
     ("DGHNOQU+<>=~#&^", 0.84),
-    ("mwMW@%—…", 1.0),
+    ("mwMW@%—…◆×", 1.0),
 )
 _WIDTH_OF = {char: width for chars, width in _WIDTHS for char in chars}
 _BOLD = 1.15

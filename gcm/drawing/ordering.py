@@ -25,8 +25,8 @@ def order(board: Board) -> None:
     fewest = -1
     sweeps = SWEEPS if SWEEPS * len(board.items) <= EFFORT else 1
     for start in _first_orders(board)[: 1 if sweeps == 1 else None]:
-        for column, keys in zip(board.columns, start, strict=True):
-            column.sort(key=lambda item, keys=keys: (board.items[item].band, keys[item]))
+        for column in board.columns:
+            column.sort(key=lambda item: (board.items[item].band, start[item]))
             stack(board, column)
         for sweep in range(sweeps):
             found = crossings(board)
@@ -45,8 +45,8 @@ def order(board: Board) -> None:
         stack(board, column)
 
 
-def _first_orders(board: Board) -> list[list[dict[int, int]]]:
-    """Return the orders to begin with, as a key for each item of each column.
+def _first_orders(board: Board) -> list[dict[int, int]]:
+    """Return the orders to begin with, as a key for each item.
 
     That of the document, and those in which a walk along the wires meets the items, from either
     side: connected parts come out beside each other.
@@ -61,7 +61,7 @@ def _first_orders(board: Board) -> list[list[dict[int, int]]]:
                     onward.setdefault(near.item, {}).update((far.item, None) for far in pair[1])
         met.append(_walk(board, onward, backwards=backwards))
     given = {item: item for column in board.columns for item in column}
-    return [[keys] * len(board.columns) for keys in (given, *met)]
+    return [given, *met]
 
 
 def _walk(board: Board, onward: Mapping[int, Iterable[int]], *, backwards: bool) -> dict[int, int]:

@@ -124,7 +124,7 @@ def test_of_a_variable_that_is_given_twice_the_last_value_counts(deploy: Deploy)
         ("run hello.fractal", "type: gcm run hello.fractal\n"),
         ("check laptop.xml", "type: gcm check laptop.xml\n"),
         ("show laptop.xml", "type: gcm-deploy --dry-run laptop.xml\n"),
-        ("draw laptop.xml", "type: gcm-deploy --export-adl machine.fractal laptop.xml, and then"),
+        ("draw laptop.xml", "type: gcm-deploy --draw machine.svg laptop.xml"),
         ("draw hello.fractal", "type: gcm draw hello.fractal\n"),
         ("run", "type: gcm-deploy DESCRIPTOR\n"),
         ("help", "type: gcm-deploy --help\n"),

@@ -25,7 +25,7 @@ LAYERS = 7
 def layered(chance: Random) -> set[tuple[int, int]]:
     """Everything leads from one of seven layers to the next."""
     layer = [chance.randrange(LAYERS) for _ in range(COUNT)]
-    edges = set()
+    edges: set[tuple[int, int]] = set()
     for here in range(COUNT):
         later = [there for there in range(COUNT) if layer[there] == layer[here] + 1]
         ends = chance.sample(later, min(len(later), chance.choice([1, 1, 2, 2])))
@@ -43,7 +43,7 @@ def a_tree_with_short_cuts(chance: Random) -> set[tuple[int, int]]:
 
 def four_services_for_all(chance: Random) -> set[tuple[int, int]]:
     users = COUNT - 4
-    edges = set()
+    edges: set[tuple[int, int]] = set()
     for here in range(users):
         services = chance.sample(range(users, COUNT), chance.choice([1, 1, 2]))
         edges.update((here, there) for there in services)
@@ -53,7 +53,7 @@ def four_services_for_all(chance: Random) -> set[tuple[int, int]]:
 
 
 def with_cycles(chance: Random) -> set[tuple[int, int]]:
-    edges = set()
+    edges: set[tuple[int, int]] = set()
     for here in range(COUNT):
         for _ in range(chance.choice([1, 2])):
             edges.add((here, chance.randrange(COUNT)))
