@@ -9,8 +9,8 @@ import socket
 from collections.abc import Callable
 
 from runtime.later import Later
-from runtime.wire.receiver import Receiver
-from runtime.wire.sender import Sender
+from runtime.wire.receiver import MessageReceiver
+from runtime.wire.sender import MessageSender
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Breadth:
     def __init__(
         self,
         context: PeerContext,
-        receiver: Receiver,
-        sender: Sender,
+        receiver: MessageReceiver,
+        sender: MessageSender,
         make: Callable[[], parts.Lanes],
     ) -> None:
         self._context = context

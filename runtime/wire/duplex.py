@@ -5,8 +5,8 @@ from __future__ import annotations
 from runtime.wire.errors import BadFrame
 from runtime.wire.frames import AGAIN, GO, RESUMES, pack
 from runtime.wire.pending import ResumePoint
-from runtime.wire.receiver import Receiver
-from runtime.wire.sender import Sender
+from runtime.wire.receiver import MessageReceiver
+from runtime.wire.sender import MessageSender
 
 
 class DuplexStream:
@@ -14,7 +14,7 @@ class DuplexStream:
 
     __slots__ = ("receiver", "sender")
 
-    def __init__(self, receiver: Receiver, sender: Sender) -> None:
+    def __init__(self, receiver: MessageReceiver, sender: MessageSender) -> None:
         self.receiver = receiver
         self.sender = sender
 

@@ -19,7 +19,7 @@ from runtime.wire.frames import SEGMENT, SEGMENT_SIZE, check, unpack_segment
 from runtime.wire.line import READ, Connection
 from runtime.wire.listeners import Watch
 from runtime.wire.messages import Incoming
-from runtime.wire.receiver import Receiver
+from runtime.wire.receiver import MessageReceiver
 from runtime.wire.replay import Piece, drop, total
 from runtime.wire.stream import Stream
 from runtime.wire.underway import UnderWay
@@ -27,7 +27,7 @@ from runtime.wire.underway import UnderWay
 _ENDED = select.EPOLLERR | select.EPOLLHUP
 
 
-class LaneReceiver(Receiver):
+class LaneReceiver(MessageReceiver):
     """What comes over a lane, for the messages of the `pair`.
 
     A segment may be faster than the head of its message; then it `is_waiting`, and has no space.
@@ -35,7 +35,7 @@ class LaneReceiver(Receiver):
 
     __slots__ = ("_pair", "is_waiting")
 
-    def __init__(self, pair: Receiver) -> None:
+    def __init__(self, pair: MessageReceiver) -> None:
         super().__init__(
             pair._source,
             pair._sink,
@@ -170,7 +170,7 @@ class Lane:
         self,
         number: int,
         connected: socket.socket,
-        receiver: Receiver,
+        receiver: MessageReceiver,
         under_way: UnderWay,
         *,
         watch: Watch,

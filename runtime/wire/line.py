@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from runtime.wire.errors import BadFrame
 from runtime.wire.messages import SENT, Outgoing
-from runtime.wire.receiver import Receiver
+from runtime.wire.receiver import MessageReceiver
 from runtime.wire.replay import Piece, total
-from runtime.wire.sender import Sender
+from runtime.wire.sender import MessageSender
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Connection:
     def __init__(
         self,
         connected: socket.socket,
-        receiver: Receiver,
+        receiver: MessageReceiver,
         sending: Sending,
         watch: Callable[[int], None],
         broken: Callable[[Exception], None],
@@ -159,8 +159,8 @@ class Line(Connection):
     def __init__(
         self,
         connected: socket.socket,
-        receiver: Receiver,
-        sender: Sender,
+        receiver: MessageReceiver,
+        sender: MessageSender,
         watch: Callable[[int], None],
         broken: Callable[[Exception], None],
         *,

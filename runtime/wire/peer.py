@@ -18,8 +18,8 @@ from runtime.wire.joining import Joining
 from runtime.wire.line import READ, Line
 from runtime.wire.memory import room
 from runtime.wire.pending import ResumePoint
-from runtime.wire.receiver import Receiver
-from runtime.wire.sender import Sender
+from runtime.wire.receiver import MessageReceiver
+from runtime.wire.sender import MessageSender
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Peer:
 
     def __init__(self, index: int, context: PeerContext) -> None:
         self.index = index
-        self.sender = Sender()
-        self.receiver = Receiver(
+        self.sender = MessageSender()
+        self.receiver = MessageReceiver(
             index,
             context.sink,
             self.sender,

@@ -34,7 +34,7 @@ from runtime.wire.frames import (
     unpack_segment,
 )
 from runtime.wire.messages import Incoming, MessageSink
-from runtime.wire.sender import WINDOW, Sender
+from runtime.wire.sender import WINDOW, MessageSender
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _NEVER = 1 << 62
 _AHEAD = 512  # how much is received behind a segment, most often the head of the next one
 
 
-class Receiver:
+class MessageReceiver:
     """What comes from one peer.
 
     `sender` is the other direction of the pair; `kick` is called when it has something to say
@@ -99,7 +99,7 @@ class Receiver:
         self,
         source: int,
         sink: MessageSink,
-        sender: Sender,
+        sender: MessageSender,
         *,
         kick: Callable[[], None],
         goodbye: Callable[[], None],

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from runtime.wire.frames import REST, REST_TOO, STAY
 from runtime.wire.line import Line
-from runtime.wire.receiver import Receiver
-from runtime.wire.sender import Sender
+from runtime.wire.receiver import MessageReceiver
+from runtime.wire.sender import MessageSender
 
 
 class Resting:
@@ -18,7 +18,9 @@ class Resting:
 
     __slots__ = ("_asks", "_receiver", "_sender", "line")
 
-    def __init__(self, line: Line, receiver: Receiver, sender: Sender, *, asks: bool) -> None:
+    def __init__(
+        self, line: Line, receiver: MessageReceiver, sender: MessageSender, *, asks: bool
+    ) -> None:
         self.line = line
         self._receiver = receiver
         self._sender = sender

@@ -41,7 +41,7 @@ _SEGMENTS_AT_ONCE = 2
 _PASSED = 0xFF  # after how many messages those that passed by are counted
 
 
-class Sender:
+class MessageSender:
     """What goes to one peer.
 
     The owner writes what `batch` returns, or a part of it, and says how much that was to `wrote`.

@@ -31,8 +31,8 @@ from runtime.wire.frames import (
 )
 from runtime.wire.memory import room
 from runtime.wire.messages import Incoming
-from runtime.wire.receiver import Receiver
-from runtime.wire.sender import Sender
+from runtime.wire.receiver import MessageReceiver
+from runtime.wire.sender import MessageSender
 
 if TYPE_CHECKING:
     from tests.fuzz.conftest import Break, Cut
@@ -70,9 +70,9 @@ class Ear:
 
 def fed(pieces: list[bytes]) -> tuple[list[bytes], str]:
     """Return the heads that an receiver made of pieces, and why it refused the rest."""
-    ear, sender = Ear(), Sender()
+    ear, sender = Ear(), MessageSender()
     sender.put(b"asked", [memoryview(b"payload")], True)
-    receiver = Receiver(7, ear, sender, kick=nothing, goodbye=nothing, room=room)
+    receiver = MessageReceiver(7, ear, sender, kick=nothing, goodbye=nothing, room=room)
     try:
         for piece in pieces:
             receiver.feed(piece)
@@ -163,7 +163,7 @@ def test_no_memory_is_taken_for_what_is_announced() -> None:
 def test_a_payload_that_is_announced_takes_no_memory_until_it_comes() -> None:
     before = resident()
     ear = Ear()
-    receiver = Receiver(7, ear, Sender(), kick=nothing, goodbye=nothing, room=room)
+    receiver = MessageReceiver(7, ear, MessageSender(), kick=nothing, goodbye=nothing, room=room)
     receiver.feed(pack(MESSAGE, 0, 0, 0, 1 << 30))
     receiver.feed(pack_segment(SEGMENT, 0, OFFSET_SIZE, 0, 1000, 0) + bytes(1000))
     assert ear.heads == [b""]

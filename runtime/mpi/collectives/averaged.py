@@ -62,26 +62,25 @@ class _Taking(NativeOperation):
         super().finish(error)
 
 
-def mean(comm: MPI.Comm, name: str, how: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def mean(comm: MPI.Comm, name: str, how: str, *args: Any) -> Any:
     """Take the mean in the reduction `name`, with the arguments that it was given.
 
     `how` says whether it is run, begun or prepared, or has a result, which is an object.
     """
-    kwargs.pop("info", None)
     if how == "result":
-        return _mean_of_objects(comm, name, *args, **kwargs)
-    summing = _SUMMING[name](comm, *args, **kwargs)
+        return _mean_of_objects(comm, name, *args)
+    summing = _SUMMING[name](comm, *args)
     if how == "run":
         return summing.run()
     if how == "begin":
         return summing.begin()
     members = getattr(comm, "_members", None)  # faults were raised; it begins anew when started
-    return persistent_request(members, lambda: _SUMMING[name](comm, *args, **kwargs).operation())
+    return persistent_request(members, lambda: _SUMMING[name](comm, *args).operation())
 
 
-def _mean_of_objects(comm: Any, name: str, sendobj: Any, op: MPI.Op, *root: Any, **at: Any) -> Any:
+def _mean_of_objects(comm: Any, name: str, sendobj: Any, op: MPI.Op, *root: Any) -> Any:
     del op
-    total = getattr(MPI.Intracomm, name)(comm, sendobj, MPI.SUM, *root, **at)
+    total = getattr(MPI.Intracomm, name)(comm, sendobj, MPI.SUM, *root)
     if total is None:
         return None
     if name in {"scan", "exscan"}:

@@ -15,7 +15,10 @@ from runtime.mpi.values.handles import named_like
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+_Call: TypeAlias = "Callable[..., Any]"
 
 _state: Any = Later("runtime.mpi.collectives.state")
 _averaged: Any = Later("runtime.mpi.collectives.averaged")
@@ -43,75 +46,187 @@ class NeighbourCollectives(MPI.Topocomm):
     __slots__ = ()
 
 
+# One function for each list of arguments: to pass on whatever comes would take longer.
+
+
+def _nothing(native: _Call, enter: _Call) -> _Call:
+    def call(self: Any) -> Any:
+        if getattr(self, "_members", None) is None:
+            return native(self)
+        return enter(self)
+
+    return call
+
+
+def _buf(native: _Call, enter: _Call) -> _Call:
+    def call(self: Any, buf: Any, root: int = 0) -> Any:
+        if getattr(self, "_members", None) is None:
+            return native(self, buf, root)
+        return enter(self, buf, root)
+
+    return call
+
+
+def _buffers(native: _Call, enter: _Call) -> _Call:
+    def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
+        if getattr(self, "_members", None) is None:
+            return native(self, sendbuf, recvbuf)
+        return enter(self, sendbuf, recvbuf)
+
+    return call
+
+
+def _rooted(native: _Call, enter: _Call) -> _Call:
+    def call(self: Any, sendbuf: Any, recvbuf: Any, root: int = 0) -> Any:
+        if getattr(self, "_members", None) is None:
+            return native(self, sendbuf, recvbuf, root)
+        return enter(self, sendbuf, recvbuf, root)
+
+    return call
+
+
+def _reduced(native: _Call, enter: _Call) -> _Call:
+    def call(self: Any, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> Any:
+        if getattr(self, "_members", None) is None and not isinstance(op, Average):
+            return native(self, sendbuf, recvbuf, op)
+        return enter(self, sendbuf, recvbuf, op)
+
+    return call
+
+
+def _reduced_rooted(native: _Call, enter: _Call) -> _Call:
+    def call(self: Any, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
+        if getattr(self, "_members", None) is None and not isinstance(op, Average):
+            return native(self, sendbuf, recvbuf, op, root)
+        return enter(self, sendbuf, recvbuf, op, root)
+
+    return call
+
+
+def _reduced_blocks(native: _Call, enter: _Call) -> _Call:
+    def call(
+        self: Any, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: Any = MPI.SUM
+    ) -> Any:
+        if getattr(self, "_members", None) is None and not isinstance(op, Average):
+            return native(self, sendbuf, recvbuf, recvcounts, op)
+        return enter(self, sendbuf, recvbuf, recvcounts, op)
+
+    return call
+
+
+def _obj(native: _Call, enter: _Call) -> _Call:
+    def call(self: Any, obj: Any, root: int = 0) -> Any:
+        if getattr(self, "_members", None) is None:
+            return native(self, obj, root)
+        return enter(self, obj, root)
+
+    return call
+
+
+def _object(native: _Call, enter: _Call) -> _Call:
+    def call(self: Any, sendobj: Any) -> Any:
+        if getattr(self, "_members", None) is None:
+            return native(self, sendobj)
+        return enter(self, sendobj)
+
+    return call
+
+
+def _object_rooted(native: _Call, enter: _Call) -> _Call:
+    def call(self: Any, sendobj: Any, root: int = 0) -> Any:
+        if getattr(self, "_members", None) is None:
+            return native(self, sendobj, root)
+        return enter(self, sendobj, root)
+
+    return call
+
+
+def _object_reduced(native: _Call, enter: _Call) -> _Call:
+    def call(self: Any, sendobj: Any, op: Any = MPI.SUM) -> Any:
+        if getattr(self, "_members", None) is None and not isinstance(op, Average):
+            return native(self, sendobj, op)
+        return enter(self, sendobj, op)
+
+    return call
+
+
+def _object_reduced_rooted(native: _Call, enter: _Call) -> _Call:
+    def call(self: Any, sendobj: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
+        if getattr(self, "_members", None) is None and not isinstance(op, Average):
+            return native(self, sendobj, op, root)
+        return enter(self, sendobj, op, root)
+
+    return call
+
+
 class _Collective:
-    """A row of the table: a call of mpi4py's, and what plans it over several clusters.
+    """A row of the table: a call of mpi4py's, its arguments, and what plans it over clusters."""
 
-    It has so many arguments, of which the one at `op` may be `MPI.AVG`. The rest is handed to the
-    plan as it is.
-    """
-
-    __slots__ = ("count", "fixed", "name", "op", "plan", "plans")
+    __slots__ = ("fixed", "name", "plan", "plans", "takes")
 
     def __init__(
-        self, name: str, plans: Any, plan: str, count: int, *, op: int | None = None, **fixed: bool
+        self, name: str, takes: Callable[..., _Call], plans: Any, plan: str, **fixed: bool
     ) -> None:
         self.name = name
+        self.takes = takes
         self.plans = plans
         self.plan = plan
-        self.count = count
-        self.op = op
         self.fixed = fixed
 
 
 _WITH_BUFFERS = {
     Collectives: (
-        _Collective("Barrier", _plans, "barrier", 0),
-        _Collective("Bcast", _plans, "bcast", 2),
-        _Collective("Gather", _plans, "gather", 3, vector=False),
-        _Collective("Gatherv", _plans, "gather", 3, vector=True),
-        _Collective("Scatter", _plans, "scatter", 3, vector=False),
-        _Collective("Scatterv", _plans, "scatter", 3, vector=True),
-        _Collective("Allgather", _plans, "allgather", 2, vector=False),
-        _Collective("Allgatherv", _plans, "allgather", 2, vector=True),
-        _Collective("Alltoall", _plans, "alltoall", 2, vector=False),
-        _Collective("Alltoallv", _plans, "alltoall", 2, vector=True),
-        _Collective("Alltoallw", _plans, "alltoallw", 2),
-        _Collective("Reduce", _reductions, "reduce", 4, op=2),
-        _Collective("Allreduce", _reductions, "allreduce", 3, op=2),
-        _Collective("Reduce_scatter_block", _reductions, "reduce_scatter_block", 3, op=2),
-        _Collective("Reduce_scatter", _reductions, "reduce_scatter", 4, op=3),
+        _Collective("Barrier", _nothing, _plans, "barrier"),
+        _Collective("Bcast", _buf, _plans, "bcast"),
+        _Collective("Gather", _rooted, _plans, "gather", vector=False),
+        _Collective("Gatherv", _rooted, _plans, "gather", vector=True),
+        _Collective("Scatter", _rooted, _plans, "scatter", vector=False),
+        _Collective("Scatterv", _rooted, _plans, "scatter", vector=True),
+        _Collective("Allgather", _buffers, _plans, "allgather", vector=False),
+        _Collective("Allgatherv", _buffers, _plans, "allgather", vector=True),
+        _Collective("Alltoall", _buffers, _plans, "alltoall", vector=False),
+        _Collective("Alltoallv", _buffers, _plans, "alltoall", vector=True),
+        _Collective("Alltoallw", _buffers, _plans, "alltoallw"),
+        _Collective("Reduce", _reduced_rooted, _reductions, "reduce"),
+        _Collective("Allreduce", _reduced, _reductions, "allreduce"),
+        _Collective("Reduce_scatter_block", _reduced, _reductions, "reduce_scatter_block"),
+        _Collective("Reduce_scatter", _reduced_blocks, _reductions, "reduce_scatter"),
     ),
     Scans: (
-        _Collective("Scan", _reductions, "scan", 3, op=2, exclusive=False),
-        _Collective("Exscan", _reductions, "scan", 3, op=2, exclusive=True),
+        _Collective("Scan", _reduced, _reductions, "scan", exclusive=False),
+        _Collective("Exscan", _reduced, _reductions, "scan", exclusive=True),
     ),
     NeighbourCollectives: (
-        _Collective("Neighbor_allgather", _neighbours, "neighbour_allgather", 2, vector=False),
-        _Collective("Neighbor_allgatherv", _neighbours, "neighbour_allgather", 2, vector=True),
-        _Collective("Neighbor_alltoall", _neighbours, "neighbour_alltoall", 2, vector=False),
-        _Collective("Neighbor_alltoallv", _neighbours, "neighbour_alltoall", 2, vector=True),
-        _Collective("Neighbor_alltoallw", _neighbours, "neighbour_alltoallw", 2),
+        _Collective(
+            "Neighbor_allgather", _buffers, _neighbours, "neighbour_allgather", vector=False
+        ),
+        _Collective(
+            "Neighbor_allgatherv", _buffers, _neighbours, "neighbour_allgather", vector=True
+        ),
+        _Collective("Neighbor_alltoall", _buffers, _neighbours, "neighbour_alltoall", vector=False),
+        _Collective("Neighbor_alltoallv", _buffers, _neighbours, "neighbour_alltoall", vector=True),
+        _Collective("Neighbor_alltoallw", _buffers, _neighbours, "neighbour_alltoallw"),
     ),
 }
 """Each is three calls: `Bcast`, `Ibcast` and `Bcast_init`."""
 
 _WITH_OBJECTS = {
     Collectives: (
-        _Collective("bcast", _objects, "bcast", 2),
-        _Collective("gather", _objects, "gather", 2),
-        _Collective("scatter", _objects, "scatter", 2),
-        _Collective("allgather", _objects, "allgather", 1),
-        _Collective("alltoall", _objects, "alltoall", 1),
-        _Collective("reduce", _objects, "reduce", 3, op=1),
-        _Collective("allreduce", _objects, "allreduce", 2, op=1),
+        _Collective("bcast", _obj, _objects, "bcast"),
+        _Collective("gather", _object_rooted, _objects, "gather"),
+        _Collective("scatter", _object_rooted, _objects, "scatter"),
+        _Collective("allgather", _object, _objects, "allgather"),
+        _Collective("alltoall", _object, _objects, "alltoall"),
+        _Collective("reduce", _object_reduced_rooted, _objects, "reduce"),
+        _Collective("allreduce", _object_reduced, _objects, "allreduce"),
     ),
     Scans: (
-        _Collective("scan", _objects, "scan", 2, op=1, exclusive=False),
-        _Collective("exscan", _objects, "scan", 2, op=1, exclusive=True),
+        _Collective("scan", _object_reduced, _objects, "scan", exclusive=False),
+        _Collective("exscan", _object_reduced, _objects, "scan", exclusive=True),
     ),
     NeighbourCollectives: (
-        _Collective("neighbor_allgather", _objects, "neighbour_allgather", 1),
-        _Collective("neighbor_alltoall", _objects, "neighbour_alltoall", 1),
+        _Collective("neighbor_allgather", _object, _objects, "neighbour_allgather"),
+        _Collective("neighbor_alltoall", _object, _objects, "neighbour_alltoall"),
     ),
 }
 """Each returns what it has received."""
@@ -120,23 +235,40 @@ _WITH_OBJECTS = {
 def _add(kind: type[MPI.Comm], name: str, one: _Collective, how: str) -> None:
     """Give a class the call `name`, which carries a collective out as `how` says."""
     native = getattr(kind, name)
-    plans, plan, fixed, op_at = one.plans, one.plan, one.fixed, one.op
+    plans, plan, fixed = one.plans, one.plan, one.fixed
 
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    found: tuple[Any, ...] | None = None
+
+    def enter(self: Any, *args: Any) -> Any:
+        nonlocal found
         members = getattr(self, "_members", None)
         if members is None:
-            if op_at is not None:
-                op = args[op_at] if len(args) > op_at else kwargs.get("op")
-                if isinstance(op, Average):
-                    return _averaged.mean(self, one.name, how, args[: one.count], kwargs)
-            return native(self, *args, **kwargs)
-        if how == "prepare":  # hints are mpi4py's last argument
-            kwargs.pop("info", None)
-            args = args[: one.count]
-        made = _state.Call(self, members.collecting or _state.state_of(members))
-        return getattr(made, how)(getattr(plans, plan)(made, *args, **kwargs, **fixed))
+            return _averaged.mean(self, one.name, how, *args)
+        if found is None:  # imported with the first collective over several clusters
+            kind = _state.CollectiveCall
+            found = kind, _state.state_of, getattr(plans, plan), getattr(kind, how)
+        kind, state_of, plan_of, carry_out = found
+        made = kind(self, members.collecting or state_of(members))
+        return carry_out(made, plan_of(made, *args, **fixed))
 
+    call = one.takes(native, enter)
+    if how == "prepare":
+        call = _with_hints(native, call)
     setattr(kind, name, named_like(native, call))
+
+
+def _with_hints(native: _Call, call: _Call) -> _Call:
+    """Return a call that takes hints besides, which concern native MPI alone."""
+
+    def with_hints(self: Any, *args: Any, info: MPI.Info = MPI.INFO_NULL, **kwargs: Any) -> Any:
+        *args_, last = args or (None,)
+        if isinstance(last, MPI.Info):
+            args, info = tuple(args_), last
+        if info != MPI.INFO_NULL and getattr(self, "_members", None) is None:
+            return native(self, *args, info=info, **kwargs)
+        return call(self, *args, **kwargs)
+
+    return with_hints
 
 
 def _make() -> None:

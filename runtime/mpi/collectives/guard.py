@@ -58,7 +58,7 @@ class Attendance:
         return Guarded(self, operations, NO_TURN)
 
 
-class Guard(Attendance):
+class CollectiveGuard(Attendance):
     """Ends a collective also when members make calls that do not fit, as `mismatches` tells.
 
     Calls without messages to other clusters, such as `Dup`, are only attended: they may be what
@@ -138,7 +138,7 @@ class Settled(Operation):
 
     __slots__ = ("_guard", "_turn")
 
-    def __init__(self, guard: Guard, turn: int) -> None:
+    def __init__(self, guard: CollectiveGuard, turn: int) -> None:
         super().__init__()
         self._guard, self._turn = guard, turn
 

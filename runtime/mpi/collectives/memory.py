@@ -114,14 +114,14 @@ def copied(parts: Sequence[Spec]) -> Blocks:
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class BlockLanding:
     """Where blocks arrive: the program's memory, or room for what is to be unpacked into it."""
 
     blocks: Blocks
     parts: Sequence[Spec] | None
 
     @classmethod
-    def of(cls, parts: Sequence[Spec]) -> Landing:
+    def of(cls, parts: Sequence[Spec]) -> BlockLanding:
         """Return where the blocks that the specifications describe can arrive."""
         sizes = [part.nbytes for part in parts]
         if _lie_in_memory(parts):

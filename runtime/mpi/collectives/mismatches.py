@@ -20,7 +20,7 @@ from runtime.mpi.progress.collective_mailbox import BRIEF, TAGS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 KINDS = (
     "a collective",
@@ -56,7 +56,7 @@ _MOST = 4096
 class MismatchDetector:
     """What one member knows of that; `members` are all that take part."""
 
-    def __init__(self, members: Membership) -> None:
+    def __init__(self, members: CommunicatorMembers) -> None:
         self._members = members
         self._engine = members.engine
         self._box = self._engine.collective_box(members)

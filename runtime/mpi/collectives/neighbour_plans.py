@@ -8,14 +8,14 @@ from mpi4py import MPI
 
 from runtime.collectives.neighbours import exchange, mirrored
 from runtime.mpi.collectives.memory import (
-    Landing,
+    BlockLanding,
     outgoing,
     own_parts,
     parts_of,
     read,
     read_vector,
 )
-from runtime.mpi.collectives.state import Call, Plan, planned
+from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, planned
 from runtime.mpi.values.specs import Spec, read_vector_w
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from runtime.mpi.collectives.port import NativePort
 
 
-def neighbours(call: Call) -> tuple[list[int], list[int], list[int]]:
+def neighbours(call: CollectiveCall) -> tuple[list[int], list[int], list[int]]:
     """Return sources, destinations, and the order in which the sources' messages are received.
 
     The order matters where two members are neighbours more than once.
@@ -36,7 +36,9 @@ def neighbours(call: Call) -> tuple[list[int], list[int], list[int]]:
 
 
 @planned("Neighbor_allgather", vector="Neighbor_allgatherv")
-def neighbour_allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
+def neighbour_allgather(
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool
+) -> CollectivePlan[None]:
     """Plan to get one block of every neighbour."""
     sources, destinations, _ = neighbours(call)
     sent = read(sendbuf, readonly=True, blocks=0)
@@ -46,7 +48,9 @@ def neighbour_allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool)
 
 
 @planned("Neighbor_alltoall", vector="Neighbor_alltoallv")
-def neighbour_alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
+def neighbour_alltoall(
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool
+) -> CollectivePlan[None]:
     """Plan to exchange one block with every neighbour."""
     sources, destinations, _ = neighbours(call)
     sent = _parts(sendbuf, len(destinations), vector, readonly=True)
@@ -56,7 +60,7 @@ def neighbour_alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) 
 
 
 @planned("Neighbor_alltoallw")
-def neighbour_alltoallw(call: Call, sendbuf: Any, recvbuf: Any) -> Plan[None]:
+def neighbour_alltoallw(call: CollectiveCall, sendbuf: Any, recvbuf: Any) -> CollectivePlan[None]:
     """Plan to exchange one block with every neighbour, each with a datatype of its own."""
     sources, destinations, _ = neighbours(call)
     received = own_parts(read_vector_w(recvbuf, len(sources), readonly=False))
@@ -70,11 +74,13 @@ def _parts(message: Any, count: int, vector: bool, *, readonly: bool) -> list[Sp
     return parts_of(read(message, readonly=readonly, blocks=count), count)
 
 
-def _exchange(call: Call, name: str, sent: list[Spec], received: list[Spec]) -> Plan[None]:
+def _exchange(
+    call: CollectiveCall, name: str, sent: list[Spec], received: list[Spec]
+) -> CollectivePlan[None]:
     sources, destinations, order = neighbours(call)
 
     def steps(port: NativePort) -> Steps[None]:
-        landing, blocks = Landing.of(received), outgoing(sent)
+        landing, blocks = BlockLanding.of(received), outgoing(sent)
         yield from exchange(
             port,
             [(to, blocks[n]) for n, to in enumerate(destinations) if to != MPI.PROC_NULL],
@@ -84,4 +90,4 @@ def _exchange(call: Call, name: str, sent: list[Spec], received: list[Spec]) -> 
             if sources[which] != MPI.PROC_NULL:
                 part.unpack(landing.blocks[which])
 
-    return Plan(name, steps)
+    return CollectivePlan(name, steps)

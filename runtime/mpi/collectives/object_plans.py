@@ -29,7 +29,7 @@ from runtime.mpi.collectives.guard import GivenUp
 from runtime.mpi.collectives.neighbour_plans import neighbours
 from runtime.mpi.collectives.plans import root_there
 from runtime.mpi.collectives.reductions import Average
-from runtime.mpi.collectives.state import Call, Plan, nothing, planned
+from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothing, planned
 from runtime.mpi.values.numbers import integer
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ def _pickles(objects: Any, count: int) -> list[Blob]:
 
 
 @planned("bcast")
-def bcast(call: Call, obj: Any, root: int = 0) -> Plan[Any]:
+def bcast(call: CollectiveCall, obj: Any, root: int = 0) -> CollectivePlan[Any]:
     """Plan a broadcast."""
     root = integer(root)
     call.check_root(root)
     if root == MPI.PROC_NULL:
-        return Plan("bcast", nothing)
+        return CollectivePlan("bcast", nothing)
     sending = root == (MPI.ROOT if call.is_inter else call.rank)
     blob = MPI.pickle.dumps(obj) if sending else None
 
@@ -68,16 +68,16 @@ def bcast(call: Call, obj: Any, root: int = 0) -> Plan[Any]:
             return None if sending else _loads(found)
         return _loads((yield from bcast_blob(call.layout, port, blob, root)))
 
-    return Plan("bcast", steps, root=call.common(root))
+    return CollectivePlan("bcast", steps, root=call.common(root))
 
 
 @planned("gather")
-def gather(call: Call, sendobj: Any, root: int = 0) -> Plan[Any]:
+def gather(call: CollectiveCall, sendobj: Any, root: int = 0) -> CollectivePlan[Any]:
     """Plan a gather."""
     root = integer(root)
     call.check_root(root)
     if root == MPI.PROC_NULL:
-        return Plan("gather", nothing)
+        return CollectivePlan("gather", nothing)
     at_root = call.is_inter and root == MPI.ROOT
     blob: Blob = b"" if at_root else MPI.pickle.dumps(sendobj)
 
@@ -89,16 +89,16 @@ def gather(call: Call, sendobj: Any, root: int = 0) -> Plan[Any]:
             found = yield from gather_blobs(call.layout, port, blob, root)
         return None if found is None else [_loads(one) for one in found]
 
-    return Plan("gather", steps, root=call.common(root))
+    return CollectivePlan("gather", steps, root=call.common(root))
 
 
 @planned("scatter")
-def scatter(call: Call, sendobj: Any, root: int = 0) -> Plan[Any]:
+def scatter(call: CollectiveCall, sendobj: Any, root: int = 0) -> CollectivePlan[Any]:
     """Plan a scatter."""
     root = integer(root)
     call.check_root(root)
     if root == MPI.PROC_NULL:
-        return Plan("scatter", nothing)
+        return CollectivePlan("scatter", nothing)
     sending = root == (MPI.ROOT if call.is_inter else call.rank)
     blobs = _pickles(sendobj, call.size) if sending else None
 
@@ -109,11 +109,11 @@ def scatter(call: Call, sendobj: Any, root: int = 0) -> Plan[Any]:
             return None if sending else _loads(found)
         return _loads((yield from scatter_blobs(call.layout, port, blobs, root)))
 
-    return Plan("scatter", steps, root=call.common(root))
+    return CollectivePlan("scatter", steps, root=call.common(root))
 
 
 @planned("allgather")
-def allgather(call: Call, sendobj: Any) -> Plan[list[Any]]:
+def allgather(call: CollectiveCall, sendobj: Any) -> CollectivePlan[list[Any]]:
     """Plan an allgather."""
     blob = MPI.pickle.dumps(sendobj)
 
@@ -124,11 +124,11 @@ def allgather(call: Call, sendobj: Any) -> Plan[list[Any]]:
             found = yield from allgather_blobs(call.layout, port, blob)
         return [_loads(one) for one in found]
 
-    return Plan("allgather", steps)
+    return CollectivePlan("allgather", steps)
 
 
 @planned("alltoall")
-def alltoall(call: Call, sendobj: Any) -> Plan[list[Any]]:
+def alltoall(call: CollectiveCall, sendobj: Any) -> CollectivePlan[list[Any]]:
     """Plan an alltoall."""
     blobs = _pickles(sendobj, call.size)
 
@@ -141,7 +141,7 @@ def alltoall(call: Call, sendobj: Any) -> Plan[list[Any]]:
             found = yield from alltoall_blobs(call.layout, port, blobs)
         return [_loads(one) for one in found]
 
-    return Plan("alltoall", steps)
+    return CollectivePlan("alltoall", steps)
 
 
 def _merge(op: MPI.Op | Operator) -> Merge:
@@ -166,12 +166,14 @@ def _result(op: MPI.Op | Operator, blob: Blob, count: int) -> Any:
 
 
 @planned("reduce")
-def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator = MPI.SUM, root: int = 0) -> Plan[Any]:
+def reduce(
+    call: CollectiveCall, sendobj: Any, op: MPI.Op | Operator = MPI.SUM, root: int = 0
+) -> CollectivePlan[Any]:
     """Plan a reduction to one process."""
     root = integer(root)
     call.check_root(root)
     if root == MPI.PROC_NULL:
-        return Plan("reduce", nothing)
+        return CollectivePlan("reduce", nothing)
     blob: Blob = b"" if root == MPI.ROOT and call.is_inter else MPI.pickle.dumps(sendobj)
 
     def steps(port: NativePort) -> Steps[Any]:
@@ -182,11 +184,13 @@ def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator = MPI.SUM, root: int 
             found = yield from reduce_ordered(call.layout, port, blob, _merge(op), root)
         return None if found is None else _result(op, found, call.size)
 
-    return Plan("reduce", steps, root=call.common(root))
+    return CollectivePlan("reduce", steps, root=call.common(root))
 
 
 @planned("allreduce")
-def allreduce(call: Call, sendobj: Any, op: MPI.Op | Operator = MPI.SUM) -> Plan[Any]:
+def allreduce(
+    call: CollectiveCall, sendobj: Any, op: MPI.Op | Operator = MPI.SUM
+) -> CollectivePlan[Any]:
     """Plan a reduction to all."""
     blob = MPI.pickle.dumps(sendobj)
 
@@ -197,13 +201,13 @@ def allreduce(call: Call, sendobj: Any, op: MPI.Op | Operator = MPI.SUM) -> Plan
             found = yield from allreduce_ordered(call.layout, port, blob, _merge(op))
         return _result(op, found, call.size)
 
-    return Plan("allreduce", steps)
+    return CollectivePlan("allreduce", steps)
 
 
 @planned("scan", exclusive="exscan")
 def scan(
-    call: Call, sendobj: Any, op: MPI.Op | Operator = MPI.SUM, *, exclusive: bool
-) -> Plan[Any]:
+    call: CollectiveCall, sendobj: Any, op: MPI.Op | Operator = MPI.SUM, *, exclusive: bool
+) -> CollectivePlan[Any]:
     """Plan a scan."""
     blob = MPI.pickle.dumps(sendobj)
     covered = call.rank if exclusive else call.rank + 1
@@ -212,24 +216,24 @@ def scan(
         found = yield from scan_ordered(call.layout, port, blob, _merge(op), exclusive=exclusive)
         return None if found is None else _result(op, found, covered)
 
-    return Plan("exscan" if exclusive else "scan", steps)
+    return CollectivePlan("exscan" if exclusive else "scan", steps)
 
 
 @planned("neighbor_allgather")
-def neighbour_allgather(call: Call, sendobj: Any) -> Plan[list[Any]]:
+def neighbour_allgather(call: CollectiveCall, sendobj: Any) -> CollectivePlan[list[Any]]:
     """Plan to get one object of every neighbour."""
     destinations = neighbours(call)[1]
     return _exchange(call, "neighbor_allgather", [MPI.pickle.dumps(sendobj)] * len(destinations))
 
 
 @planned("neighbor_alltoall")
-def neighbour_alltoall(call: Call, sendobj: Any) -> Plan[list[Any]]:
+def neighbour_alltoall(call: CollectiveCall, sendobj: Any) -> CollectivePlan[list[Any]]:
     """Plan to exchange one object with every neighbour."""
     destinations = neighbours(call)[1]
     return _exchange(call, "neighbor_alltoall", _pickles(sendobj, len(destinations)))
 
 
-def _exchange(call: Call, name: str, blobs: Sequence[Blob]) -> Plan[list[Any]]:
+def _exchange(call: CollectiveCall, name: str, blobs: Sequence[Blob]) -> CollectivePlan[list[Any]]:
     sources, destinations, order = neighbours(call)
 
     def steps(port: NativePort) -> Steps[list[Any]]:
@@ -243,4 +247,4 @@ def _exchange(call: Call, name: str, blobs: Sequence[Blob]) -> Plan[list[Any]]:
         }
         return [found.get(slot) for slot in range(len(sources))]
 
-    return Plan(name, steps)
+    return CollectivePlan(name, steps)

@@ -23,7 +23,7 @@ from runtime.collectives.gathering import gather as gather_blocks
 from runtime.collectives.gathering import scatter as scatter_blocks
 from runtime.collectives.neighbours import exchange
 from runtime.mpi.collectives.memory import (
-    Landing,
+    BlockLanding,
     copied,
     fitted,
     is_aliased,
@@ -34,7 +34,7 @@ from runtime.mpi.collectives.memory import (
     read,
     read_vector,
 )
-from runtime.mpi.collectives.state import Call, Plan, nothing, planned
+from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothing, planned
 from runtime.mpi.progress.collective_mailbox import LITTLE
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import EMPTY, Spec, read_vector_w
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from runtime.mpi.collectives.port import NativePort
 
 
-def barrier(call: Call) -> Plan[None]:
+def barrier(call: CollectiveCall) -> CollectivePlan[None]:
     """Plan a barrier."""
     if call.is_inter:
-        return Plan("Barrier", lambda port: barrier_between(call.state.sides, port))
-    return Plan("Barrier", lambda port: meet(call.layout, port), brief=met)
+        return CollectivePlan("Barrier", lambda port: barrier_between(call.state.sides, port))
+    return CollectivePlan("Barrier", lambda port: meet(call.layout, port), brief=met)
 
 
 def root_there(root: int) -> int | None:
@@ -59,13 +59,13 @@ def root_there(root: int) -> int | None:
 
 
 @planned("Bcast")
-def bcast(call: Call, buf: Any, root: int = 0) -> Plan[None]:
+def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]:
     """Plan a broadcast."""
     root = integer(root)
     if not call.has_root(root):
         return call.refused(MPI.ERR_ROOT)
     if root == MPI.PROC_NULL:
-        return Plan("Bcast", nothing)
+        return CollectivePlan("Bcast", nothing)
     sending = root == (MPI.ROOT if call.is_inter else call.rank)
     spec = read(buf, readonly=sending)
 
@@ -87,18 +87,22 @@ def bcast(call: Call, buf: Any, root: int = 0) -> Plan[None]:
             spec.unpack(found)
 
     is_brief = spec.nbytes <= LITTLE
-    return Plan("Bcast", steps, root=call.common(root), brief=briefly if is_brief else None)
+    return CollectivePlan(
+        "Bcast", steps, root=call.common(root), brief=briefly if is_brief else None
+    )
 
 
 @planned("Gather", vector="Gatherv")
-def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool) -> Plan[None]:
+def gather(
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool
+) -> CollectivePlan[None]:
     """Plan a gather."""
     root = integer(root)
     if not call.has_root(root):
         return call.refused(MPI.ERR_ROOT)
     name = "Gatherv" if vector else "Gather"
     if root == MPI.PROC_NULL:
-        return Plan(name, nothing)
+        return CollectivePlan(name, nothing)
     at_root = root == (MPI.ROOT if call.is_inter else call.rank)
     parts = _received(call, recvbuf, vector) if at_root else None
     sent = None
@@ -109,7 +113,7 @@ def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: boo
 
     def steps(port: NativePort) -> Steps[None]:
         mine = None if sent is None else sent.pack()
-        landing = None if parts is None else Landing.of(parts)
+        landing = None if parts is None else BlockLanding.of(parts)
         into = None if landing is None else landing.blocks
         if call.is_inter:
             data = EMPTY if mine is None else mine
@@ -124,18 +128,20 @@ def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: boo
         if landing is not None:
             landing.unpack(but=call.rank if mine is None and not call.is_inter else -1)
 
-    return Plan(name, steps, root=call.common(root))
+    return CollectivePlan(name, steps, root=call.common(root))
 
 
 @planned("Scatter", vector="Scatterv")
-def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool) -> Plan[None]:
+def scatter(
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool
+) -> CollectivePlan[None]:
     """Plan a scatter."""
     root = integer(root)
     if not call.has_root(root):
         return call.refused(MPI.ERR_ROOT)
     name = "Scatterv" if vector else "Scatter"
     if root == MPI.PROC_NULL:
-        return Plan(name, nothing)
+        return CollectivePlan(name, nothing)
     at_root = root == (MPI.ROOT if call.is_inter else call.rank)
     parts = _sent(call, sendbuf, vector) if at_root else None
     received = None
@@ -159,23 +165,25 @@ def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bo
         if received is not None and view is None and room is not None:
             received.unpack(room)
 
-    return Plan(name, steps, root=call.common(root))
+    return CollectivePlan(name, steps, root=call.common(root))
 
 
-def _received(call: Call, recvbuf: Any, vector: bool) -> list[Spec]:
+def _received(call: CollectiveCall, recvbuf: Any, vector: bool) -> list[Spec]:
     if vector:
         return read_vector(recvbuf, call.size, readonly=False).parts
     return parts_of(read(recvbuf, readonly=False, blocks=call.size), call.size)
 
 
-def _sent(call: Call, sendbuf: Any, vector: bool) -> list[Spec]:
+def _sent(call: CollectiveCall, sendbuf: Any, vector: bool) -> list[Spec]:
     if vector:
         return read_vector(sendbuf, call.size, readonly=True).parts
     return parts_of(read(sendbuf, readonly=True, blocks=call.size), call.size)
 
 
 @planned("Allgather", vector="Allgatherv")
-def allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
+def allgather(
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool
+) -> CollectivePlan[None]:
     """Plan an allgather."""
     parts = _received(call, recvbuf, vector)
     in_place = not call.is_inter and is_in_place(sendbuf)
@@ -184,7 +192,7 @@ def allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[N
         return call.refused(MPI.ERR_BUFFER)
 
     def steps(port: NativePort) -> Steps[None]:
-        landing = Landing.of(parts)
+        landing = BlockLanding.of(parts)
         mine = None if sent is None else sent.pack()
         if call.is_inter:
             data = EMPTY if mine is None else mine
@@ -200,11 +208,13 @@ def allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[N
             raise MPI.Exception(MPI.ERR_TRUNCATE)  # not before: the others wait for this block
         landing.unpack(but=call.rank if in_place else -1)
 
-    return Plan("Allgatherv" if vector else "Allgather", steps)
+    return CollectivePlan("Allgatherv" if vector else "Allgather", steps)
 
 
 @planned("Alltoall", vector="Alltoallv")
-def alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
+def alltoall(
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool
+) -> CollectivePlan[None]:
     """Plan an alltoall."""
     parts = _received(call, recvbuf, vector)
     in_place = not call.is_inter and is_in_place(sendbuf)
@@ -216,7 +226,7 @@ def alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[No
 
 
 @planned("Alltoallw")
-def alltoallw(call: Call, sendbuf: Any, recvbuf: Any) -> Plan[None]:
+def alltoallw(call: CollectiveCall, sendbuf: Any, recvbuf: Any) -> CollectivePlan[None]:
     """Plan an alltoall with a datatype for every block."""
     parts = own_parts(read_vector_w(recvbuf, call.size, readonly=False))
     in_place = not call.is_inter and is_in_place(sendbuf)
@@ -225,10 +235,10 @@ def alltoallw(call: Call, sendbuf: Any, recvbuf: Any) -> Plan[None]:
 
 
 def _alltoall(
-    call: Call, name: str, sent: list[Spec] | None, parts: list[Spec], size: int | None
-) -> Plan[None]:
+    call: CollectiveCall, name: str, sent: list[Spec] | None, parts: list[Spec], size: int | None
+) -> CollectivePlan[None]:
     def steps(port: NativePort) -> Steps[None]:
-        landing = Landing.of(parts)
+        landing = BlockLanding.of(parts)
         blocks = copied(parts) if sent is None else outgoing(sent)
         if call.is_inter:
             there = call.state.sides.theirs
@@ -237,7 +247,7 @@ def _alltoall(
             yield from alltoall_blocks(call.layout, port, blocks, landing.blocks, size)
         landing.unpack()
 
-    return Plan(name, steps)
+    return CollectivePlan(name, steps)
 
 
 def _by_rank(blocks: Blocks, ranks: tuple[int, ...]) -> list[tuple[int, memoryview]]:

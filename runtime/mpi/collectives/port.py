@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runtime.mpi.collectives.reductions import Reduction
     from runtime.mpi.collectives.rings import Neighbours
     from runtime.mpi.progress.landings import Landing
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Operation
 
 
@@ -40,7 +40,7 @@ class NativePort:
     )
 
     def __init__(
-        self, members: Membership, tag: int, reduction: Reduction | None, near: Neighbours
+        self, members: CommunicatorMembers, tag: int, reduction: Reduction | None, near: Neighbours
     ) -> None:
         self._members, self._engine, self._inner = members, members.engine, members.inner
         self._tag, self._reduction, self._near = tag, reduction, near

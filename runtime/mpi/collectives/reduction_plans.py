@@ -29,7 +29,7 @@ from runtime.mpi.collectives.memory import (
 )
 from runtime.mpi.collectives.plans import root_there
 from runtime.mpi.collectives.reductions import Average, Averaging, Reduction, reduction
-from runtime.mpi.collectives.state import Call, Plan, nothing, planned
+from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothing, planned
 from runtime.mpi.errors import report
 from runtime.mpi.progress.collective_mailbox import LITTLE
 from runtime.mpi.values.checks import check_kind
@@ -69,11 +69,11 @@ class Work:
             result = self.averaging.decoded(result, members)
         put_elements(spec, result)
 
-    def keeps_order(self, call: Call) -> bool:
+    def keeps_order(self, call: CollectiveCall) -> bool:
         """Tell whether the ranks have to be followed one by one, since they do not lie in order."""
         return not self.reduction.commutative and not call.layout.in_order
 
-    def is_brief(self, call: Call, spec: Spec) -> bool:
+    def is_brief(self, call: CollectiveCall, spec: Spec) -> bool:
         """Tell whether it can take the short way; all members have to give alike what decides."""
         return (
             spec.count * self.width <= LITTLE
@@ -83,7 +83,7 @@ class Work:
         )
 
 
-def work_on(call: Call, op: MPI.Op, spec: Spec) -> Work:
+def work_on(call: CollectiveCall, op: MPI.Op, spec: Spec) -> Work:
     """Return what an operation is on this data; raises MPI's errors."""
     check_kind(op, MPI.Op, "op")
     if isinstance(op, Average):
@@ -109,7 +109,7 @@ def _check_alike(sent: Spec, received: Spec) -> None:
         raise ValueError(f"mismatch in send count {sent.count} and receive count {received.count}")
 
 
-def _send_and_receive(call: Call, sendbuf: Any, recvbuf: Any) -> tuple[Spec, Spec]:
+def _send_and_receive(call: CollectiveCall, sendbuf: Any, recvbuf: Any) -> tuple[Spec, Spec]:
     """Read the arguments of a reduction whose result everybody gets."""
     received = read(recvbuf, readonly=False, blocks=0)
     if not call.is_inter and is_in_place(sendbuf):
@@ -120,7 +120,7 @@ def _send_and_receive(call: Call, sendbuf: Any, recvbuf: Any) -> tuple[Spec, Spe
 
 
 def _sent_to_root(
-    call: Call, sendbuf: Any, recvbuf: Any, *, at_root: bool
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, at_root: bool
 ) -> tuple[Spec, Spec | None]:
     """Read the arguments of a reduction whose result the root gets."""
     received = read(recvbuf, readonly=False, blocks=0) if at_root else None
@@ -134,14 +134,14 @@ def _sent_to_root(
 
 @planned("Reduce")
 def reduce(
-    call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
-) -> Plan[None]:
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
+) -> CollectivePlan[None]:
     """Plan a reduction to one process."""
     root = integer(root)
     if not call.has_root(root):
         return call.refused(MPI.ERR_ROOT)
     if root == MPI.PROC_NULL:
-        return Plan("Reduce", nothing)
+        return CollectivePlan("Reduce", nothing)
     at_root = root == (MPI.ROOT if call.is_inter else call.rank)
     sent, received = _sent_to_root(call, sendbuf, recvbuf, at_root=at_root)
     if received is not None and is_aliased(sent, received):
@@ -173,11 +173,13 @@ def reduce(
             work.give(received, memoryview(result), call.size)
 
     brief = briefly if work.is_brief(call, sent) else None
-    return Plan("Reduce", steps, work.reduction, call.common(root), brief)
+    return CollectivePlan("Reduce", steps, work.reduction, call.common(root), brief)
 
 
 @planned("Allreduce")
-def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> Plan[None]:
+def allreduce(
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM
+) -> CollectivePlan[None]:
     """Plan a reduction to all."""
     sent, received = _send_and_receive(call, sendbuf, recvbuf)
     if is_aliased(sent, received):
@@ -203,13 +205,13 @@ def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> P
         work.give(received, memoryview(result), call.size)
 
     brief = briefly if work.is_brief(call, sent) else None
-    return Plan("Allreduce", steps, work.reduction, brief=brief)
+    return CollectivePlan("Allreduce", steps, work.reduction, brief=brief)
 
 
 @planned("Reduce_scatter_block")
 def reduce_scatter_block(
-    call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM
-) -> Plan[None]:
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM
+) -> CollectivePlan[None]:
     """Plan a reduction of which every member gets an equal block."""
     size = call.members.size
     if not call.is_inter and is_in_place(sendbuf):
@@ -233,8 +235,8 @@ def reduce_scatter_block(
 
 @planned("Reduce_scatter")
 def reduce_scatter(
-    call: Call, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: MPI.Op = MPI.SUM
-) -> Plan[None]:
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: MPI.Op = MPI.SUM
+) -> CollectivePlan[None]:
     """Plan a reduction of which every member gets a block of its own size."""
     received = read(recvbuf, readonly=False, blocks=0)
     in_place = not call.is_inter and is_in_place(sendbuf)
@@ -267,8 +269,8 @@ def reduce_scatter(
 
 
 def _reduce_scatter(
-    call: Call, name: str, work: Work, specs: tuple[Spec, Spec], counts: Sequence[int]
-) -> Plan[None]:
+    call: CollectiveCall, name: str, work: Work, specs: tuple[Spec, Spec], counts: Sequence[int]
+) -> CollectivePlan[None]:
     sent, received = specs
     sizes = [count * work.width for count in counts]
 
@@ -288,13 +290,13 @@ def _reduce_scatter(
             yield from reduce_scatter_data(call.layout, port, blocks, room, grain=work.width)
         work.give(received, room, call.size)
 
-    return Plan(name, steps, work.reduction)
+    return CollectivePlan(name, steps, work.reduction)
 
 
 @planned("Scan", exclusive="Exscan")
 def scan(
-    call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, *, exclusive: bool
-) -> Plan[None]:
+    call: CollectiveCall, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, *, exclusive: bool
+) -> CollectivePlan[None]:
     """Plan a scan."""
     received = read(recvbuf, readonly=False, blocks=0)
     sent = received
@@ -314,4 +316,4 @@ def scan(
         if result is not None:
             work.give(received, memoryview(result), covered)
 
-    return Plan("Exscan" if exclusive else "Scan", steps, work.reduction)
+    return CollectivePlan("Exscan" if exclusive else "Scan", steps, work.reduction)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from runtime.collectives.brief import TalkOf
     from runtime.collectives.layout import Layout
     from runtime.collectives.port import Data
-    from runtime.mpi.collectives.guard import Guard
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.collectives.guard import CollectiveGuard
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Task
 
 MOST_MEMBERS = 8
@@ -35,7 +35,9 @@ class SmallMessages:
 
     __slots__ = ("box", "engine", "guard", "members", "tree")
 
-    def __init__(self, members: Membership, layout: Layout, guard: Guard) -> None:
+    def __init__(
+        self, members: CommunicatorMembers, layout: Layout, guard: CollectiveGuard
+    ) -> None:
         self.members, self.engine, self.guard = members, members.engine, guard
         self.box = members.engine.collective_box(members)
         self.tree = Tree(layout)

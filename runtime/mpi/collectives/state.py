@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from runtime.collectives.between import Sides
 from runtime.collectives.layout import Layout
-from runtime.mpi.collectives.guard import Guard
+from runtime.mpi.collectives.guard import CollectiveGuard
 from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, tag_of
 from runtime.mpi.collectives.port import NativePort
 from runtime.mpi.collectives.rings import Neighbours
@@ -20,7 +20,12 @@ from runtime.mpi.collectives.small_messages import MOST_MEMBERS, SmallMessageCal
 from runtime.mpi.errors import refuse, report, tell
 from runtime.mpi.point_to_point.sends import refused
 from runtime.mpi.process.place import here
-from runtime.mpi.progress.membership import Membership, derived_context, intra, near_members
+from runtime.mpi.progress.membership import (
+    CommunicatorMembers,
+    derived_context,
+    intra,
+    near_members,
+)
 from runtime.mpi.requests.requests import Prequest, new_request, persistent_request
 
 if TYPE_CHECKING:
@@ -35,7 +40,7 @@ Algorithm: TypeAlias = "Callable[[NativePort], Steps[_T]]"
 
 
 @dataclass(slots=True)  # to make frozen ones takes longer
-class Plan(Generic[_T]):
+class CollectivePlan(Generic[_T]):
     """A collective whose arguments were read: it can be carried out any number of times."""
 
     name: str
@@ -47,7 +52,7 @@ class Plan(Generic[_T]):
     """How it is carried out where little data can take the short way."""
 
 
-_Planner = TypeVar("_Planner", bound=Callable[..., Plan[Any]])
+_Planner = TypeVar("_Planner", bound=Callable[..., CollectivePlan[Any]])
 
 
 def nothing(_: NativePort) -> Steps[None]:
@@ -55,7 +60,7 @@ def nothing(_: NativePort) -> Steps[None]:
     yield from ()
 
 
-_REFUSED: Plan[Any] = Plan("refused", nothing)
+_REFUSED: CollectivePlan[Any] = CollectivePlan("refused", nothing)
 """That of a call with a wrong argument whose error handler has returned: nobody takes part."""
 
 
@@ -65,7 +70,7 @@ class Collecting:
     Those of an intercommunicator run among the members of both groups.
     """
 
-    def __init__(self, members: Membership) -> None:
+    def __init__(self, members: CommunicatorMembers) -> None:
         self.members = members
         self.engine = members.engine
         self.everybody = members
@@ -83,11 +88,11 @@ class Collecting:
         return Layout(places, self.everybody.rank)
 
     @cached_property
-    def guard(self) -> Guard:
+    def guard(self) -> CollectiveGuard:
         """Return what notices that a collective cannot be done."""
         group = self.everybody.group
         leaders = [group[part.members[0]] for part in self.layout.remote()]
-        return Guard(leaders, self.mismatches)
+        return CollectiveGuard(leaders, self.mismatches)
 
     @cached_property
     def neighbours(self) -> Neighbours:
@@ -129,7 +134,7 @@ class Collecting:
             [ranks[index] for index in self.members.peers],
         )
 
-    def carry_out(self, plan: Plan[None]) -> Operation:
+    def carry_out(self, plan: CollectivePlan[None]) -> Operation:
         """Begin a collective that the program waits for, and carry it out if that can be soon."""
         brief = None if plan.brief is None else self.brief
         if plan.brief is None or brief is None:
@@ -138,7 +143,7 @@ class Collecting:
         call = SmallMessageCall(brief, plan.name, turn, plan.brief)
         return (brief.carry_out if self.mismatches.is_calm else brief.begin)(call, turn)
 
-    def start(self, plan: Plan[_T]) -> Task:
+    def start(self, plan: CollectivePlan[_T]) -> Task:
         """Begin a collective, after those that were begun before it."""
         brief = None if plan.brief is None else self.brief
         turn = self._next_turn(plan, is_little=brief is not None)
@@ -150,11 +155,11 @@ class Collecting:
         steps = self.guard.steps(inner, turn, plan.name)
         return self.engine.start(self.everybody, steps, plan.name)
 
-    def _next_turn(self, plan: Plan[_T], *, is_little: bool) -> int:
+    def _next_turn(self, plan: CollectivePlan[_T], *, is_little: bool) -> int:
         is_little = is_little and plan.name != "Barrier"
         return self.mismatches.next_turn(call_of(plan.name, plan.root, is_little=is_little))
 
-    def begin(self, plan: Plan[Any]) -> Task:
+    def begin(self, plan: CollectivePlan[Any]) -> Task:
         """Begin a collective that nobody waits for at once."""
         task = self.start(plan)
         if not task.done:
@@ -162,7 +167,7 @@ class Collecting:
         return task
 
 
-class Call:
+class CollectiveCall:
     """A collective call on a communicator of the grid."""
 
     __slots__ = ("comm", "state")
@@ -171,7 +176,7 @@ class Call:
         self.comm, self.state = comm, state
 
     @property
-    def members(self) -> Membership:
+    def members(self) -> CommunicatorMembers:
         """Return who takes part."""
         return self.state.members
 
@@ -208,12 +213,12 @@ class Call:
         if not self.has_root(root):
             refuse(self.comm, MPI.ERR_ROOT)
 
-    def refused(self, error_class: int) -> Plan[None]:
+    def refused(self, error_class: int) -> CollectivePlan[None]:
         """Raise an error of MPI, or return the plan of a call that an error handler lets go on."""
         tell(self.comm, MPI.Exception(error_class))
         return _REFUSED
 
-    def run(self, plan: Plan[None]) -> None:
+    def run(self, plan: CollectivePlan[None]) -> None:
         """Carry a collective out."""
         if plan is _REFUSED:
             return
@@ -223,7 +228,7 @@ class Call:
         if call.error is not None:
             tell(self.comm, call.error)
 
-    def result(self, plan: Plan[_T]) -> _T:
+    def result(self, plan: CollectivePlan[_T]) -> _T:
         """Carry a collective out, and return its result."""
         task = self.state.start(plan)
         self.state.engine.wait_until(task.test, lambda: (task,))
@@ -232,12 +237,12 @@ class Call:
         result: _T = task.result
         return result
 
-    def begin(self, plan: Plan[Any]) -> MPI.Request:
+    def begin(self, plan: CollectivePlan[Any]) -> MPI.Request:
         """Begin a collective."""
         begun = refused() if plan is _REFUSED else self.state.begin(plan)
         return new_request(self.members, begun)
 
-    def prepare(self, plan: Plan[Any]) -> MPI.Prequest:
+    def prepare(self, plan: CollectivePlan[Any]) -> MPI.Prequest:
         """Return the request that begins a collective each time it is started."""
         if plan is _REFUSED:
             return Prequest()
@@ -253,7 +258,7 @@ def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
 
     def announced(plan: _Planner) -> _Planner:
         @wraps(plan)
-        def made(call: Call, *args: Any, **kwargs: Any) -> Plan[Any]:
+        def made(call: CollectiveCall, *args: Any, **kwargs: Any) -> CollectivePlan[Any]:
             try:
                 found = plan(call, *args, **kwargs)
             except Exception as error:
@@ -263,7 +268,7 @@ def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
                 tell_of(call, kwargs, "an argument is wrong")
             return found
 
-        def tell_of(call: Call, kwargs: dict[str, Any], why: Exception | str) -> None:
+        def tell_of(call: CollectiveCall, kwargs: dict[str, Any], why: Exception | str) -> None:
             kind = next((others[word] for word in others if kwargs[word]), name)
             call.state.mismatches.refuse(kind, why)
 
@@ -272,12 +277,12 @@ def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
     return announced
 
 
-def call_among(comm: MPI.Comm, members: Membership) -> Call:
+def call_among(comm: MPI.Comm, members: CommunicatorMembers) -> CollectiveCall:
     """Return a call on a communicator of the grid."""
-    return Call(comm, state_of(members))
+    return CollectiveCall(comm, state_of(members))
 
 
-def state_of(members: Membership) -> Collecting:
+def state_of(members: CommunicatorMembers) -> Collecting:
     """Return what a communicator of the grid keeps for its collectives."""
     state: Collecting | None = members.collecting
     if state is None:

@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 _Callback: TypeAlias = "Callable[[MPI.Comm, int, Any], Any]"
 
@@ -64,19 +64,19 @@ class Attributes(MPI.Comm):
         return face_of(MPI.Comm.fromhandle(handle))
 
 
-_members_of: dict[int, Membership] = {}
+_members_of: dict[int, CommunicatorMembers] = {}
 """Those of communicators that the program has made, by the handle of the native one.
 
 No attribute of that says it: callbacks that are called when it is freed may come after it.
 """
 
 
-def remember(members: Membership) -> None:
+def remember(members: CommunicatorMembers) -> None:
     """Let a membership be found by the handle of its native communicator."""
     _members_of[members.native.handle] = members
 
 
-def free_native(members: Membership) -> None:
+def free_native(members: CommunicatorMembers) -> None:
     """Free the native communicator of a membership, and forget it afterwards."""
     handle = members.native.handle
     members.native.Free()

@@ -13,7 +13,7 @@ from runtime.mpi.communicators.group_algebra import Members
 from runtime.mpi.errors import report
 from runtime.mpi.process.error_handlers import hand_down
 from runtime.mpi.process.place import here
-from runtime.mpi.progress.membership import Membership, inter, intra, near_members
+from runtime.mpi.progress.membership import CommunicatorMembers, inter, intra, near_members
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -35,7 +35,11 @@ _GROUP_TAGS = 32_000
 
 
 def child(
-    parent: Membership, members: Members, context: bytes, *, topology: Topology | None = None
+    parent: CommunicatorMembers,
+    members: Members,
+    context: bytes,
+    *,
+    topology: Topology | None = None,
 ) -> Any:
     """Return a communicator of members of another one, or COMM_NULL to others.
 
@@ -64,7 +68,9 @@ def over(
     return wrap(made)
 
 
-def child_of_two(parent: Membership, group: Members, peers: Members, context: bytes) -> Any:
+def child_of_two(
+    parent: CommunicatorMembers, group: Members, peers: Members, context: bytes
+) -> Any:
     """Return an intercommunicator of members of another one, or COMM_NULL to others.
 
     It is COMM_NULL too when one of its groups is empty.
@@ -91,7 +97,7 @@ def over_two(engine: Engine, group: Members, peers: Members, context: bytes) -> 
     return wrap(made)
 
 
-def meet(parent: Membership, members: Members) -> None:
+def meet(parent: CommunicatorMembers, members: Members) -> None:
     """Wait until those of some members that are in this cluster are here, without burning a core.
 
     Native MPI polls while it waits for them, so it is only asked when there is no need to wait.
@@ -112,7 +118,7 @@ def meet(parent: Membership, members: Members) -> None:
         step *= 2
 
 
-def attendance_of(parent: Membership, members: Members) -> Attendance:
+def attendance_of(parent: CommunicatorMembers, members: Members) -> Attendance:
     """Return what notices that one of some members is lost. Raises the error if one is already."""
     from runtime.mpi.collectives.guard import NO_TURN, Attendance
     from runtime.mpi.collectives.state import state_of
@@ -125,7 +131,7 @@ def attendance_of(parent: Membership, members: Members) -> Attendance:
     return attendance
 
 
-def finish(parent: Membership, operation: Operation) -> None:
+def finish(parent: CommunicatorMembers, operation: Operation) -> None:
     """Wait for an operation. Raises its error, to the error handler of a communicator first."""
     parent.engine.wait_until(operation.test, lambda: (operation,))
     if operation.error is not None:
@@ -193,7 +199,7 @@ def _arranged(native: MPI.Intracomm, topology: Topology) -> MPI.Comm:
 
 
 def duplicate(
-    comm: MPI.Comm, members: Membership, native: MPI.Intracomm, inner: MPI.Intracomm
+    comm: MPI.Comm, members: CommunicatorMembers, native: MPI.Intracomm, inner: MPI.Intracomm
 ) -> Any:
     """Return a communicator like another one, of its class, over duplicates of its native ones."""
     engine, context = members.engine, members.next_context("Dup")

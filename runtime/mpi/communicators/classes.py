@@ -11,7 +11,7 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 _ours: dict[type[MPI.Comm], type[Any]] = {}
 """Our classes, by those of mpi4py they stand for."""
@@ -28,7 +28,7 @@ def use(*classes: Any) -> None:
     _ours.update({one._stands_for: one for one in classes})
 
 
-def wrap(members: Membership, kind: type[Any] | None = None) -> Any:
+def wrap(members: CommunicatorMembers, kind: type[Any] | None = None) -> Any:
     """Return the communicator that a membership stands behind; it owns `members.native`.
 
     Its class is the one for the topology, unless `kind` names one, such as a user's own.
@@ -43,7 +43,7 @@ def near(native: MPI.Comm) -> Any:
     return _ours[type(native)](native)
 
 
-def class_of(members: Membership) -> type[Any]:
+def class_of(members: CommunicatorMembers) -> type[Any]:
     """Return the class for the communicator that a membership stands behind."""
     if members.is_inter:
         return _ours[MPI.Intercomm]

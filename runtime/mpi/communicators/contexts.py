@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from itertools import count
 
 
-class Turns:
+class CallCounts:
     """Counts calls with equal values, so that each of them can be told from the one before.
 
     All members of a group count the same calls: MPI has them make these in the same order. Threads
@@ -19,7 +19,7 @@ class Turns:
     def next(self, *what: Hashable) -> int:
         """Return how many calls there have been with these values; the first is number 1.
 
-        >>> turns = Turns()
+        >>> turns = CallCounts()
         >>> turns.next("a"), turns.next("b"), turns.next("a")
         (1, 1, 2)
         """

@@ -19,7 +19,7 @@ from runtime.mpi.communicators.splitting import COMM_TYPE_CLUSTER, COMM_TYPE_SIT
 from runtime.mpi.errors import refuse
 from runtime.mpi.process.error_handlers import hand_down
 from runtime.mpi.process.predefined import predefined
-from runtime.mpi.progress.membership import Membership, keep_to_itself
+from runtime.mpi.progress.membership import CommunicatorMembers, keep_to_itself
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.checks import check_kind
 
@@ -124,7 +124,7 @@ class Creation(Splitting):
             return hand_down(self, near), begun
         if info is not None:
             check_kind(info, MPI.Info, "info")
-        from runtime.mpi.collectives.state import Plan, state_of
+        from runtime.mpi.collectives.state import CollectivePlan, state_of
 
         engine, state = members.engine, state_of(members)
         attendance = attendance_of(members, everybody_in(members))
@@ -133,7 +133,7 @@ class Creation(Splitting):
         if not native:
             finish(members, attendance.attended(duplicated))  # this MPI gives the handle at the end
         copy: Self = duplicate(self, members, native, MPI.Intracomm())
-        copying = state.start(Plan("Dup", lambda _: _inner_copied(members, copy)))
+        copying = state.start(CollectivePlan("Dup", lambda _: _inner_copied(members, copy)))
         return copy, new_request(members, attendance.attended(duplicated, copying))
 
     def Idup_with_info(self, info: MPI.Info) -> tuple[Self, MPI.Request]:
@@ -181,7 +181,7 @@ def _refuse_predefined(comm: MPI.Comm) -> None:
         refuse(comm, MPI.ERR_COMM)
 
 
-def _inner_copied(members: Membership, copy: MPI.Comm) -> Steps[None]:
+def _inner_copied(members: CommunicatorMembers, copy: MPI.Comm) -> Steps[None]:
     """Duplicate the inner communicator when its turn has come, and give it to `copy`.
 
     Collectives that are under way go on there, at another pace at each member, and what is native

@@ -8,7 +8,7 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
     _T = TypeVar("_T")
 
@@ -19,7 +19,7 @@ def all_of(comm: MPI.Comm, mine: _T) -> list[_T]:
     return said
 
 
-def both_of(comm: MPI.Comm, members: Membership, mine: _T) -> tuple[list[_T], list[_T]]:
+def both_of(comm: MPI.Comm, members: CommunicatorMembers, mine: _T) -> tuple[list[_T], list[_T]]:
     """Return what each of the own group of an intercommunicator says, and each of the other."""
     theirs: list[_T] = comm.allgather(mine)
     ours: list[_T] = []

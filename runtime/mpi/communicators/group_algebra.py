@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 
-from runtime.mpi.values.faults import ArgumentFault, Wrong, checked_rank
+from runtime.mpi.values.faults import Wrong, WrongArgument, checked_rank
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def difference(first: Members, second: Members) -> Members:
 def included(members: Members, ranks: Iterable[int]) -> Members:
     """Return the members with these ranks, in the order of the ranks.
 
-    Raises `ArgumentFault` for a rank that is not there, or is named twice.
+    Raises `WrongArgument` for a rank that is not there, or is named twice.
     """
     return tuple(members[rank] for rank in _distinct(ranks, len(members)))
 
@@ -60,7 +60,7 @@ def included(members: Members, ranks: Iterable[int]) -> Members:
 def excluded(members: Members, ranks: Iterable[int]) -> Members:
     """Return the members without those that have these ranks.
 
-    Raises `ArgumentFault` for a rank that is not there, or is named twice.
+    Raises `WrongArgument` for a rank that is not there, or is named twice.
     """
     left_out = set(_distinct(ranks, len(members)))
     return tuple(index for rank, index in enumerate(members) if rank not in left_out)
@@ -69,7 +69,7 @@ def excluded(members: Members, ranks: Iterable[int]) -> Members:
 def ranks_of(ranges: Iterable[Range]) -> list[int]:
     """Return the ranks in some ranges, which include their last rank.
 
-    Raises `ArgumentFault` for a stride of 0, or one that leads away from the last rank.
+    Raises `WrongArgument` for a stride of 0, or one that leads away from the last rank.
 
     >>> ranks_of([(1, 5, 2), (8, 7, -1)])
     [1, 3, 5, 8, 7]
@@ -78,7 +78,7 @@ def ranks_of(ranges: Iterable[Range]) -> list[int]:
     for first, last, stride in ranges:
         if stride == 0 or (last - first) * stride < 0:
             text = f"the range ({first}, {last}, {stride}) does not lead to its last rank"
-            raise ArgumentFault(Wrong.ARGUMENT, text)
+            raise WrongArgument(Wrong.ARGUMENT, text)
         found.extend(range(first, last + (1 if stride > 0 else -1), stride))
     return found
 
@@ -86,7 +86,7 @@ def ranks_of(ranges: Iterable[Range]) -> list[int]:
 def translated(source: Members, ranks: Iterable[int], target: Members) -> list[int | None]:
     """Return the ranks in `target` of those that have `ranks` in `source`; None for no member.
 
-    Raises `ArgumentFault` for a rank that is not in `source`.
+    Raises `WrongArgument` for a rank that is not in `source`.
     """
     there = {index: rank for rank, index in enumerate(target)}
     return [there.get(source[checked_rank(rank, len(source))]) for rank in ranks]
@@ -105,6 +105,6 @@ def _distinct(ranks: Iterable[int], size: int) -> Sequence[int]:
     seen: dict[int, None] = {}
     for rank in ranks:
         if checked_rank(rank, size) in seen:
-            raise ArgumentFault(Wrong.RANK, f"rank {rank} is named twice")
+            raise WrongArgument(Wrong.RANK, f"rank {rank} is named twice")
         seen[rank] = None
     return list(seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.mpi.communicators.children import child, meet, near_or_null, over, over_two
-from runtime.mpi.communicators.contexts import Turns
+from runtime.mpi.communicators.contexts import CallCounts
 from runtime.mpi.communicators.groups import Group, group_of, members_of, spans_clusters
 from runtime.mpi.communicators.leaders import agreed, told
 from runtime.mpi.communicators.members import (
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from runtime.mpi.communicators.group_algebra import Members
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
     _Comm = TypeVar("_Comm", bound=MPI.Comm)
 
 
 _TAG = "org.mpi4py"
-_turns = Turns()
+_turns = CallCounts()
 """Tells apart communicators made of the same groups: a process is in one machine."""
 
 
@@ -40,7 +40,7 @@ class GroupCreation(MPI.Intracomm):
     """The part of a communicator that makes others of groups, or with another group."""
 
     __slots__ = ()
-    _members: Membership | None
+    _members: CommunicatorMembers | None
 
     def Create_group(self, group: MPI.Group, tag: int = 0) -> MPI.Intracomm:
         """Return a communicator of the members of a group; only these call it."""
@@ -121,7 +121,7 @@ class InterParts(MPI.Intercomm):
     """The part of a communicator of two groups that knows the other group."""
 
     __slots__ = ()
-    _members: Membership | None
+    _members: CommunicatorMembers | None
 
     def Get_remote_size(self) -> int:
         """Return the number of processes in the other group."""

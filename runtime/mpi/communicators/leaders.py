@@ -6,9 +6,9 @@ from array import array
 
 from mpi4py import MPI
 
-from runtime.mpi.communicators.contexts import Turns
+from runtime.mpi.communicators.contexts import CallCounts
 from runtime.mpi.errors import refuse
-from runtime.mpi.progress.membership import CONTEXT_BYTES, Membership, derived_context
+from runtime.mpi.progress.membership import CONTEXT_BYTES, CommunicatorMembers, derived_context
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _LEADERS_TAG = 65_537
 
 _WORD = "q"
 
-_led = Turns()
+_led = CallCounts()
 """Counts what this process has led, to tell it apart: a process is in one machine."""
 
 
@@ -43,7 +43,7 @@ def told(comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes) -> tuple
 
 def _swap(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, mine: bytes) -> bytes:
     """Exchange bytes with another process through a communicator of any kind."""
-    members: Membership | None = getattr(peer, "_members", None)
+    members: CommunicatorMembers | None = getattr(peer, "_members", None)
     if members is None:
         return _swap_natively(engine, peer, other, tag, mine)
     if not 0 <= other < len(members.peers):
@@ -70,7 +70,7 @@ def _swap_natively(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, mi
 
 def _tell(comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes) -> bytes:
     """Return what the leader says."""
-    members: Membership | None = getattr(comm, "_members", None)
+    members: CommunicatorMembers | None = getattr(comm, "_members", None)
     if members is not None:
         told: bytes = comm.bcast(said, leader)
         return told

@@ -11,16 +11,16 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.mpi.communicators.group_algebra import Members
     from runtime.mpi.progress.engine import Engine
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 
-def members_behind(comm: MPI.Comm) -> Membership | None:
+def members_behind(comm: MPI.Comm) -> CommunicatorMembers | None:
     """Return what is behind a communicator of the grid; None for a native one of any class."""
-    members: Membership | None = getattr(comm, "_members", None)
+    members: CommunicatorMembers | None = getattr(comm, "_members", None)
     return members
 
 
-def everybody_in(members: Membership) -> Members:
+def everybody_in(members: CommunicatorMembers) -> Members:
     """Return the members of all groups."""
     return members.group + (members.peers if members.is_inter else ())
 
@@ -51,7 +51,7 @@ def groups_of(comm: MPI.Comm, engine: Engine) -> list[Members]:
     return [mine, members_of(MPI.Intercomm.Get_remote_group(comm), engine)]
 
 
-def checked_group(comm: MPI.Comm, members: Membership, group: MPI.Group) -> Members:
+def checked_group(comm: MPI.Comm, members: CommunicatorMembers, group: MPI.Group) -> Members:
     """Return the members of a group; raises MPI.Exception if one is not of the communicator."""
     chosen = members_of(group, members.engine)
     if not set(chosen) <= set(members.group):

@@ -11,16 +11,16 @@ from runtime.mpi.progress.operations import POLLED, Operation, Steps
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Task
 
 
-class Ending(Operation):
+class CommunicatorRelease(Operation):
     """The last operation of a communicator: it is done when nothing else goes on there."""
 
     __slots__ = ("_everybody", "_last", "_members")
 
-    def __init__(self, members: Membership, everybody: Membership) -> None:
+    def __init__(self, members: CommunicatorMembers, everybody: CommunicatorMembers) -> None:
         """Come after what was begun so far; `everybody` are the members as collectives see them."""
         super().__init__()
         self._members = members
@@ -57,11 +57,11 @@ class Ending(Operation):
         return "the end of what was begun on a communicator that is freed"
 
 
-def release(comm: MPI.Comm, members: Membership) -> Ending:
+def release(comm: MPI.Comm, members: CommunicatorMembers) -> CommunicatorRelease:
     """Free a communicator: it becomes COMM_NULL at once; return what ends when it is no more."""
     from runtime.mpi.collectives.state import state_of
 
-    ending = Ending(members, state_of(members).everybody)
+    ending = CommunicatorRelease(members, state_of(members).everybody)
     engine = members.engine
     with engine.lock:
         if ending.is_due():

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 from math import prod
 
 from gcm.records import dataclass
-from runtime.mpi.values.faults import ArgumentFault, Wrong, checked_rank
+from runtime.mpi.values.faults import Wrong, WrongArgument, checked_rank
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Cartesian:
         return prod(self.dims)
 
     def coords(self, rank: int) -> list[int]:
-        """Return the coordinates of a rank; raises `ArgumentFault` when it has no cell."""
+        """Return the coordinates of a rank; raises `WrongArgument` when it has no cell."""
         left = checked_rank(rank, self.size)
         found = []
         for extent in reversed(self.dims):
@@ -41,7 +41,7 @@ class Cartesian:
     def rank(self, coords: Sequence[int]) -> int:
         """Return the rank of a cell; coordinates of periodic dimensions may be any number.
 
-        Raises `ArgumentFault` for a coordinate outside a dimension that is not periodic.
+        Raises `WrongArgument` for a coordinate outside a dimension that is not periodic.
 
         >>> Cartesian((2, 3), (False, True)).rank([1, -1])
         5
@@ -50,7 +50,7 @@ class Cartesian:
         for number, coordinate in enumerate(coords):
             extent = self.dims[number]
             if not self.periods[number] and not 0 <= coordinate < extent:
-                raise ArgumentFault(
+                raise WrongArgument(
                     Wrong.ARGUMENT,
                     f"coordinate {number} is {coordinate}, not between 0 and {extent - 1}",
                 )
@@ -60,11 +60,11 @@ class Cartesian:
     def shifted(self, rank: int, direction: int, by: int) -> tuple[Neighbour, Neighbour]:
         """Return the ranks that lie `by` cells before and behind a rank in a direction.
 
-        Raises `ArgumentFault` when there is no such dimension or rank.
+        Raises `WrongArgument` when there is no such dimension or rank.
         """
         if not 0 <= direction < len(self.dims):
             text = f"there is no direction {direction} in {len(self.dims)} dimensions"
-            raise ArgumentFault(Wrong.ARGUMENT, text)
+            raise WrongArgument(Wrong.ARGUMENT, text)
         return self._beside(rank, direction, -by), self._beside(rank, direction, by)
 
     def neighbours(self, rank: int) -> list[Neighbour]:
@@ -114,7 +114,7 @@ class Graph:
         return len(self.index)
 
     def neighbours(self, rank: int) -> list[int]:
-        """Return the neighbours of a rank; raises `ArgumentFault` when it is no node."""
+        """Return the neighbours of a rank; raises `WrongArgument` when it is no node."""
         checked_rank(rank, self.size)
         first = self.index[rank - 1] if rank else 0
         return list(self.edges[first : self.index[rank]])
@@ -131,32 +131,32 @@ class Adjacency:
 
 
 def checked_cartesian(dims: Sequence[int], periods: Sequence[bool], room: int) -> Cartesian:
-    """Return a Cartesian shape for at most `room` ranks; raises `ArgumentFault` for another one."""
+    """Return a Cartesian shape for at most `room` ranks; raises `WrongArgument` for another one."""
     for number, extent in enumerate(dims):
         if extent <= 0:
             text = f"dimension {number} has the extent {extent}; it has to be at least 1"
-            raise ArgumentFault(Wrong.DIMENSIONS, text)
+            raise WrongArgument(Wrong.DIMENSIONS, text)
     shape = Cartesian(tuple(dims), tuple(map(bool, periods)))
     if shape.size > room:
         text = f"the dimensions {list(dims)} need {shape.size} ranks; there are {room}"
-        raise ArgumentFault(Wrong.ARGUMENT, text)
+        raise WrongArgument(Wrong.ARGUMENT, text)
     return shape
 
 
 def checked_graph(index: Sequence[int], edges: Sequence[int], room: int) -> Graph:
-    """Return a graph of at most `room` ranks; raises `ArgumentFault` for another one."""
+    """Return a graph of at most `room` ranks; raises `WrongArgument` for another one."""
     if len(index) > room:
         text = f"the graph has {len(index)} nodes; there are {room} ranks"
-        raise ArgumentFault(Wrong.ARGUMENT, text)
+        raise WrongArgument(Wrong.ARGUMENT, text)
     if any(after < before for before, after in pairwise((0, *index))):
-        raise ArgumentFault(Wrong.ARGUMENT, f"the index {list(index)} does not grow")
+        raise WrongArgument(Wrong.ARGUMENT, f"the index {list(index)} does not grow")
     if (index[-1] if index else 0) != len(edges):
         text = f"the index ends with {index[-1] if index else 0}; there are {len(edges)} edges"
-        raise ArgumentFault(Wrong.ARGUMENT, text)
+        raise WrongArgument(Wrong.ARGUMENT, text)
     for edge in edges:
         if not 0 <= edge < len(index):
             text = f"an edge leads to {edge}; the nodes are 0 to {len(index) - 1}"
-            raise ArgumentFault(Wrong.ARGUMENT, text)
+            raise WrongArgument(Wrong.ARGUMENT, text)
     return Graph(tuple(index), tuple(edges))
 
 

@@ -13,14 +13,14 @@ from runtime.mpi.errors import refuse
 from runtime.mpi.process.place import here
 from runtime.mpi.process.predefined import running_engine
 from runtime.mpi.values.checks import as_mpi, check_kind
-from runtime.mpi.values.faults import ArgumentFault, Wrong
+from runtime.mpi.values.faults import Wrong, WrongArgument
 from runtime.mpi.values.numbers import integer
 from runtime.topology import Identifier
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.mpi.communicators.group_algebra import Members
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 COMM_TYPE_CLUSTER = 0x47434D01
 """For `Split_type`: those members of a communicator that share a cluster. Not a type of MPI's."""
@@ -33,7 +33,7 @@ class Splitting(MPI.Comm):
     """The part of a communicator that derives others with fewer members."""
 
     __slots__ = ()
-    _members: Membership | None
+    _members: CommunicatorMembers | None
 
     def Create(self, group: MPI.Group) -> MPI.Comm:
         """Return a communicator of the members of a group, or COMM_NULL to others."""
@@ -62,7 +62,7 @@ class Splitting(MPI.Comm):
             why = f"the color {color} is negative"
             state_of(members).mismatches.refuse("Split", why)
             with as_mpi(self):
-                raise ArgumentFault(Wrong.ARGUMENT, why)
+                raise WrongArgument(Wrong.ARGUMENT, why)
         made: MPI.Comm = MPI.COMM_NULL
         if not members.is_inter:
             ours = _same(color, all_of(self, (color, key)), members.group)
@@ -99,7 +99,9 @@ class Splitting(MPI.Comm):
             refuse(self, MPI.ERR_ARG)
         return self.Split(_color_of(split_type, members), key)
 
-    def _split_inter_by_type(self, members: Membership, split_type: int, key: int) -> MPI.Comm:
+    def _split_inter_by_type(
+        self, members: CommunicatorMembers, split_type: int, key: int
+    ) -> MPI.Comm:
         """Split by node, cluster or site; by nothing else do two groups have parts in common."""
         known = (MPI.COMM_TYPE_SHARED, COMM_TYPE_CLUSTER, COMM_TYPE_SITE)
         color = _color_of(split_type, members) if split_type in known else MPI.UNDEFINED
@@ -112,7 +114,7 @@ def _same(color: int, said: Sequence[tuple[int, int]], group: Members) -> Member
     return tuple(group[rank] for rank in sorted(ranks, key=lambda rank: said[rank][1]))
 
 
-def _color_of(split_type: int, members: Membership | None) -> int:
+def _color_of(split_type: int, members: CommunicatorMembers | None) -> int:
     """Return the index of the first process of the own site, cluster or node."""
     if split_type == MPI.UNDEFINED:
         return MPI.UNDEFINED

@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class CartParts(MPI.Cartcomm):
     """The part of a Cartesian communicator that tells who is where."""
 
     __slots__ = ()
-    _members: Membership | None
+    _members: CommunicatorMembers | None
 
     def Get_dim(self) -> int:
         """Return the number of dimensions."""
@@ -125,7 +125,7 @@ class GraphParts(MPI.Graphcomm):
     """The part of a graph communicator that tells who has which neighbours."""
 
     __slots__ = ()
-    _members: Membership | None
+    _members: CommunicatorMembers | None
 
     def Get_dims(self) -> tuple[int, int]:
         """Return the number of nodes and that of edges."""
@@ -158,7 +158,7 @@ class DistgraphParts(MPI.Distgraphcomm):
     """The part of a distributed graph communicator that tells the neighbours of this process."""
 
     __slots__ = ()
-    _members: Membership | None
+    _members: CommunicatorMembers | None
 
     def Get_dist_neighbors_count(self) -> tuple[int, int, bool]:  # type: ignore[override]  # mpi4py says int
         """Return how many ranks it receives from and sends to, and whether edges have weights."""
@@ -198,5 +198,5 @@ def _adjacency(comm: DistgraphParts) -> Adjacency | None:
 
 
 def _topology(comm: MPI.Comm) -> object:
-    members: Membership | None = getattr(comm, "_members", None)
+    members: CommunicatorMembers | None = getattr(comm, "_members", None)
     return None if members is None or members.topology is None else members.topology.shape

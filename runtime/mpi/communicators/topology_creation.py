@@ -20,21 +20,21 @@ from runtime.mpi.communicators.shapes import (
 from runtime.mpi.communicators.topologies import Topology
 from runtime.mpi.process.place import here
 from runtime.mpi.values.checks import as_mpi, check_kind
-from runtime.mpi.values.faults import ArgumentFault, Wrong
+from runtime.mpi.values.faults import Wrong, WrongArgument
 from runtime.mpi.values.numbers import entries
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 
 class TopologyCreation(MPI.Intracomm):
     """The part of a communicator that derives others with a topology."""
 
     __slots__ = ()
-    _members: Membership | None
+    _members: CommunicatorMembers | None
 
     def Create_cart(
         self,
@@ -149,7 +149,10 @@ class TopologyCreation(MPI.Intracomm):
         return made
 
     def _cartesian(
-        self, members: Membership, dims: Sequence[int], periods: Sequence[bool] | bool | None
+        self,
+        members: CommunicatorMembers,
+        dims: Sequence[int],
+        periods: Sequence[bool] | bool | None,
     ) -> Cartesian:
         extents = entries(dims)
         if periods is None or isinstance(periods, bool):
@@ -158,7 +161,9 @@ class TopologyCreation(MPI.Intracomm):
         with as_mpi(self):
             return checked_cartesian(extents, [bool(end) for end in ends], len(members.group))
 
-    def _graph(self, members: Membership, index: Sequence[int], edges: Sequence[int]) -> Graph:
+    def _graph(
+        self, members: CommunicatorMembers, index: Sequence[int], edges: Sequence[int]
+    ) -> Graph:
         ends, targets = entries(index), entries(edges)
         if ends and ends[0] == 0 and ends[-1] == len(targets):
             del ends[0]  # mpi4py takes adjacency arrays that begin with 0, too
@@ -166,7 +171,7 @@ class TopologyCreation(MPI.Intracomm):
             return checked_graph(ends, targets, len(members.group))
 
 
-def _placed(members: Membership, shape: Cartesian) -> list[int]:
+def _placed(members: CommunicatorMembers, shape: Cartesian) -> list[int]:
     everybody = here().everybody
     homes: list[Home] = [
         (everybody[one].site, everybody[one].cluster) for one in members.group[: shape.size]
@@ -175,7 +180,10 @@ def _placed(members: Membership, shape: Cartesian) -> list[int]:
 
 
 def _child(
-    members: Membership, how: str, group: tuple[int, ...], shape: Cartesian | Graph | Adjacency
+    members: CommunicatorMembers,
+    how: str,
+    group: tuple[int, ...],
+    shape: Cartesian | Graph | Adjacency,
 ) -> Any:
     context = members.next_context(how, group)
     return child(members, group, context, topology=Topology(shape))
@@ -199,7 +207,7 @@ def _both_weights(
         return None
     if (coming is None and indegree) or (going is None and outdegree):
         text = "edges on one side have weights, and those on the other have none"
-        raise ArgumentFault(Wrong.TOPOLOGY, text)
+        raise WrongArgument(Wrong.TOPOLOGY, text)
     return tuple(coming or ()), tuple(going or ())
 
 
@@ -207,4 +215,4 @@ def _check_nodes(nodes: Sequence[int], size: int) -> None:
     for node in nodes:
         if not 0 <= node < size:
             text = f"an edge leads to or from {node}; the ranks are 0 to {size - 1}"
-            raise ArgumentFault(Wrong.ARGUMENT, text)
+            raise WrongArgument(Wrong.ARGUMENT, text)

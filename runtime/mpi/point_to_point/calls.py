@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runtime.mpi.point_to_point.sends import End
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 
 class BufferCalls(MPI.Comm):
@@ -43,7 +43,7 @@ class BufferCalls(MPI.Comm):
 
     def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
         """Send, and return when the memory may be used again."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Send(self, buf, dest, tag)
         elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
@@ -59,7 +59,7 @@ class BufferCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> None:
         """Receive."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Recv(self, buf, source, tag, status)
             return
@@ -77,7 +77,7 @@ class BufferCalls(MPI.Comm):
 
     def Isend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Isend(self, buf, dest, tag)
         near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
@@ -87,7 +87,7 @@ class BufferCalls(MPI.Comm):
 
     def Irecv(self, buf: Any, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG) -> MPI.Request:
         """Begin to receive."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Irecv(self, buf, source, tag)
         near = m.near.get(source) if type(source) is int else m.near_to(source)
@@ -97,7 +97,7 @@ class BufferCalls(MPI.Comm):
 
     def Ssend(self, buf: Any, dest: int, tag: int = 0) -> None:
         """Send, and return when the message is received."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Ssend(self, buf, dest, tag)
         elif (near := m.near_to(dest)) is None:
@@ -107,7 +107,7 @@ class BufferCalls(MPI.Comm):
 
     def Issend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send; it is done when the message is received."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Issend(self, buf, dest, tag)
         near = m.near_to(dest)
@@ -117,7 +117,7 @@ class BufferCalls(MPI.Comm):
 
     def Bsend(self, buf: Any, dest: int, tag: int = 0) -> None:
         """Send a copy; one to another cluster needs no attached buffer."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Bsend(self, buf, dest, tag)
         elif (near := m.near_to(dest)) is not None:
@@ -127,7 +127,7 @@ class BufferCalls(MPI.Comm):
 
     def Ibsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send a copy."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Ibsend(self, buf, dest, tag)
         near = m.near_to(dest)
@@ -137,7 +137,7 @@ class BufferCalls(MPI.Comm):
 
     def Rsend(self, buf: Any, dest: int, tag: int = 0) -> None:
         """Send to somebody who is ready to receive."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Rsend(self, buf, dest, tag)
         elif (near := m.near_to(dest)) is None:
@@ -147,7 +147,7 @@ class BufferCalls(MPI.Comm):
 
     def Irsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send to somebody who is ready to receive."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Irsend(self, buf, dest, tag)
         near = m.near_to(dest)
@@ -172,7 +172,7 @@ class ExchangeCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> None:
         """Send one message and receive another."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Sendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag, status)
         else:
@@ -190,7 +190,7 @@ class ExchangeCalls(MPI.Comm):
         recvtag: int = MPI.ANY_TAG,
     ) -> MPI.Request:
         """Begin to send one message and receive another."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Isendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag)
         return new_request(m, _both(m, (sendbuf, dest, sendtag), (recvbuf, source, recvtag)))
@@ -205,7 +205,7 @@ class ExchangeCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> None:
         """Send a message and receive another in the same memory."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Sendrecv_replace(self, buf, dest, sendtag, source, recvtag, status)
         else:
@@ -221,7 +221,7 @@ class ExchangeCalls(MPI.Comm):
         recvtag: int = MPI.ANY_TAG,
     ) -> MPI.Request:
         """Begin to send a message and receive another in the same memory."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Isendrecv_replace(self, buf, dest, sendtag, source, recvtag)
         return new_request(m, _replacing(m, buf, (dest, sendtag), (source, recvtag)))
@@ -233,7 +233,9 @@ class PointToPoint(BufferCalls, ExchangeCalls, ObjectCalls, ProbeCalls, Persiste
     __slots__ = ()
 
 
-def _both(m: Membership, sent: tuple[Any, int, int], received: tuple[Any, int, int]) -> Operation:
+def _both(
+    m: CommunicatorMembers, sent: tuple[Any, int, int], received: tuple[Any, int, int]
+) -> Operation:
     """Begin to receive, then to send."""
     sendbuf, recvbuf = sent[0], received[0]
     ends = _ends(m, sent[1:], received[1:])
@@ -251,7 +253,7 @@ def _both(m: Membership, sent: tuple[Any, int, int], received: tuple[Any, int, i
 
 
 def _replacing(
-    m: Membership, buf: Any, sent: tuple[int, int], received: tuple[int, int]
+    m: CommunicatorMembers, buf: Any, sent: tuple[int, int], received: tuple[int, int]
 ) -> Operation:
     """Begin to send a copy of a message, and to receive another where it was."""
     # Not by what the native MPI has for it, also within a cluster: MPICH leaves tag and count out.
@@ -265,7 +267,7 @@ def _replacing(
 
 
 def _ends(
-    m: Membership, sent: tuple[int, int], received: tuple[int, int]
+    m: CommunicatorMembers, sent: tuple[int, int], received: tuple[int, int]
 ) -> tuple[End, End] | None:
     """Return both ends of an exchange as numbers; None where MPI refuses one of them."""
     numbers = (integer(sent[0]), integer(sent[1])), (integer(received[0]), integer(received[1]))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Self
 
     from runtime.matching import Envelope
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Operation
     from runtime.wire import Incoming
 
@@ -25,7 +25,9 @@ class Found:
 
     __slots__ = ("envelope", "incoming", "members")
 
-    def __init__(self, members: Membership, envelope: Envelope, incoming: Incoming) -> None:
+    def __init__(
+        self, members: CommunicatorMembers, envelope: Envelope, incoming: Incoming
+    ) -> None:
         self.members = members
         self.envelope = envelope
         self.incoming = incoming
@@ -38,7 +40,7 @@ class Message(MPI.Message, metaclass=FaceType):
     """
 
     _stands_for: ClassVar[type[MPI.Message]] = MPI.Message
-    _members: Membership | None = None
+    _members: CommunicatorMembers | None = None
     _source: int | None = None
     _found: Found | None = None
 
@@ -176,14 +178,14 @@ class Message(MPI.Message, metaclass=FaceType):
         return cls(MPI.Message.f2py(arg))
 
 
-def native_message(m: Membership, native: MPI.Message, source: int) -> Message:
+def native_message(m: CommunicatorMembers, native: MPI.Message, source: int) -> Message:
     """Return the message that owns one of native MPI; `source` is what its status shall say."""
     message = Message(native)
     message._members, message._source = m, source
     return message
 
 
-def found_message(m: Membership, envelope: Envelope, incoming: Incoming) -> Message:
+def found_message(m: CommunicatorMembers, envelope: Envelope, incoming: Incoming) -> Message:
     """Return the message for one of another cluster that nobody else will get."""
     message = Message()
     message._found = Found(m, envelope, incoming)
@@ -196,7 +198,7 @@ def load_object(operation: Operation) -> Any:
 
 
 def _wrapped(message: MPI.Message, request: MPI.Request) -> MPI.Request:
-    m: Membership | None = getattr(message, "_members", None)
+    m: CommunicatorMembers | None = getattr(message, "_members", None)
     if m is None:
         return Request(request)
     return native_request(m, request, getattr(message, "_source", None))

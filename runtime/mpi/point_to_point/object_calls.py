@@ -20,7 +20,7 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 
 class ObjectCalls(MPI.Comm):
@@ -30,7 +30,7 @@ class ObjectCalls(MPI.Comm):
 
     def send(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send an object."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.send(self, obj, dest, tag)
         elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
@@ -46,7 +46,7 @@ class ObjectCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> Any:
         """Receive an object."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.recv(self, buf, source, tag, status)
         if status is not None:
@@ -72,7 +72,7 @@ class ObjectCalls(MPI.Comm):
 
     def isend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send an object."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.isend(self, obj, dest, tag)
         near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
@@ -84,7 +84,7 @@ class ObjectCalls(MPI.Comm):
         self, buf: Any = None, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG
     ) -> MPI.Request:
         """Begin to receive an object."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.irecv(self, rc.irecv_bufsz if buf is None else buf, source, tag)
         near = m.near.get(source) if type(source) is int else m.near_to(source)
@@ -96,7 +96,7 @@ class ObjectCalls(MPI.Comm):
 
     def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send an object, and return when it is received."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.ssend(self, obj, dest, tag)
         elif (near := m.near_to(dest)) is None:
@@ -106,7 +106,7 @@ class ObjectCalls(MPI.Comm):
 
     def issend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send an object; it is done when the object is received."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.issend(self, obj, dest, tag)
         near = m.near_to(dest)
@@ -116,7 +116,7 @@ class ObjectCalls(MPI.Comm):
 
     def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send an object; one to another cluster needs no attached buffer."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.bsend(self, obj, dest, tag)
         elif (near := m.near_to(dest)) is not None:
@@ -126,7 +126,7 @@ class ObjectCalls(MPI.Comm):
 
     def ibsend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Begin to send a copy of an object."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.ibsend(self, obj, dest, tag)
         near = m.near_to(dest)
@@ -145,7 +145,7 @@ class ObjectCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> Any:
         """Send an object and receive another."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.sendrecv(self, sendobj, dest, sendtag, recvbuf, source, recvtag, status)
         check_status(status)
@@ -156,7 +156,7 @@ class ObjectCalls(MPI.Comm):
         return received
 
 
-def _await_message(m: Membership, near: int, tag: int) -> MPI.Message:
+def _await_message(m: CommunicatorMembers, near: int, tag: int) -> MPI.Message:
     found: list[MPI.Message] = []
 
     def look() -> bool:

@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Operation
 
 
@@ -23,7 +23,7 @@ class PersistentCalls(MPI.Comm):
 
     def Send_init(self, buf: Any, dest: int, tag: int = 0) -> MPI.Prequest:
         """Make the request of a send."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Send_init(self, buf, dest, tag)
         near = m.near_to(dest)
@@ -33,7 +33,7 @@ class PersistentCalls(MPI.Comm):
 
     def Ssend_init(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Make the request of a send that is done when the message is received."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Ssend_init(self, buf, dest, tag)
         near = m.near_to(dest)
@@ -43,7 +43,7 @@ class PersistentCalls(MPI.Comm):
 
     def Bsend_init(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Make the request of a send of a copy."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Bsend_init(self, buf, dest, tag)
         near = m.near_to(dest)
@@ -53,7 +53,7 @@ class PersistentCalls(MPI.Comm):
 
     def Rsend_init(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
         """Make the request of a send to somebody who is ready."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Rsend_init(self, buf, dest, tag)
         near = m.near_to(dest)
@@ -65,7 +65,7 @@ class PersistentCalls(MPI.Comm):
         self, buf: Any, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG
     ) -> MPI.Prequest:
         """Make the request of a receive."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Recv_init(self, buf, source, tag)
         if m.near_to(source) == MPI.PROC_NULL:
@@ -77,14 +77,14 @@ class PersistentCalls(MPI.Comm):
         return persistent_request(m, lambda: receive_spec(m, buf, *there))
 
 
-def _near(m: Membership, native: MPI.Request) -> Prequest:
+def _near(m: CommunicatorMembers, native: MPI.Request) -> Prequest:
     request = Prequest(native)
     request._members = m
     return request
 
 
 def _far(
-    m: Membership, buf: Any, dest: int, tag: int, *, sync: bool = False, copy: bool = False
+    m: CommunicatorMembers, buf: Any, dest: int, tag: int, *, sync: bool = False, copy: bool = False
 ) -> Prequest:
     there = checked(m, dest, tag)
     if there is None:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Literal
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 
 class ProbeCalls(MPI.Comm):
@@ -30,7 +30,7 @@ class ProbeCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> Literal[True]:
         """Wait for a message."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).Probe(source, tag, status)
         check_status(status)
@@ -46,7 +46,7 @@ class ProbeCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> bool:
         """Tell whether there is a message."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return _Native(self).Iprobe(source, tag, status)
         if status is not None:
@@ -70,7 +70,7 @@ class ProbeCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> MPI.Message:
         """Wait for a message and match it."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).Mprobe(source, tag, status)
         check_status(status)
@@ -83,7 +83,7 @@ class ProbeCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> MPI.Message | None:
         """Match a message if there is one."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).Improbe(source, tag, status)
         check_status(status)
@@ -114,7 +114,7 @@ class ProbeCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> MPI.Message:
         """Wait for a message with an object and match it."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).mprobe(source, tag, status)
         check_status(status)
@@ -127,7 +127,7 @@ class ProbeCalls(MPI.Comm):
         status: MPI.Status | None = None,
     ) -> MPI.Message | None:
         """Match a message with an object if there is one."""
-        m: Membership | None = getattr(self, "_members", None)
+        m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None or m.near_to(source) == MPI.PROC_NULL:
             return _native(self, m).improbe(source, tag, status)
         check_status(status)
@@ -138,11 +138,11 @@ class _Native(MPI.Comm):
     """Native calls on any communicator object; none of the grid's methods are in the way."""
 
 
-def _native(comm: MPI.Comm, m: Membership | None) -> MPI.Comm:
+def _native(comm: MPI.Comm, m: CommunicatorMembers | None) -> MPI.Comm:
     return m.native if m is not None else _Native(comm)
 
 
-def _await(m: Membership, source: int, tag: int) -> Sight:
+def _await(m: CommunicatorMembers, source: int, tag: int) -> Sight:
     looking = Looking(m, source, tag)
     m.engine.wait_until(looking.test, lambda: (looking,))
     if looking.error is not None or looking.sight is None:
@@ -150,7 +150,7 @@ def _await(m: Membership, source: int, tag: int) -> Sight:
     return looking.sight
 
 
-def _look_once(m: Membership, source: int, tag: int) -> Sight | None:
+def _look_once(m: CommunicatorMembers, source: int, tag: int) -> Sight | None:
     there = checked_source(m, source, tag)
     if there is None:
         return None
@@ -160,7 +160,7 @@ def _look_once(m: Membership, source: int, tag: int) -> Sight | None:
 
 
 def _await_match(
-    m: Membership, source: int, tag: int, status: MPI.Status | None, *, lower: bool
+    m: CommunicatorMembers, source: int, tag: int, status: MPI.Status | None, *, lower: bool
 ) -> MPI.Message:
     there = source_or_refusal(m, source, tag)
     while True:
@@ -174,7 +174,7 @@ def _await_match(
 
 
 def _match_once(
-    m: Membership, source: int, tag: int, status: MPI.Status | None, *, lower: bool
+    m: CommunicatorMembers, source: int, tag: int, status: MPI.Status | None, *, lower: bool
 ) -> MPI.Message | None:
     there = checked_source(m, source, tag)
     if there is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from runtime.matching import Envelope, Pattern
     from runtime.mpi.point_to_point.messages import Message
     from runtime.mpi.progress.mailboxes import Mailbox
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.wire import Incoming
 
 
@@ -35,7 +35,7 @@ class Looking(Operation):
 
     __slots__ = ("_m", "_pattern", "sight")
 
-    def __init__(self, m: Membership, source: int, tag: int) -> None:
+    def __init__(self, m: CommunicatorMembers, source: int, tag: int) -> None:
         super().__init__()
         self._m = m
         self._pattern = pattern_of(source, tag)
@@ -67,7 +67,7 @@ class Looking(Operation):
         return self._m.box.senders(self._pattern)
 
 
-def look(m: Membership, pattern: Pattern) -> Sight | None:
+def look(m: CommunicatorMembers, pattern: Pattern) -> Sight | None:
     """Return the message that a receive would get now; the engine's lock is held."""
     box = m.box
     sides = (_look_near, _look_far) if box.matcher.near_first else (_look_far, _look_near)
@@ -79,7 +79,9 @@ def look(m: Membership, pattern: Pattern) -> Sight | None:
     return None
 
 
-def match(m: Membership, sight: Sight, status: MPI.Status, *, lower: bool) -> Message | None:
+def match(
+    m: CommunicatorMembers, sight: Sight, status: MPI.Status, *, lower: bool
+) -> Message | None:
     """Take away a message that is there; None if another thread was quicker."""
     box, envelope = m.box, sight.envelope
     if sight.incoming is not None:

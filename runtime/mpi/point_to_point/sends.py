@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from runtime.mpi.progress.landings import Landing
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.values.specs import Data
 
 End: TypeAlias = "tuple[int, int]"
@@ -28,7 +28,7 @@ End: TypeAlias = "tuple[int, int]"
 
 
 def send_spec(
-    m: Membership, buf: Any, dest: int, tag: int, *, sync: bool = False, copy: bool = False
+    m: CommunicatorMembers, buf: Any, dest: int, tag: int, *, sync: bool = False, copy: bool = False
 ) -> Operation:
     """Begin to send what a message specification describes to another cluster."""
     there = checked(m, dest, tag)
@@ -38,7 +38,9 @@ def send_spec(
     return send_data(m, bytes(data) if copy else data, there, sync=sync)
 
 
-def send_object(m: Membership, obj: Any, dest: int, tag: int, *, sync: bool = False) -> Operation:
+def send_object(
+    m: CommunicatorMembers, obj: Any, dest: int, tag: int, *, sync: bool = False
+) -> Operation:
     """Begin to send an object to another cluster."""
     there = checked(m, dest, tag)
     if there is None:
@@ -46,12 +48,12 @@ def send_object(m: Membership, obj: Any, dest: int, tag: int, *, sync: bool = Fa
     return send_data(m, MPI.pickle.dumps(obj), there, sync=sync)
 
 
-def send_data(m: Membership, data: Data, there: End, *, sync: bool = False) -> Operation:
+def send_data(m: CommunicatorMembers, data: Data, there: End, *, sync: bool = False) -> Operation:
     """Begin to send bytes."""
     return m.engine.send(m, *there, data, sync=sync)
 
 
-def receive_spec(m: Membership, buf: Any, source: int, tag: int) -> Operation:
+def receive_spec(m: CommunicatorMembers, buf: Any, source: int, tag: int) -> Operation:
     """Begin to receive, from wherever, what a message specification describes."""
     near = m.near_to(source)
     if near is not None and (near == MPI.PROC_NULL or not m.sought):
@@ -64,7 +66,7 @@ def receive_spec(m: Membership, buf: Any, source: int, tag: int) -> Operation:
 
 
 def receive_object(
-    m: Membership, buf: Any, source: int, tag: int
+    m: CommunicatorMembers, buf: Any, source: int, tag: int
 ) -> tuple[Operation, Callable[[Operation], Any]]:
     """Begin to receive an object from wherever; return also how to make it.
 
@@ -85,14 +87,16 @@ def receive_object(
     return operation, load
 
 
-def begin_buffered(m: Membership, operation: Operation) -> None:
+def begin_buffered(m: CommunicatorMembers, operation: Operation) -> None:
     """Let a send of a copy go on alone, unless it has failed already."""
     if operation.error is not None:
         tell(m.native, operation.error)
     m.engine.leave_alone(operation)
 
 
-def complete(m: Membership, operation: Operation, status: MPI.Status | None = None) -> None:
+def complete(
+    m: CommunicatorMembers, operation: Operation, status: MPI.Status | None = None
+) -> None:
     """Wait for an operation of a blocking call."""
     if not operation.done:
         m.engine.wait_until(operation.test, lambda: (operation,))
@@ -101,7 +105,7 @@ def complete(m: Membership, operation: Operation, status: MPI.Status | None = No
         tell(m.native, operation.error)
 
 
-def checked(m: Membership, dest: Any, tag: Any) -> End | None:
+def checked(m: CommunicatorMembers, dest: Any, tag: Any) -> End | None:
     """Return a rank to send to and a tag as numbers, once there are such ones.
 
     Raises what mpi4py raises for what is no number, and what MPI raises if there are none, unless
@@ -115,14 +119,14 @@ def checked(m: Membership, dest: Any, tag: Any) -> End | None:
     return rank, number
 
 
-def checked_source(m: Membership, source: Any, tag: Any) -> End | None:
+def checked_source(m: CommunicatorMembers, source: Any, tag: Any) -> End | None:
     """Return a rank to receive from and a tag as numbers, as `checked` does."""
     rank, number = integer(source), integer(tag)
     fault = _fault_of_source(m, rank, number)
     return _refused(m, fault) if fault else (rank, number)
 
 
-def source_or_refusal(m: Membership, source: Any, tag: Any) -> End:
+def source_or_refusal(m: CommunicatorMembers, source: Any, tag: Any) -> End:
     """Return a rank to receive from and a tag as numbers, for a call that has to have a result.
 
     Raises MPI's error if there are none, also where an error handler returns.
@@ -133,7 +137,7 @@ def source_or_refusal(m: Membership, source: Any, tag: Any) -> End:
     return rank, number
 
 
-def _fault_of_source(m: Membership, source: int, tag: int) -> int:
+def _fault_of_source(m: CommunicatorMembers, source: int, tag: int) -> int:
     """Return the class of MPI's error if there is no such rank or tag to receive from, or 0."""
     if source != MPI.ANY_SOURCE and not 0 <= source < len(m.peers):
         return MPI.ERR_RANK
@@ -147,7 +151,7 @@ def refused() -> Operation:
     return Finished(MPI.ANY_SOURCE)
 
 
-def _refused(m: Membership, fault: int) -> End | None:
+def _refused(m: CommunicatorMembers, fault: int) -> End | None:
     """Return that there is no such end, once an error handler has let the call go on."""
     tell(m.native, MPI.Exception(fault))
     return None

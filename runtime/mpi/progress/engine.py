@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from runtime.matching import Envelope
     from runtime.mpi.progress.landings import Landing
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Steps
     from runtime.mpi.values.specs import Data
     from runtime.wire import Incoming, Outgoing
@@ -106,7 +106,7 @@ class Engine:
         """Tell whether a process is in this cluster."""
         return self.first <= index < self.last
 
-    def join(self, m: Membership) -> None:
+    def join(self, m: CommunicatorMembers) -> None:
         """Know a communicator, called by those who make one."""
         with self.lock:
             m.box = self._box(m.context, False)
@@ -114,7 +114,7 @@ class Engine:
             m.box.open(m, m.native)
             self._box(m.context, True).open(m, m.inner)
 
-    def leave(self, m: Membership) -> None:
+    def leave(self, m: CommunicatorMembers) -> None:
         """Forget a communicator that is freed, and what has come for it."""
         with self.lock:
             for inner in (False, True):
@@ -126,7 +126,7 @@ class Engine:
 
     def send(
         self,
-        m: Membership,
+        m: CommunicatorMembers,
         to: int,
         tag: int,
         data: Data | Sequence[Data],
@@ -152,7 +152,7 @@ class Engine:
 
     def receive(
         self,
-        m: Membership,
+        m: CommunicatorMembers,
         source: int,
         tag: int,
         into: memoryview | Landing | None,
@@ -191,16 +191,18 @@ class Engine:
                 self._fail_if_hopeless(receive)
             return receive
 
-    def send_word(self, m: Membership, to: int, tag: int, words: bytes) -> None:
+    def send_word(self, m: CommunicatorMembers, to: int, tag: int, words: bytes) -> None:
         """Tell a member something about collectives, in this cluster too; nobody waits for it."""
         with self.lock, suppress(ProcessGone):  # who is gone needs no words
             self.leave_alone(self._send_far(m, to, self.head_of(m, tag), [words], False))
 
-    def head_of(self, m: Membership, tag: int) -> bytes:
+    def head_of(self, m: CommunicatorMembers, tag: int) -> bytes:
         """Return how this process's messages of collectives with a tag begin."""
         return _HEAD.pack(m.context, True, m.rank, tag)
 
-    def send_brief(self, m: Membership, to: int, head: bytes, data: Data) -> Operation | None:
+    def send_brief(
+        self, m: CommunicatorMembers, to: int, head: bytes, data: Data
+    ) -> Operation | None:
         """Send little data, which stays as it is, to a member, in this cluster too.
 
         Return what has to be waited for, if it cannot be sent at once. The lock is held.
@@ -213,12 +215,12 @@ class Engine:
             return None
         return self._far_send(outgoing, to, index)
 
-    def round_trip(self, m: Membership, to: int) -> float:
+    def round_trip(self, m: CommunicatorMembers, to: int) -> float:
         """Return the shortest seconds to a member and back; 0 where nobody knows."""
         with self.lock:
             return 0.0 if self.connections is None else self.connections.round_trip(m.peers[to])
 
-    def collective_box(self, m: Membership) -> CollectiveBox:
+    def collective_box(self, m: CommunicatorMembers) -> CollectiveBox:
         """Return where the messages of the collectives of a communicator arrive."""
         with self.lock:
             box = self._box(m.context, True)
@@ -226,7 +228,7 @@ class Engine:
         return box
 
     def receive_found(
-        self, m: Membership, envelope: Envelope, incoming: Incoming, landing: Landing
+        self, m: CommunicatorMembers, envelope: Envelope, incoming: Incoming, landing: Landing
     ) -> Operation:
         """Receive a message of another cluster that a matched probe has found."""
         with self.lock:
@@ -245,7 +247,12 @@ class Engine:
         return NativeOperation(request, None, what)
 
     def start(
-        self, m: Membership, steps: Steps, what: str = "a collective", *, has_begun: bool = False
+        self,
+        m: CommunicatorMembers,
+        steps: Steps,
+        what: str = "a collective",
+        *,
+        has_begun: bool = False,
     ) -> Task:
         """Begin a collective; those of one membership run strictly one after the other.
 
@@ -397,7 +404,7 @@ class Engine:
         return box
 
     def _send_far(
-        self, m: Membership, to: int, head: bytes, pieces: Sequence[Any], sync: bool
+        self, m: CommunicatorMembers, to: int, head: bytes, pieces: Sequence[Any], sync: bool
     ) -> Operation:
         index = m.peers[to]
         views = [one if isinstance(one, memoryview) else memoryview(one) for one in pieces]

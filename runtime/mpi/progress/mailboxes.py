@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.wire import Incoming
 
 
@@ -26,16 +26,16 @@ class Mailbox:
     def __init__(self, name_of: Callable[[int], str]) -> None:
         self.matcher = JointMatcher(self)
         self._name_of = name_of
-        self._members: Membership | None = None
+        self._members: CommunicatorMembers | None = None
         self.native = MPI.COMM_NULL
         self._status = MPI.Status()
 
-    def open(self, m: Membership, native: MPI.Intracomm) -> None:
+    def open(self, m: CommunicatorMembers, native: MPI.Intracomm) -> None:
         """Know the communicator."""
         self._members, self.native = m, native
 
     @property
-    def members(self) -> Membership:
+    def members(self) -> CommunicatorMembers:
         """The communicator."""
         assert self._members is not None, "only messages of others come before the communicator"
         return self._members

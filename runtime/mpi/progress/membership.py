@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CONTEXT_BYTES = 8
 
 
-class Membership:
+class CommunicatorMembers:
     """One communicator of the grid as this process sees it; made by `intra` or `inter`.
 
     Processes are known by their index, their rank in COMM_GRID. `group` are the members in the
@@ -149,7 +149,7 @@ def intra(
     context: bytes,
     *,
     topology: Any = None,
-) -> Membership:
+) -> CommunicatorMembers:
     """Return the membership of a communicator of one group, of which this process is a member.
 
     `native` and `inner` have the members of this cluster in the order of `group`.
@@ -168,7 +168,7 @@ def inter(
     native: MPI.Intracomm,
     inner: MPI.Intracomm,
     context: bytes,
-) -> Membership:
+) -> CommunicatorMembers:
     """Return the membership of an intercommunicator; this process is in `group`.
 
     `native` and `inner` have the members of both groups in this cluster, in the order of their
@@ -192,7 +192,7 @@ def _joined(
     native: MPI.Intracomm,
     inner: MPI.Intracomm,
     context: bytes,
-) -> Membership:
+) -> CommunicatorMembers:
     group, peers = sides
     is_inter = group != peers
     keep_to_itself(inner)
@@ -200,7 +200,7 @@ def _joined(
     places = {index: place for place, index in enumerate(close)}
     ranks = {index: rank for rank, index in enumerate(peers)}
     near = {rank: places[index] for index, rank in ranks.items() if index in places}
-    made = Membership(
+    made = CommunicatorMembers(
         engine=engine,
         context=context,
         group=group,

@@ -8,7 +8,7 @@ from runtime.mpi.progress.operations import most_urgent
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Task
 
 
@@ -16,10 +16,10 @@ class Tasks:
     """The queues of all communicators; the engine's lock protects them."""
 
     def __init__(self) -> None:
-        self.queues: dict[Membership, deque[Task]] = {}
+        self.queues: dict[CommunicatorMembers, deque[Task]] = {}
         """Of each communicator in which something goes on."""
 
-    def add(self, m: Membership, task: Task, *, has_begun: bool = False) -> None:
+    def add(self, m: CommunicatorMembers, task: Task, *, has_begun: bool = False) -> None:
         """Begin a collective, or let it wait for those before it, or go on with one."""
         queue = self.queues.setdefault(m, deque())
         if has_begun:
@@ -44,7 +44,7 @@ class Tasks:
         """How urgent it is to ask native MPI if one of them can go on."""
         return most_urgent(self.first())
 
-    def _advance(self, m: Membership, queue: deque[Task]) -> bool:
+    def _advance(self, m: CommunicatorMembers, queue: deque[Task]) -> bool:
         """Go on with the first task of a communicator, and the next ones when it is done."""
         moved = False
         while queue:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from runtime.mpi.progress.engine import Engine
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Operation
 
 
@@ -93,7 +93,7 @@ def fail(request: MPI.Request, error: BaseException) -> None:
 
 def engine_of(request: MPI.Request) -> Engine | None:
     """Return what waits politely for a request; None if native MPI shall wait itself."""
-    m: Membership | None = getattr(request, "_members", None)
+    m: CommunicatorMembers | None = getattr(request, "_members", None)
     return politeness.current() if m is None else m.engine
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, ClassVar, Literal, Self
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Operation
 
 
@@ -38,7 +38,7 @@ class Request(SeveralCalls, metaclass=FaceType):
     """
 
     _stands_for: ClassVar[type[MPI.Request]] = MPI.Request
-    _members: Membership | None = None
+    _members: CommunicatorMembers | None = None
     _operation: Operation | None = None
     _source: int | None = None
     _load: Callable[[Operation], Any] | None = None
@@ -228,7 +228,7 @@ class Prequest(Request, MPI.Prequest):
 
 
 def new_request(
-    m: Membership, operation: Operation, load: Callable[[Operation], Any] | None = None
+    m: CommunicatorMembers, operation: Operation, load: Callable[[Operation], Any] | None = None
 ) -> Request:
     """Return the request for an operation of the grid."""
     request = request_for(m, operation)
@@ -236,14 +236,16 @@ def new_request(
     return request
 
 
-def request_for(m: Membership | None, operation: Operation) -> Request:
+def request_for(m: CommunicatorMembers | None, operation: Operation) -> Request:
     """Return the request for an operation, on a communicator of the grid or of native MPI."""
     request = Request()
     request._members, request._operation = m, operation
     return request
 
 
-def native_request(m: Membership, native: MPI.Request, source: int | None = None) -> Request:
+def native_request(
+    m: CommunicatorMembers, native: MPI.Request, source: int | None = None
+) -> Request:
     """Return the request that owns one of native MPI; `source` is what its status shall say."""
     request = MPI.Request.__new__(Request, native)  # quicker than to call the class
     request._members = m
@@ -252,16 +254,16 @@ def native_request(m: Membership, native: MPI.Request, source: int | None = None
     return request
 
 
-def persistent_request(m: Membership | None, begin: Callable[[], Operation]) -> Prequest:
+def persistent_request(m: CommunicatorMembers | None, begin: Callable[[], Operation]) -> Prequest:
     """Return the request that begins an operation whenever it is started."""
     request = Prequest()
     request._members, request._begin = m, begin
     return request
 
 
-def members_of(comm: MPI.Comm) -> Membership:
+def members_of(comm: MPI.Comm) -> CommunicatorMembers:
     """Return what stands behind a communicator of the grid."""
-    m: Membership = comm._members  # type: ignore[attr-defined]  # it is one of the grid
+    m: CommunicatorMembers = comm._members  # type: ignore[attr-defined]  # it is one of the grid
     return m
 
 

@@ -14,7 +14,7 @@ from runtime.mpi.communicators.topology_creation import TopologyCreation
 from runtime.mpi.errors import abort
 from runtime.mpi.point_to_point.calls import PointToPoint
 from runtime.mpi.process.predefined import predefined
-from runtime.mpi.surface.refusals import Refusals
+from runtime.mpi.surface.refusals import RefusedCalls
 from runtime.mpi.surface.topology_calls import TopologyCalls
 from runtime.mpi.values.face_type import FaceType
 from runtime.mpi.values.handles import with_checked_handles
@@ -24,7 +24,7 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any, ClassVar, NoReturn, Self
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 
 class Comm(
@@ -33,14 +33,14 @@ class Comm(
     Creation,
     Attributes,
     TopologyCalls,
-    Refusals,
+    RefusedCalls,
     MPI.Comm,
     metaclass=FaceType,
 ):
     """A communicator. Without `_members` it is a native one, and all its methods are mpi4py's."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Comm
-    _members: Membership | None = None
+    _members: CommunicatorMembers | None = None
 
     def __new__(cls, comm: MPI.Comm | None = None) -> Self:
         """Return a communicator with the handle of another one; raises TypeError for a wrong one.
@@ -48,7 +48,7 @@ class Comm(
         It does not call the constructors of mpi4py's subclasses, which look at the handle: behind
         a Cartesian communicator of the grid there is a native one without a topology.
         """
-        members: Membership | None = getattr(comm, "_members", None)
+        members: CommunicatorMembers | None = getattr(comm, "_members", None)
         if comm is not None:
             _check(cls, comm, members)
         self = MPI.Comm.__new__(cls, comm)
@@ -117,7 +117,7 @@ class Intercomm(Comm, InterParts, MPI.Intercomm):
 use(Comm, Intracomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Intercomm)
 
 
-def _check(cls: type[Comm], comm: MPI.Comm, members: Membership | None) -> None:
+def _check(cls: type[Comm], comm: MPI.Comm, members: CommunicatorMembers | None) -> None:
     """Raise the TypeError of mpi4py if a communicator does not fit a class."""
     wanted = wanted_by(cls)
     if members is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 _TAGS = 32768
 """MPI promises that many."""
@@ -23,7 +23,7 @@ _TAGS = 32768
 class _Aside:
     """A duplicate of a communicator for one library's messages, and their next tag."""
 
-    def __init__(self, members: Membership) -> None:
+    def __init__(self, members: CommunicatorMembers) -> None:
         plain: Any = wrap(members)  # a library's own class would come back here
         self.comm = plain.Dup()
         self.local, self.is_low = None, False
@@ -65,7 +65,7 @@ def _aside(comm: Any) -> _Aside:
     return kept
 
 
-def _local_group(comm: Any, members: Membership) -> tuple[Any, bool]:
+def _local_group(comm: Any, members: CommunicatorMembers) -> tuple[Any, bool]:
     """Return a communicator of the own group, and whether that comes first."""
     is_low = min(members.group) < min(members.peers)
     whole = comm.Merge(high=not is_low)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
 
 _IN_CLUSTER = "Use a communicator of one cluster, such as MPI.COMM_CLUSTER"
 _MESSAGES = "Use messages between clusters: Send and Recv, or a collective operation"
@@ -44,17 +44,17 @@ def not_on_the_grid(call: str, instead: str) -> NotOnTheGrid:
     return NotOnTheGrid(f"{call} is not possible over several clusters", cure=instead)
 
 
-class Refusals:
+class RefusedCalls:
     """The part of a communicator that raises `NotOnTheGrid`."""
 
     __slots__ = ()
-    _members: Membership | None
+    _members: CommunicatorMembers | None
 
 
 def _refusal(name: str, instead: str) -> Callable[..., Any]:
-    def refuse(self: Refusals, *args: Any, **kwargs: Any) -> Any:
+    def refuse(self: RefusedCalls, *args: Any, **kwargs: Any) -> Any:
         if self._members is None:
-            made = getattr(super(Refusals, self), name)(*args, **kwargs)
+            made = getattr(super(RefusedCalls, self), name)(*args, **kwargs)
             return hand_down(self, made) if isinstance(made, MPI.Comm) else made  # type: ignore[arg-type]  # it is a part of one
         raise not_on_the_grid(name, instead)
 
@@ -62,7 +62,7 @@ def _refusal(name: str, instead: str) -> Callable[..., Any]:
 
 
 for _name, _instead in _INSTEAD.items():
-    setattr(Refusals, _name, _refusal(_name, _instead))
+    setattr(RefusedCalls, _name, _refusal(_name, _instead))
 
 
 def _inside(native: type[Any], name: str, instead: str) -> Any:

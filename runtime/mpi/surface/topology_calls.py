@@ -14,7 +14,7 @@ from runtime.topology import Identifier
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime import topology as distances
-    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.surface import topology_facts as facts
 else:
     distances = Later("runtime.topology")
@@ -25,7 +25,7 @@ class TopologyCalls:
     """The part of a communicator that tells about the machine its members are in."""
 
     __slots__ = ()
-    _members: Membership | None
+    _members: CommunicatorMembers | None
 
     def translate(self, rank: int, other: MPI.Comm) -> int | None:
         """Return the rank in another communicator of the process that has `rank` in this one.
@@ -113,7 +113,7 @@ class TopologyCalls:
 
 def indexes(comm: MPI.Comm) -> tuple[int, ...]:
     """Return the ranks in COMM_GRID of the members of any communicator, its own group's."""
-    members: Membership | None = getattr(comm, "_members", None)
+    members: CommunicatorMembers | None = getattr(comm, "_members", None)
     if members is not None:
         return members.group
     own, world = MPI.Comm.Get_group(comm), MPI.COMM_WORLD.Get_group()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from mpi4py import MPI
 
 from runtime.mpi.errors import report
-from runtime.mpi.values.faults import ArgumentFault
+from runtime.mpi.values.faults import WrongArgument
 
 
 def check_kind(given: object, kind: type, name: str) -> None:
@@ -26,13 +26,13 @@ def check_status(status: object) -> None:
 
 @contextmanager
 def as_mpi(comm: MPI.Comm | None = None) -> Iterator[None]:
-    """Turn an `ArgumentFault` into the `MPI.Exception` of its class, with its text as a note.
+    """Turn an `WrongArgument` into the `MPI.Exception` of its class, with its text as a note.
 
     The error handler of a communicator is called first.
     """
     try:
         yield
-    except ArgumentFault as fault:
+    except WrongArgument as fault:
         error = MPI.Exception(getattr(MPI, fault.wrong))
         error.add_note(str(fault))
         if comm is None:

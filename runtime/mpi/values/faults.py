@@ -15,7 +15,7 @@ class Wrong(StrEnum):
     TOPOLOGY = "ERR_TOPOLOGY"
 
 
-class ArgumentFault(Exception):
+class WrongArgument(Exception):
     """An argument that MPI refuses; it becomes an `MPI.Exception` where it leaves a call."""
 
     def __init__(self, wrong: Wrong, message: str) -> None:
@@ -24,7 +24,7 @@ class ArgumentFault(Exception):
 
 
 def checked_rank(rank: int, size: int, what: str = "rank") -> int:
-    """Return a rank that one of `size` processes has; raises `ArgumentFault` for another one."""
+    """Return a rank that one of `size` processes has; raises `WrongArgument` for another one."""
     if 0 <= rank < size:
         return rank
-    raise ArgumentFault(Wrong.RANK, f"{what} {rank} is not between 0 and {size - 1}")
+    raise WrongArgument(Wrong.RANK, f"{what} {rank} is not between 0 and {size - 1}")

@@ -35,7 +35,8 @@ def check_handle(thing: object) -> None:
 
 def named_like(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that has the name, the description and the signature of mpi4py's."""
-    call.__name__, call.__doc__ = native.__name__, native.__doc__
+    call.__name__, call.__qualname__ = native.__name__, native.__qualname__
+    call.__doc__ = native.__doc__
     call.__wrapped__ = native  # type: ignore[attr-defined]  # `inspect.signature` follows it
     return call
 

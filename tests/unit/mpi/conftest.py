@@ -13,7 +13,7 @@ import pytest
 from mpi4py import MPI
 
 from runtime.mpi.progress.engine import Engine
-from runtime.mpi.progress.membership import Membership, intra
+from runtime.mpi.progress.membership import CommunicatorMembers, intra
 from runtime.wire import SENT, Incoming, Outgoing
 
 
@@ -126,7 +126,7 @@ class Pair:
 
     engines: tuple[Engine, Engine]
     connections: tuple[MemoryPost, MemoryPost]
-    members: tuple[Membership, Membership]
+    members: tuple[CommunicatorMembers, CommunicatorMembers]
 
     def move(self) -> None:
         """Let everything that was sent arrive."""

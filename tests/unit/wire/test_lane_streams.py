@@ -14,8 +14,8 @@ from runtime.wire.errors import BadFrame, PeerLost
 from runtime.wire.frames import ASKS, MESSAGE, OFFSET_SIZE, SEGMENT, pack, pack_segment
 from runtime.wire.lane import LaneReceiver, LaneSender
 from runtime.wire.messages import Incoming, Outgoing
-from runtime.wire.receiver import Receiver
-from runtime.wire.sender import Sender
+from runtime.wire.receiver import MessageReceiver
+from runtime.wire.sender import MessageSender
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -48,7 +48,7 @@ class Ear:
 class Way:
     """One lane, in one direction, with what is on its way."""
 
-    def __init__(self, source: Sender, target: Receiver) -> None:
+    def __init__(self, source: MessageSender, target: MessageReceiver) -> None:
         self.sender = LaneSender(source.under_way)
         self.receiver = LaneReceiver(target)
         self.flying = deque[bytes]()
@@ -82,10 +82,10 @@ class Sides:
 
     def __init__(self, lanes: int, *, matches: bool = True) -> None:
         self.ear = Ear(matches)
-        self.source, self.answers = Sender(window=MIB), Sender()
-        self.hears = Receiver(1, self.ear, self.source, kick=nothing, goodbye=nothing)
+        self.source, self.answers = MessageSender(window=MIB), MessageSender()
+        self.hears = MessageReceiver(1, self.ear, self.source, kick=nothing, goodbye=nothing)
         self.woken = 0
-        self.target = Receiver(
+        self.target = MessageReceiver(
             0, self.ear, self.answers, kick=nothing, goodbye=self._wake, window=MIB
         )
         self.lanes = [Way(self.source, self.target) for _ in range(lanes)]

@@ -17,8 +17,8 @@ from runtime.wire.frames import LANE, LANE_OVER, WIDEN, pack
 from runtime.wire.lanes import Lanes
 from runtime.wire.line import READ, WRITE
 from runtime.wire.messages import Incoming, MessageSink, Outgoing
-from runtime.wire.receiver import Receiver
-from runtime.wire.sender import Sender
+from runtime.wire.receiver import MessageReceiver
+from runtime.wire.sender import MessageSender
 
 MIB = 1 << 20
 
@@ -73,8 +73,10 @@ class Side:
         self.dial: Callable[[], Any] = lambda: None
         self.dials = 0
         self.room = True
-        self.sender = Sender()
-        self.receiver = Receiver(1 - me, self.sink, self.sender, kick=self.kick, goodbye=self.kick)
+        self.sender = MessageSender()
+        self.receiver = MessageReceiver(
+            1 - me, self.sink, self.sender, kick=self.kick, goodbye=self.kick
+        )
         self.why: list[PeerLost] = []
         self.first, self._other = socket.socketpair()
         duplex = DuplexStream(self.receiver, self.sender)

@@ -26,8 +26,8 @@ from runtime.wire.frames import (
     pack_segment,
 )
 from runtime.wire.messages import Incoming, Outgoing
-from runtime.wire.receiver import Receiver
-from runtime.wire.sender import Sender
+from runtime.wire.receiver import MessageReceiver
+from runtime.wire.sender import MessageSender
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -71,8 +71,8 @@ class Side:
 
     def __init__(self, ear: Ear | None = None) -> None:
         self.ear = ear or Ear()
-        self.sender = Sender()
-        self.receiver = Receiver(7, self.ear, self.sender, kick=nothing, goodbye=nothing)
+        self.sender = MessageSender()
+        self.receiver = MessageReceiver(7, self.ear, self.sender, kick=nothing, goodbye=nothing)
 
     def send(self, head: bytes, *parts: bytes, sync: bool = False) -> Outgoing:
         return self.sender.put(head, [memoryview(part) for part in parts], sync)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from runtime.wire.errors import BadFrame
 from runtime.wire.frames import CAME, MOST_COPIED, REST, pack
 from runtime.wire.messages import SENT, Incoming, Outgoing
-from runtime.wire.receiver import UNTOLD, Receiver
+from runtime.wire.receiver import UNTOLD, MessageReceiver
 from runtime.wire.replay import total
-from runtime.wire.sender import Sender
+from runtime.wire.sender import MessageSender
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -44,13 +44,15 @@ class Message:
 class End:
     """One end of a pair, and what it has written that the other one has not got yet."""
 
-    sender: Sender = field(default_factory=lambda: Sender(WINDOW))
+    sender: MessageSender = field(default_factory=lambda: MessageSender(WINDOW))
     sent: list[Message] = field(default_factory=list)
     came: list[Incoming] = field(default_factory=list)
     on_its_way: bytearray = field(default_factory=bytearray)
 
     def __post_init__(self) -> None:
-        self.receiver = Receiver(7, self, self.sender, kick=nothing, goodbye=nothing, window=WINDOW)
+        self.receiver = MessageReceiver(
+            7, self, self.sender, kick=nothing, goodbye=nothing, window=WINDOW
+        )
         self.receiver.count()
         self.sender.keep()
 
@@ -268,10 +270,10 @@ def test_what_was_let_go_cannot_be_asked_for_nor_what_was_never_written() -> Non
 
 
 def test_where_nothing_can_be_resumed_nobody_is_told() -> None:
-    sender = Sender()
+    sender = MessageSender()
     ear = End()
-    receiver = Receiver(7, ear, sender, kick=nothing, goodbye=nothing)
-    source = Sender()
+    receiver = MessageReceiver(7, ear, sender, kick=nothing, goodbye=nothing)
+    source = MessageSender()
     source.put(b"0", [memoryview(bytes(4 * MIB))])
     while batch := source.batch():
         data = b"".join(batch)
@@ -286,8 +288,8 @@ def test_where_nothing_can_be_resumed_nobody_is_told() -> None:
 
 def test_what_was_put_before_there_was_a_connection_is_done_once_it_is_copied() -> None:
     a, b = End(), End()
-    sender = a.sender = Sender(WINDOW)
-    a.receiver = Receiver(7, a, sender, kick=nothing, goodbye=nothing)
+    sender = a.sender = MessageSender(WINDOW)
+    a.receiver = MessageReceiver(7, a, sender, kick=nothing, goodbye=nothing)
     sizes = (5, 5000, 100 * KIB, 256 * KIB + 1, MIB)
     for number, size in enumerate(sizes):
         data = pattern(size, number)

@@ -17,7 +17,7 @@ from runtime.mpi.communicators.group_algebra import (
     translated,
     union,
 )
-from runtime.mpi.values.faults import ArgumentFault, Wrong
+from runtime.mpi.values.faults import Wrong, WrongArgument
 
 groups = st.lists(st.integers(0, 12), unique=True).map(tuple)
 
@@ -93,7 +93,7 @@ def test_ranges_include_their_last_rank(
 
 @pytest.mark.parametrize("wrong", [(0, 1, 0), (1, 0, 1), (0, 1, -1)])
 def test_a_range_that_does_not_lead_to_its_end_is_refused(wrong: tuple[int, int, int]) -> None:
-    with pytest.raises(ArgumentFault, match="does not lead to its last rank") as caught:
+    with pytest.raises(WrongArgument, match="does not lead to its last rank") as caught:
         ranks_of([wrong])
     assert caught.value.wrong is Wrong.ARGUMENT
 
@@ -101,11 +101,11 @@ def test_a_range_that_does_not_lead_to_its_end_is_refused(wrong: tuple[int, int,
 @pytest.mark.parametrize("ranks", [[2], [-1], [0, 0]])
 def test_a_rank_that_is_not_there_or_comes_twice_is_refused(ranks: list[int]) -> None:
     for operation in (included, excluded):
-        with pytest.raises(ArgumentFault, match=f"rank {ranks[-1]} is") as caught:
+        with pytest.raises(WrongArgument, match=f"rank {ranks[-1]} is") as caught:
             operation((7, 8), ranks)
         assert caught.value.wrong is Wrong.RANK
 
 
 def test_a_rank_outside_the_group_is_not_translated() -> None:
-    with pytest.raises(ArgumentFault, match="rank 2 is not between 0 and 1"):
+    with pytest.raises(WrongArgument, match="rank 2 is not between 0 and 1"):
         translated((7, 8), [2], (7,))

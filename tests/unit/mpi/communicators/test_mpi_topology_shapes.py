@@ -15,7 +15,7 @@ from runtime.mpi.communicators.shapes import (
     checked_cartesian,
     checked_graph,
 )
-from runtime.mpi.values.faults import ArgumentFault, Wrong
+from runtime.mpi.values.faults import Wrong, WrongArgument
 
 
 @st.composite
@@ -73,18 +73,18 @@ def test_neighbours_come_before_and_behind_in_each_direction() -> None:
 
 
 def test_coordinates_outside_a_dimension_with_an_end_are_refused() -> None:
-    with pytest.raises(ArgumentFault, match="coordinate 1 is 3, not between 0 and 2") as caught:
+    with pytest.raises(WrongArgument, match="coordinate 1 is 3, not between 0 and 2") as caught:
         Cartesian((2, 3), (True, False)).rank([5, 3])
     assert caught.value.wrong is Wrong.ARGUMENT
 
 
 def test_a_direction_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ArgumentFault, match="there is no direction 2 in 2 dimensions"):
+    with pytest.raises(WrongArgument, match="there is no direction 2 in 2 dimensions"):
         Cartesian((2, 3), (True, False)).shifted(0, 2, 1)
 
 
 def test_a_rank_without_a_cell_is_refused() -> None:
-    with pytest.raises(ArgumentFault, match="rank 6 is not between 0 and 5") as caught:
+    with pytest.raises(WrongArgument, match="rank 6 is not between 0 and 5") as caught:
         Cartesian((2, 3), (True, False)).coords(6)
     assert caught.value.wrong is Wrong.RANK
 
@@ -100,7 +100,7 @@ def test_a_rank_without_a_cell_is_refused() -> None:
 def test_dimensions_that_do_not_fit_are_refused(
     dims: list[int], message: str, wrong: Wrong
 ) -> None:
-    with pytest.raises(ArgumentFault, match=message) as caught:
+    with pytest.raises(WrongArgument, match=message) as caught:
         checked_cartesian(dims, [False] * len(dims), 5)
     assert caught.value.wrong is wrong
 
@@ -108,7 +108,7 @@ def test_dimensions_that_do_not_fit_are_refused(
 def test_a_graph_gives_the_neighbours_of_each_node() -> None:
     graph = checked_graph([2, 2, 3], [1, 2, 0], 3)
     assert [graph.neighbours(rank) for rank in range(3)] == [[1, 2], [], [0]]
-    with pytest.raises(ArgumentFault, match="rank 3 is not between 0 and 2"):
+    with pytest.raises(WrongArgument, match="rank 3 is not between 0 and 2"):
         graph.neighbours(3)
 
 
@@ -130,7 +130,7 @@ def test_a_graph_without_nodes_is_a_graph() -> None:
 def test_a_graph_that_contradicts_itself_is_refused(
     index: list[int], edges: list[int], message: str
 ) -> None:
-    with pytest.raises(ArgumentFault, match=message) as caught:
+    with pytest.raises(WrongArgument, match=message) as caught:
         checked_graph(index, edges, 2)
     assert caught.value.wrong is Wrong.ARGUMENT
 
