@@ -11,14 +11,14 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime import coupling
     from runtime.engine.launch import Machine
-    from runtime.mpi import face as MPI
+    from runtime.mpi.surface import face as MPI
 
 __all__ = ["MPI", "Machine", "coupling"]
 
 
 def __getattr__(name: str) -> object:
     if name == "MPI":
-        from runtime.mpi.install import load
+        from runtime.mpi.surface.install import load
 
         return load()
     if name == "Machine":

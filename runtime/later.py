@@ -16,9 +16,9 @@ class Later:
     Type checkers are shown the module itself:
 
         if TYPE_CHECKING:
-            from runtime.mpi import collective_calls_plans as plans
+            from runtime.mpi.collectives import plans
         else:
-            plans = Later("runtime.mpi.collective_calls_plans")
+            plans = Later("runtime.mpi.collectives.plans")
     """
 
     def __init__(self, module: str) -> None:

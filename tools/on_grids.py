@@ -38,14 +38,23 @@ def identifiers(layout: str) -> list[str]:
 
 
 def descriptor(
-    layout: str, script: str, arguments: Sequence[str] = (), comm_world: str = "grid"
+    layout: str,
+    script: str,
+    arguments: Sequence[str] = (),
+    comm_world: str = "grid",
+    *,
+    way: str = "",
 ) -> str:
-    """Return the descriptor that runs a script on a grid with this layout, on this machine."""
+    """Return the descriptor that runs a script on a grid with this layout.
+
+    It is on this machine, but for the first cluster if `way` has elements that lead there.
+    """
     words = "".join(f"<argument value={quoteattr(word)}/>" for word in arguments)
     sites = "".join(
         "<site>" + "".join(f'<cluster><mpi ranks="{one}"/></cluster>' for one in site) + "</site>"
         for site in sizes_of(layout)
     )
+    sites = sites.replace("<cluster>", f"<cluster>{way}", 1)
     return (
         f'<deployment name="try"><application script={quoteattr(script)} comm-world="{comm_world}">'
         f"{words}</application><grid>{sites}</grid></deployment>"

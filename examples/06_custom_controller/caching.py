@@ -23,10 +23,11 @@ class Cache(Controller):
         self._known: dict[Any, Any] = {}
 
     def wrap(self, interface: Any, operation: str, proceed: Callable[..., Any]) -> Any:
-        def remembered(*args: Any) -> Any:
-            if (operation, args) not in self._known:
-                self._known[operation, args] = proceed(*args)
-            return self._known[operation, args]
+        def remembered(*args: Any, **kwargs: Any) -> Any:
+            question = operation, args, tuple(kwargs.items())
+            if question not in self._known:
+                self._known[question] = proceed(*args, **kwargs)
+            return self._known[question]
 
         return remembered
 

@@ -16,12 +16,10 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from gcm.adl.arguments import escape
 from gcm.adl.assemble import FindRemote, Make, assemble, make_component
 from gcm.adl.check import check
 from gcm.adl.classes import ImportingLoader
-from gcm.adl.export import write_definition
-from gcm.adl.model import (
+from gcm.adl.definitions import (
     AttributeNode,
     AttributesNode,
     BindingNode,
@@ -32,27 +30,39 @@ from gcm.adl.model import (
     Definition,
     InterfaceNode,
     VirtualNodeNode,
+    escape,
+    relative_to_parents,
+    report_repeated_components,
 )
-from gcm.adl.plan import AssemblyPlan
+from gcm.adl.plan import AssemblyPlan, MembraneKind
 from gcm.adl.planning import plan_of
-from gcm.adl.references import relative_to_parents
-from gcm.adl.repeats import report_repeated_components
-from gcm.adl.written import text_of
+from gcm.adl.writing import NamelessError, membrane_name, text_of, write_definition
+from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.documents import Diagnostics, Location
 from gcm.errors import AdlError
 from gcm.interfaces.types import Cardinality, Contingency, Role
+from gcm.membranes.descriptions import DESCRIPTIONS
 
 _HERE = __file__
+_NAMELESS = "membrane:"
+"""The beginning of what stands for a membrane that no module holds."""
 
 
 class Assembly:
     """A composite being described; nothing is checked or made before `plan` or `assemble`."""
 
-    def __init__(self, name: str, *, _classes: dict[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        controllers: MembraneDescription | str = "composite",
+        _classes: dict[str, object] | None = None,
+    ) -> None:
         self.name = name
         self._location = _caller()
         self._classes: dict[str, object] = {} if _classes is None else _classes
+        self._desc = self._membrane(controllers)
         self._interfaces: list[InterfaceNode] = []
         self._parts: list[ComponentNode | Assembly] = []
         self._bindings: list[BindingNode] = []
@@ -80,13 +90,20 @@ class Assembly:
         return self._interface(name, signature, Role.CLIENT, cardinality, optional)
 
     def primitive(
-        self, name: str, content: type[Any], *, node: str = "", **attributes: object
+        self,
+        name: str,
+        content: type[Any],
+        *,
+        node: str = "",
+        controllers: MembraneDescription | str = "primitive",
+        **attributes: object,
     ) -> Assembly:
         """Add a passive primitive; its class declares its interfaces and attributes.
 
-        `node` is the virtual node where it wants to be deployed.
+        `node` is the virtual node where it wants to be deployed. `controllers` describes the
+        membrane or says what `desc` of a `<controller>` says.
         """
-        return self._primitive(name, content, "primitive", node, attributes)
+        return self._primitive(name, content, self._membrane(controllers), node, attributes)
 
     def active(
         self, name: str, content: type[Any], *, node: str = "", **attributes: object
@@ -94,9 +111,11 @@ class Assembly:
         """Add an active object, like `primitive` with a request queue and a thread of its own."""
         return self._primitive(name, content, "active", node, attributes)
 
-    def composite(self, name: str) -> Assembly:
+    def composite(
+        self, name: str, *, controllers: MembraneDescription | str = "composite"
+    ) -> Assembly:
         """Add a composite and return it, to be filled."""
-        inside = Assembly(name, _classes=self._classes)
+        inside = Assembly(name, controllers=controllers, _classes=self._classes)
         self._parts.append(inside)
         return inside
 
@@ -116,7 +135,19 @@ class Assembly:
         return Definition(self.name, body=node.body, location=self._location)
 
     def to_xml(self) -> str:
-        """Return the XML document that describes the same assembly."""
+        """Return the XML document that describes the same assembly.
+
+        Raises:
+            AdlError: a membrane has no name by which a document could refer to it.
+        """
+        nameless = [known for name, known in self._classes.items() if name.startswith(_NAMELESS)]
+        if nameless:
+            names = ", ".join(f"'{getattr(one, 'name', one)}'" for one in nameless)
+            raise AdlError(
+                f"the assembly '{self.name}' cannot be written as a document: no module holds "
+                f"the membranes {names}",
+                cure="Give each MembraneDescription a name at the top of a module",
+            )
         return write_definition(self.definition())
 
     def plan(self) -> AssemblyPlan:
@@ -193,7 +224,7 @@ class Assembly:
             interfaces=tuple(self._interfaces),
             components=parts,
             bindings=tuple(self._bindings),
-            controller=ControllerNode("composite", location=self._location),
+            controller=ControllerNode(self._desc, location=self._location),
         )
         return ComponentNode(self.name, body=body, location=self._location)
 
@@ -206,6 +237,24 @@ class Assembly:
             )
         name = f"{known.__module__}:{known.__qualname__}"
         self._classes[name] = known
+        return name
+
+    def _membrane(self, controllers: MembraneDescription | str) -> str:
+        """Return what a document says of a membrane; a description is remembered by its name."""
+        if isinstance(controllers, str):
+            return controllers
+        if not isinstance(controllers, MembraneDescription):
+            raise AdlError(
+                f"{_caller()}: {controllers!r} does not describe a membrane",
+                cure="Pass a MembraneDescription, such as gcm.PRIMITIVE.including(MyController)",
+            )
+        if controllers.name in list(MembraneKind) and DESCRIPTIONS[controllers.name] is controllers:
+            return controllers.name
+        try:
+            name = membrane_name(controllers)
+        except NamelessError:
+            name = f"{_NAMELESS}{len(self._classes)}"
+        self._classes[name] = controllers
         return name
 
     def _load(self, dotted: str) -> object:

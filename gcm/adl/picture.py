@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
-from gcm.adl.homes import Homes, parts_of
 from gcm.adl.plan import AssemblyPlan, ComponentPlan, End, MembraneKind
-from gcm.adl.wires import THIS, wires_of
+from gcm.adl.writing import THIS, Homes, parts_of, wires_of
 from gcm.components.clustering import ClusteringContent
 from gcm.components.composite import Composite
 from gcm.components.control_interface import controller_name
 from gcm.components.model import Component
 from gcm.components.wrapper import Wrapper
 from gcm.drawing import Box, Link, Port, Scene
-from gcm.interfaces.types import ComponentType, InterfaceType
+from gcm.interfaces.interface import ServerInterface
+from gcm.interfaces.types import ComponentType, InterfaceType, Role
+from gcm.membranes.interceptor import InterceptorController
 
-Links = Iterable[tuple[End, End]]
+Ends = tuple[End, End]
+Links = Iterable[Ends]
+
+CONTROLLERS = "controllers"
+"""The box in a membrane that stands for the controllers of the component itself."""
 
 
 def scene_of_plan(plan: AssemblyPlan) -> Scene:
@@ -61,15 +68,30 @@ class _Planned:
                     shared=True,
                 )
             )
+        acting: dict[str, list[str]] = {}
+        for each in plan.interceptors:
+            name = each.component or getattr(each.factory, "__name__", str(each.factory))
+            acting.setdefault(each.interface, []).append(name)
         return Box(
             plan.name,
-            _ports(plan.component_type, controls | _controls(THIS, links)),
+            _ports(plan.component_type, controls | _controls(THIS, links), acting),
             tuple(inside),
             _links(links),
             _kind(plan),
             _note(plan),
             plan.path in self._shared,
+            self._membrane(plan),
         )
+
+    def _membrane(self, plan: ComponentPlan) -> Box | None:
+        inside = plan.membrane
+        links = [
+            (binding.client, binding.server)
+            for binding in inside.bindings
+            if not isinstance(binding.server, str)
+        ]
+        parts = [self.box(one, _controls(one.name, links)) for one in inside.components]
+        return _membrane(_ports(inside.component_type, ()), parts, links)
 
 
 def _live(component: Component, homes: Homes, controls: frozenset[str]) -> Box:
@@ -87,35 +109,101 @@ def _live(component: Component, homes: Homes, controls: frozenset[str]) -> Box:
                 inside.append(_live(child, homes, controlled))
             else:
                 inside.append(_live_box(child, controlled))
-    return _live_box(component, controls | _controls(THIS, links), tuple(inside), _links(links))
-
-
-def _live_box(
-    component: Component,
-    controls: frozenset[str],
-    inside: tuple[Box, ...] = (),
-    links: tuple[Link, ...] = (),
-) -> Box:
-    content = component.content
-    node = component.notes.virtual_node
-    return Box(
-        component.name,
-        _ports(component.type, controls),
-        inside,
-        links,
-        _live_kind(component),
-        _noted(
-            "" if content is None else type(content).__name__,
-            node.name if node else "",
-            [part.name for part in parts_of(component)],
-        ),
-        len(component.parents) > 1,
+    return replace(
+        _live_box(component, controls | _controls(THIS, links)),
+        children=tuple(inside),
+        links=_links(links),
+        membrane=_live_membrane(component, homes),
     )
 
 
-def _ports(component_type: ComponentType, controls: Iterable[str]) -> tuple[Port, ...]:
+def _live_box(component: Component, controls: frozenset[str]) -> Box:
+    content = component.content
+    node = component.notes.virtual_node
+    acting = {
+        declared.name: [_acting(component, one) for one in _interceptors(component, declared)]
+        for declared in component.type.interfaces
+    }
+    return Box(
+        component.name,
+        _ports(component.type, controls, acting),
+        kind=_live_kind(component),
+        note=_noted("" if content is None else type(content).__name__, node.name if node else ""),
+        shared=len(component.parents) > 1,
+    )
+
+
+def _interceptors(component: Component, declared: InterfaceType) -> Sequence[object]:
+    if InterceptorController.name not in component.membrane or declared.is_internal:
+        return ()
+    return component.controller(InterceptorController).acting_on(declared)
+
+
+def _live_membrane(component: Component, homes: Homes) -> Box | None:
+    parts = parts_of(component)
+    exports = component.membrane.exports
+    links = [((THIS, name), _end(component, server)) for name, server in exports.items()]
+    links += [
+        ((part.name, client.name), _end(component, server))
+        for part in parts
+        for client in part.clients
+        for server in client.servers
+        if isinstance(server, ServerInterface)
+    ]
+    boxes = [_live(part, homes, _controls(part.name, links)) for part in parts]
+    ports = [_port(server.type.with_name(name), ()) for name, server in exports.items()]
+    return _membrane(ports, boxes, links)
+
+
+def _end(host: Component, server: ServerInterface) -> End:
+    return (THIS if server.owner is host else server.owner.name, server.name)
+
+
+def _acting(component: Component, interceptor: object) -> str:
+    """Return the name of the part of the membrane that an interceptor is, or that of its class."""
+    parts = parts_of(component)
+    names = [
+        part.name for part in parts if any(server.stub is interceptor for server in part.servers)
+    ]
+    return names[0] if names else type(interceptor).__name__
+
+
+def _membrane(ports: Iterable[Port], parts: Sequence[Box], links: Sequence[Ends]) -> Box | None:
+    """Return what is inside a membrane: its parts, and the controllers that they are bound to.
+
+    The controllers of the component itself become one box, those of a sub-component another.
+    """
+    if not parts and not links:
+        return None
+    ports = tuple(ports)
+    known = {part.name for part in parts}
+    offered = {port.name for port in ports}
+    controllers: dict[str, dict[str, Port]] = {}
+
+    def drawn(end: End, role: str) -> End:
+        owner, interface = end
+        if owner in known or (owner == THIS and interface in offered):
+            return end
+        name = CONTROLLERS if owner == THIS else owner
+        controllers.setdefault(name, {})[interface] = Port(interface, role)
+        return name, interface
+
+    bound = tuple(
+        Link(drawn(client, Role.CLIENT), drawn(server, Role.SERVER)) for client, server in links
+    )
+    boxes = [
+        Box(name, tuple(used.values()), kind="controller") for name, used in controllers.items()
+    ]
+    return Box("membrane", ports, (*parts, *boxes), bound, "composite")
+
+
+def _ports(
+    component_type: ComponentType,
+    controls: Iterable[str],
+    acting: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> tuple[Port, ...]:
     return (
-        *map(_port, component_type.interfaces),
+        *(_port(declared, acting.get(declared.name, ())) for declared in component_type.interfaces),
         *(
             Port(name, "server", control=True)
             for name in sorted(controls)
@@ -124,8 +212,14 @@ def _ports(component_type: ComponentType, controls: Iterable[str]) -> tuple[Port
     )
 
 
-def _port(declared: InterfaceType) -> Port:
-    return Port(declared.name, declared.role, declared.cardinality, not declared.is_mandatory)
+def _port(declared: InterfaceType, acting: Iterable[str]) -> Port:
+    return Port(
+        declared.name,
+        declared.role,
+        declared.cardinality,
+        not declared.is_mandatory,
+        interceptors=tuple(acting),
+    )
 
 
 def _controls(component: str, links: Links) -> frozenset[str]:
@@ -142,6 +236,8 @@ def _links(links: Links) -> tuple[Link, ...]:
 def _kind(plan: ComponentPlan) -> str:
     if plan.membrane.kind is MembraneKind.PARAMETRIC:
         return MembraneKind.PRIMITIVE.value
+    if plan.membrane.kind.is_composite:
+        return MembraneKind.COMPOSITE.value
     return plan.membrane.kind.value
 
 
@@ -159,13 +255,9 @@ def _note(plan: ComponentPlan) -> str:
     return _noted(
         plan.content.__name__ if plan.content else "",
         plan.virtual_node.name if plan.virtual_node else "",
-        [one.name for one in plan.membrane.components],
     )
 
 
-def _noted(content: str, node: str, parts: Iterable[str]) -> str:
-    """Return the small second line of a box: what is inside, where it wants to be, who watches."""
-    words = [content, f"@ {node}" if node else ""]
-    listed = ", ".join(parts)
-    words.append(f"[{listed}]" if listed else "")
-    return " ".join(filter(None, words))
+def _noted(content: str, node: str) -> str:
+    """Return the small second line of a box: what is inside, and where it wants to be."""
+    return " ".join(filter(None, (content, f"@ {node}" if node else "")))

@@ -18,6 +18,12 @@ class MembraneKind(StrEnum):
     COMPOSITE = "composite"
     ACTIVE = "active"
     PARAMETRIC = "parametric"
+    PARAMETRIC_COMPOSITE = "parametricComposite"
+
+    @property
+    def is_composite(self) -> bool:
+        """Whether the component is filled with sub-components."""
+        return self in (MembraneKind.COMPOSITE, MembraneKind.PARAMETRIC_COMPOSITE)
 
 
 class NodeCardinality(StrEnum):
@@ -42,22 +48,35 @@ class BindingPlan:
 
 @dataclass(frozen=True, slots=True)
 class InterceptorPlan:
-    """An interceptor of one interface: a non-functional component by name, or a Python object."""
+    """An interceptor of one interface: what a component in the membrane serves, or a Python object.
+
+    The component `this` stands for the controllers of the component itself.
+    """
 
     interface: str
     component: str = ""
+    server: str = ""
     factory: object = None
+
+    @property
+    def end(self) -> str:
+        """The interface of the component in the membrane; nothing for a Python object."""
+        return ".".join(filter(None, (self.component, self.server)))
 
 
 @dataclass(frozen=True, slots=True)
 class MembranePlan:
-    """The membrane: its kind or its own description, and the assembly inside it."""
+    """The membrane: its kind or its own description, and the assembly inside it.
+
+    That of a template makes components with such a membrane.
+    """
 
     kind: MembraneKind
     description: object = None
     component_type: ComponentType = NO_INTERFACES
     components: tuple[ComponentPlan, ...] = ()
     bindings: tuple[BindingPlan, ...] = ()
+    is_template: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +106,7 @@ class SharedPlan:
 
 @dataclass(frozen=True, slots=True)
 class ComponentPlan:
-    """One component; `content` is `None` for a composite."""
+    """One component; the `content` of a composite holds its attributes, where it has some."""
 
     name: str
     path: str

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gcm.adl.definitions import absolute
 from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
-from gcm.adl.references import absolute
 from gcm.documents import did_you_mean
 
 

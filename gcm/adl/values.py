@@ -7,7 +7,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from gcm.adl.arguments import ArgumentSyntaxError, split_values
+from gcm.adl.definitions import ArgumentSyntaxError, split_values
 from gcm.interfaces import describe
 from gcm.suggestion import did_you_mean
 

@@ -14,8 +14,7 @@ _DEPLOY = ("deploy", "launch", "mpiexec")
 _INSTEAD = {
     "run": "gcm-deploy{settings} {file} runs it",
     "show": "gcm-deploy --dry-run{settings} {file} shows what would be started where",
-    "draw": "gcm-deploy --export-adl machine.fractal{settings} {file} writes its machine, and gcm"
-    " draw machine.fractal -o machine.svg draws that",
+    "draw": "gcm-deploy --draw machine.svg{settings} {file} draws its machine",
 }
 """What does with a descriptor what a command does with an ADL document."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gcm.adl.plan import BindingPlan, ComponentPlan
-from gcm.adl.written import text_of
+from gcm.adl.writing import text_of
 from gcm.interfaces.types import InterfaceType
 
 _PLAIN = (str, int, float, bool)
@@ -48,7 +48,7 @@ def component_as_dict(plan: ComponentPlan) -> dict[str, Any]:
 
 def _interface(plan: ComponentPlan, declared: InterfaceType) -> dict[str, Any]:
     interceptors = [
-        one.component or getattr(one.factory, "__qualname__", "?")
+        one.end or getattr(one.factory, "__qualname__", "?")
         for one in plan.interceptors
         if one.interface == declared.name
     ]
@@ -72,7 +72,7 @@ def _bindings(bindings: Iterable[BindingPlan]) -> list[dict[str, str]]:
 
 
 def _class(known: type[Any]) -> str:
-    return f"{known.__module__}:{known.__qualname__}"
+    return f"{known.__module__}:{known.__qualname__}".removeprefix(":")
 
 
 def _value(value: object) -> object:

@@ -1,11 +1,23 @@
-"""Pictures of assemblies as SVG, drawn without any external program.
+"""Pictures of assemblies as SVG or PNG, drawn without any external program.
 
 >>> from gcm.drawing import Box, Scene, draw
 >>> draw(Scene(Box("hello")))[:4]
 '<svg'
 """
 
+from gcm.drawing.output import Colours, OutputError, check_ending, write_picture
 from gcm.drawing.picture import draw
 from gcm.drawing.scene import Box, Link, Port, Scene, SceneError
 
-__all__ = ["Box", "Link", "Port", "Scene", "SceneError", "draw"]
+__all__ = [
+    "Box",
+    "Colours",
+    "Link",
+    "OutputError",
+    "Port",
+    "Scene",
+    "SceneError",
+    "check_ending",
+    "draw",
+    "write_picture",
+]

@@ -12,11 +12,12 @@ from gcm.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PlacedPort:
-    """A port and the point of the border it sits on."""
+    """A port and the point of the border it sits on; `two_faced` ones are seen from inside too."""
 
     port: Port
     at: Point
     label: str
+    two_faced: bool = False
 
     @property
     def outer(self) -> Point:
@@ -27,6 +28,10 @@ class PlacedPort:
     def inner(self) -> Point:
         """Return where a wire inside the composite touches the port."""
         return self._beside(metrics.STEM if self.port.on_left else -metrics.STEM)
+
+    def lowered(self, distance: int) -> PlacedPort:
+        """Return the same port further down."""
+        return replace(self, at=Point(self.at.x, self.at.y + distance))
 
     def _beside(self, distance: int) -> Point:
         return Point(self.at.x + distance, self.at.y)
@@ -49,6 +54,16 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedMembrane:
+    """What is inside the membrane of a box, and where the membrane ends and the content begins."""
+
+    parts: tuple[PlacedBox, ...]
+    wires: tuple[Wire, ...]
+    content_top: int
+    content_height: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlacedBox:
     """A box with its size, and its corner inside the box around it."""
 
@@ -62,6 +77,17 @@ class PlacedBox:
     ports: tuple[PlacedPort, ...] = ()
     children: tuple[PlacedBox, ...] = ()
     wires: tuple[Wire, ...] = ()
+    membrane: PlacedMembrane | None = None
+
+    @property
+    def inside(self) -> tuple[PlacedBox, ...]:
+        """Return all that is drawn inside: what is in the membrane, and the children."""
+        return (*(self.membrane.parts if self.membrane else ()), *self.children)
+
+    @property
+    def stretches(self) -> bool:
+        """Tell whether the box can become wider and nothing in it would have to move."""
+        return not (self.children or self.wires or self.membrane)
 
     def moved(self, x: int, y: int) -> PlacedBox:
         """Return the same box at another place."""

@@ -5,6 +5,7 @@ The steps are one module each: layers, columns, order, heights, tracks, places f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from gcm.drawing import metrics
@@ -15,6 +16,7 @@ from gcm.drawing.metrics import shortened, text_width
 from gcm.drawing.plan import Plan, plan
 from gcm.drawing.routing import Point, corners, simplified, tracks_of
 from gcm.drawing.scene import THIS, Box, Port
+from gcm.drawing.style import WIRE_COLOURS
 from gcm.records import dataclass
 
 
@@ -77,7 +79,7 @@ def _down(point: Point) -> Point:
 def _label_zone(ports: Sequence[Port], *, on_left: bool) -> int:
     """Return the width that the names of the ports on one border need inside it."""
     widths = [
-        text_width(shortened(port.name, metrics.LABEL_SIZE), metrics.LABEL_SIZE)
+        text_width(shortened(port.caption, metrics.LABEL_SIZE), metrics.LABEL_SIZE)
         for port in ports
         if port.on_left == on_left
     ]
@@ -87,7 +89,7 @@ def _label_zone(ports: Sequence[Port], *, on_left: bool) -> int:
 def _border_port(port: Port, made: Plan, width: int) -> PlacedPort:
     y = made.board.y(made.border[port.name]) + metrics.PADDING
     at = Point(0 if port.on_left else width, y)
-    return PlacedPort(port, at, shortened(port.name, metrics.LABEL_SIZE))
+    return PlacedPort(port, at, shortened(port.caption, metrics.LABEL_SIZE), two_faced=True)
 
 
 def _wires(
@@ -107,8 +109,7 @@ def _wires(
     def end(component: str, interface: str) -> Point:
         return touch[component, made.meanings[component, interface].name]
 
-    bent = sorted({net for found in tracks for net in found})
-    colours = {net: number for number, net in enumerate(bent, start=1)}
+    colours = _colours_of(tracks)
     return tuple(
         Wire(
             route.link,
@@ -123,3 +124,25 @@ def _wires(
         )
         for route in made.board.routes
     )
+
+
+def _colours_of(tracks: Sequence[Mapping[int, int]]) -> dict[int, int]:
+    """Return a colour, from 1 on, for each net that bends: another one than its neighbours have.
+
+    Where there are more neighbours than colours, the one that meets its like least often.
+
+    >>> _colours_of([{7: 0, 8: 1}, {8: 0, 9: 0}])
+    {7: 1, 8: 2, 9: 1}
+    """
+    colours: dict[int, int] = {}
+    choice = range(1, WIRE_COLOURS)
+    for net in sorted({net for found in tracks for net in found}):
+        met = Counter(
+            colours[other]
+            for found in tracks
+            if net in found
+            for other in found
+            if other in colours
+        )
+        colours[net] = min(choice, key=lambda colour: (met[colour], colour))
+    return colours

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable
 
+PASSES = 20
+"""How often at most all nodes are looked at again for shorter edges."""
+
 
 def layers_of(
     count: int,
@@ -15,10 +18,9 @@ def layers_of(
 ) -> list[int]:
     """Return the layer of each of the nodes 0 to `count` - 1, by longest paths.
 
-    Edges that close a cycle are ignored, the same ones every time. A node that nothing leads to
-    moves as far right as the nodes it leads to allow, unless it is in `first` (the nodes fed from
-    the left border); one of `last` (the nodes that lead to the right border) that touches nothing
-    else goes to the last layer.
+    Edges that close a cycle are ignored, the same ones every time. Then nodes move to where their
+    edges are shortest. Nodes in `first` are fed from the left border, those in `last` lead to the
+    right one.
 
     >>> layers_of(3, [(0, 1), (1, 2), (2, 0)])
     [0, 1, 2]
@@ -29,7 +31,7 @@ def layers_of(
             onward[start].append(end)
     _drop_cycles(onward, first)
     layers = _longest_paths(onward)
-    _pull_right(onward, layers, first, last)
+    _tighten(onward, layers, first, last)
     return layers
 
 
@@ -77,19 +79,32 @@ def _longest_paths(onward: list[list[int]]) -> list[int]:
     return layers
 
 
-def _pull_right(
+def _tighten(
     onward: list[list[int]],
     layers: list[int],
     first: Collection[int],
     last: Collection[int],
 ) -> None:
-    reached = {end for ends in onward for end in ends}
-    fixed, leaving = set(first), set(last)
-    highest = max(layers, default=0)
-    for node in range(len(onward)):
-        if node in fixed or node in reached:
-            continue
-        if onward[node]:
-            layers[node] = min(layers[end] for end in onward[node]) - 1
-        elif node in leaving:
-            layers[node] = highest
+    """Move nodes to where their edges become shorter, one at a time, until none gains anything.
+
+    The borders count as neighbours: before the first layer, and behind the last one.
+    """
+    before: list[list[int]] = [[] for _ in onward]
+    for node, ends in enumerate(onward):
+        for end in ends:
+            before[end].append(node)
+    behind = max(layers, default=0) + 1
+    fed, leaving = set(first), set(last)
+    for _ in range(PASSES):
+        moved = False
+        for node in range(len(onward)):
+            sources = [layers[one] for one in before[node]] + [-1] * (node in fed)
+            targets = [layers[one] for one in onward[node]] + [behind] * (node in leaving)
+            if len(sources) == len(targets):
+                continue
+            ahead = min(targets, default=behind) - 1
+            layer = max(sources, default=-1) + 1 if len(sources) > len(targets) else ahead
+            moved |= layers[node] != layer
+            layers[node] = layer
+        if not moved:
+            return

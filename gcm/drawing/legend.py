@@ -53,7 +53,7 @@ def _all(root: PlacedBox) -> Iterator[PlacedBox]:
     while waiting:
         placed = waiting.pop()
         yield placed
-        waiting += placed.children
+        waiting += placed.inside
 
 
 def _entries(boxes: Iterable[PlacedBox]) -> Iterator[tuple[str, Port | str]]:
@@ -63,9 +63,15 @@ def _entries(boxes: Iterable[PlacedBox]) -> Iterator[tuple[str, Port | str]]:
         if any(_shows(port, sample) for port in ports):
             yield text, sample
     kinds = {placed.box.kind for placed in boxes}
-    yield from ((kind, kind) for kind in ("active", "wrapper", "clustering") if kind in kinds)
+    yield from (
+        (kind, kind) for kind in ("active", "wrapper", "clustering", "controller") if kind in kinds
+    )
     if any(placed.box.shared for placed in boxes):
         yield "shared component", "primitive shared"
+    if any(placed.membrane for placed in boxes):
+        yield "membrane", "primitive membrane"
+    if any(port.interceptors for placed in boxes for port in placed.box.ports):
+        yield "◆ interceptors", ""
 
 
 def _plain(port: Port) -> Port:

@@ -25,6 +25,11 @@ HEIGHT_PER_WEIGHT = 60
 STRETCH = 1.6
 """How many times wider a leaf may become to be as wide as its siblings."""
 
+FRAME_OF_CONTENT = 8
+"""The membrane left, right and below of the content, where it is drawn."""
+STACK = 3
+"""How far the boxes behind a folded one look out."""
+
 # Ports.
 PORT_ROW = 20
 BORDER_ROW = 24
@@ -43,12 +48,12 @@ CORNER = 6
 
 # The whole picture.
 FRAME = 28
-COLUMN_HEIGHT = 700
+COLUMN_HEIGHT = 900
 """A column that is no taller than this is never broken into several."""
-ROW_WIDTH = 1700
+ROW_WIDTH = 4000
 """A row of columns that is no wider than this is never broken into several."""
 ASPECT = 1.6
-SLENDER = 1.8
+SLENDER = 2.0
 """How many times taller than the ideal shape a column may be: breaking one costs clarity."""
 BROAD = 1.4
 """How many times wider than the ideal shape a row of columns may be."""
@@ -60,7 +65,7 @@ _WIDTHS = (
     ('ckszvxy_?LTFY"*°', 0.62),
     ("abdeghnopqu0123456789$ACEKPSRBVXZ", 0.7),
     ("DGHNOQU+<>=~#&^", 0.84),
-    ("mwMW@%—…", 1.0),
+    ("mwMW@%—…◆×", 1.0),
 )
 _WIDTH_OF = {char: width for chars, width in _WIDTHS for char in chars}
 _BOLD = 1.15

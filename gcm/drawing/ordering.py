@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from gcm.drawing.board import Board, Pin, Strand
@@ -16,25 +16,104 @@ BUS = 3
 
 
 def order(board: Board) -> None:
-    """Reorder the board's columns, and stack them by that order; bands stay one above another."""
-    for column in board.columns:
-        column.sort(key=lambda item: board.items[item].band)
-        stack(board, column)
-    best, fewest = _snapshot(board), crossings(board)
+    """Reorder the board's columns, and stack them by that order; bands stay one above another.
+
+    Several first orders are improved, by barycentres and by exchanging neighbours, and the one
+    with the fewest crossings is kept.
+    """
+    best: list[list[int]] = []
+    fewest = -1
     sweeps = SWEEPS if SWEEPS * len(board.items) <= EFFORT else 1
-    for sweep in range(sweeps):
-        if not fewest:
-            break
-        rightward = sweep % 2 == 0
-        numbers = range(len(board.columns))
-        for number in numbers if rightward else reversed(numbers):
-            _reorder(board, number, rightward=rightward)
-        found = crossings(board)
-        if found < fewest:
-            best, fewest = _snapshot(board), found
+    for start in _first_orders(board)[: 1 if sweeps == 1 else None]:
+        for column in board.columns:
+            column.sort(key=lambda item: (board.items[item].band, start[item]))
+            stack(board, column)
+        for sweep in range(sweeps):
+            found = crossings(board)
+            if fewest < 0 or found < fewest:
+                best, fewest = _snapshot(board), found
+            if not fewest:
+                break
+            rightward = sweep % 2 == 0
+            numbers = range(len(board.columns))
+            for number in numbers if rightward else reversed(numbers):
+                _reorder(board, number, rightward=rightward)
+            if sweeps > 1:
+                _exchange(board)
     for column, kept in zip(board.columns, best, strict=True):
         column[:] = kept
         stack(board, column)
+
+
+def _first_orders(board: Board) -> list[dict[int, int]]:
+    """Return the orders to begin with, as a key for each item.
+
+    That of the document, and those in which a walk along the wires meets the items, from either
+    side: connected parts come out beside each other.
+    """
+    met = []
+    for backwards in (False, True):
+        onward: dict[int, dict[int, None]] = {}
+        for strands in board.channels:
+            for strand in strands:
+                pair = (strand.right, strand.left) if backwards else (strand.left, strand.right)
+                for near in pair[0]:
+                    onward.setdefault(near.item, {}).update((far.item, None) for far in pair[1])
+        met.append(_walk(board, onward, backwards=backwards))
+    given = {item: item for column in board.columns for item in column}
+    return [given, *met]
+
+
+def _walk(board: Board, onward: Mapping[int, Iterable[int]], *, backwards: bool) -> dict[int, int]:
+    """Return when a depth-first walk meets each item."""
+    met: dict[int, int] = {}
+    columns = reversed(board.columns) if backwards else board.columns
+    for start in chain.from_iterable(columns):
+        waiting = [start]
+        while waiting:
+            item = waiting.pop()
+            if item not in met:
+                met[item] = len(met)
+                waiting += reversed(list(onward.get(item, ())))
+    return met
+
+
+def _exchange(board: Board) -> None:
+    """Exchange neighbours for as long as that saves crossings."""
+    for number, column in enumerate(board.columns):
+        sides = [_heights(board, number, of_right=of_right) for of_right in (True, False)]
+        exchanged = True
+        while exchanged:
+            exchanged = False
+            for place in range(len(column) - 1):
+                upper, lower = column[place], column[place + 1]
+                if board.items[upper].band != board.items[lower].band:
+                    continue
+                now = sum(_inversions(side[upper], side[lower]) for side in sides)
+                if now and sum(_inversions(side[lower], side[upper]) for side in sides) < now:
+                    column[place], column[place + 1] = lower, upper
+                    exchanged = True
+        stack(board, column)
+
+
+def _heights(board: Board, number: int, *, of_right: bool) -> dict[int, list[int]]:
+    """Return where the wires of each item of a column lead to on one side, sorted."""
+    found: dict[int, list[int]] = {item: [] for item in board.columns[number]}
+    channel = number - 1 if of_right else number
+    if 0 <= channel < len(board.channels):
+        for strand in board.channels[channel]:
+            near, far = (strand.right, strand.left) if of_right else (strand.left, strand.right)
+            heights = [board.y(pin) for pin in far]
+            for pin in near:
+                found[pin.item] += heights
+    for heights in found.values():
+        heights.sort()
+    return found
+
+
+def _inversions(upper: Sequence[int], lower: Sequence[int]) -> int:
+    """Return how many pairs of wires cross when one item's are above another's."""
+    return sum(bisect_left(lower, height) for height in upper)
 
 
 def separation(board: Board, upper: int, lower: int) -> int:
@@ -114,6 +193,21 @@ def crossings(board: Board) -> int:
         for _, end in lines:
             total += len(passed) - bisect_right(passed, end)
             insort(passed, end)
+        total += _around(strands, board, of_right=True) + _around(strands, board, of_right=False)
+    return total
+
+
+def _around(strands: Sequence[Strand], board: Board, *, of_right: bool) -> int:
+    """Count the wires that those cross which turn back on one side of a channel."""
+    sides = [strand.right if of_right else strand.left for strand in strands]
+    far = [strand.left if of_right else strand.right for strand in strands]
+    heights = sorted(board.y(pin) for pins in sides for pin in pins)
+    total = 0
+    for pins, others in zip(sides, far, strict=True):
+        if pins and not others:
+            ends = [board.y(pin) for pin in pins]
+            within = bisect_left(heights, max(ends)) - bisect_right(heights, min(ends))
+            total += max(0, within - max(0, len(pins) - 2))
     return total
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from gcm.drawing.folding import folded
 from gcm.drawing.placing import place
 from gcm.drawing.scene import Scene, SceneError, faults_of
 from gcm.drawing.svg import svg
 
 
-def draw(scene: Scene, *, title: str = "", controls: bool = False) -> str:
+def draw(scene: Scene, *, title: str = "", controls: bool = False, fold: bool = True) -> str:
     """Return the scene as an SVG document; the same scene always gives the same text.
 
     `title` becomes the heading. Control interfaces, and the bindings that touch them, are left
-    out unless `controls` is set.
+    out unless `controls` is set. Components that are alike, and bound alike, are folded into one
+    box that tells their number and the range of their names, unless `fold` is not set.
 
     Raises:
         SceneError: the scene contradicts itself; all its faults are listed.
@@ -19,4 +21,5 @@ def draw(scene: Scene, *, title: str = "", controls: bool = False) -> str:
     faults = list(faults_of(scene))
     if faults:
         raise SceneError(faults)
-    return svg(place(scene.root, controls=controls), title=title)
+    root = folded(scene.root) if fold else scene.root
+    return svg(place(root, controls=controls), title=title)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gcm.drawing import metrics
 from gcm.drawing.columns import Size
-from gcm.drawing.geometry import PlacedBox, PlacedPort
-from gcm.drawing.interior import lay_out
+from gcm.drawing.geometry import PlacedBox, PlacedMembrane, PlacedPort
+from gcm.drawing.interior import Interior, lay_out
 from gcm.drawing.metrics import shortened, text_width
 from gcm.drawing.routing import Point
 from gcm.drawing.scene import Box, Port
@@ -16,11 +17,23 @@ from gcm.drawing.shapes import icon
 
 def place(box: Box, *, controls: bool = False) -> PlacedBox:
     """Return the box with all that is inside it, placed at the origin."""
-    ports = tuple(port for port in box.ports if controls or not port.is_control)
-    if not box.children and not box.links:
-        return _leaf(box, ports)
-    children = _equally_wide([place(child, controls=controls) for child in box.children])
-    inside = lay_out(box, ports, children, least_width=_header(box).width)
+    ports = _visible(box, controls)
+    if box.membrane is None:
+        if not box.children and not box.links:
+            return _leaf(box, ports)
+        children = _equally_wide([place(child, controls=controls) for child in box.children])
+        return _around(box, lay_out(box, ports, children, least_width=_header(box).width))
+    return _with_membrane(box, box.membrane, ports, controls=controls)
+
+
+def _visible(box: Box, controls: bool) -> tuple[Port, ...]:
+    return tuple(
+        port for port in box.ports if controls or box.kind == "controller" or not port.is_control
+    )
+
+
+def _around(box: Box, inside: Interior) -> PlacedBox:
+    """Put the border and the header around the inside of a composite."""
     top = _header(box).height
     return PlacedBox(
         box=box,
@@ -30,13 +43,54 @@ def place(box: Box, *, controls: bool = False) -> PlacedBox:
         height=top + inside.height,
         label=_label(box),
         note=_note(box),
-        ports=tuple(
-            PlacedPort(placed.port, Point(placed.at.x, placed.at.y + top), placed.label)
-            for placed in inside.ports
-        ),
+        ports=tuple(placed.lowered(top) for placed in inside.ports),
         children=tuple(child.moved(child.x, child.y + top) for child in inside.children),
         wires=tuple(wire.lowered(top) for wire in inside.wires),
     )
+
+
+def _with_membrane(
+    box: Box, membrane: Box, ports: tuple[Port, ...], *, controls: bool
+) -> PlacedBox:
+    """Place the membrane with its parts above the content, both equally wide."""
+    content = replace(box, name="", note="", membrane=None, ports=ports, members=())
+    parts = _equally_wide([place(part, controls=controls) for part in membrane.children])
+    outer = _visible(membrane, controls)
+    needed = max(place(content, controls=controls).width, _header(box).width)
+    above = lay_out(membrane, outer, parts, least_width=needed)
+    below = _content(content, ports, above.width, controls=controls)
+    if below.width > above.width:
+        above = lay_out(membrane, outer, parts, least_width=below.width)
+    top = _header(box).height
+    seam = top + above.height
+    placed_parts = tuple(part.moved(part.x, part.y + top) for part in above.children)
+    return PlacedBox(
+        box=box,
+        x=0,
+        y=0,
+        width=max(above.width, below.width),
+        height=seam + below.height + metrics.FRAME_OF_CONTENT,
+        label=_label(box),
+        note=_note(box),
+        ports=(
+            *(placed.lowered(top) for placed in above.ports),
+            *(placed.lowered(seam) for placed in below.ports),
+        ),
+        children=tuple(child.moved(child.x, child.y + seam) for child in below.children),
+        wires=tuple(wire.lowered(seam) for wire in below.wires),
+        membrane=PlacedMembrane(
+            placed_parts, tuple(wire.lowered(top) for wire in above.wires), seam, below.height
+        ),
+    )
+
+
+def _content(box: Box, ports: tuple[Port, ...], width: int, *, controls: bool) -> PlacedBox:
+    """Place the content of a component that has a membrane, at least as wide as that."""
+    if not box.children and not box.links:
+        leaf = _leaf(box, ports)
+        return leaf.widened(max(width, leaf.width))
+    children = _equally_wide([place(child, controls=controls) for child in box.children])
+    return _around(box, lay_out(box, ports, children, least_width=width))
 
 
 def _leaf(box: Box, ports: tuple[Port, ...]) -> PlacedBox:
@@ -63,11 +117,11 @@ def _leaf(box: Box, ports: tuple[Port, ...]) -> PlacedBox:
 
 def _equally_wide(children: Sequence[PlacedBox]) -> list[PlacedBox]:
     """Widen the leaves among the children to the widest of them, unless that is far wider."""
-    leaves = [child.width for child in children if not child.children]
+    leaves = [child.width for child in children if child.stretches]
     widest = max(leaves, default=0)
     return [
         child.widened(widest)
-        if not child.children and not child.wires and child.width * metrics.STRETCH >= widest
+        if child.stretches and child.width * metrics.STRETCH >= widest
         else child
         for child in children
     ]
@@ -79,11 +133,13 @@ def _header(box: Box) -> Size:
     note = text_width(_note(box), metrics.NOTE_SIZE) if box.note else 0
     aside = metrics.ICON if icon(box.kind) else metrics.PADDING
     width = max(name + 2 * aside, note + 2 * metrics.PADDING)
+    if not box.name:  # the content inside a membrane, which has the name
+        return Size(metrics.LEAF_MIN_WIDTH, metrics.PADDING)
     return Size(width, metrics.HEADER + (metrics.NOTE_LINE if box.note else 0))
 
 
 def _label(box: Box) -> str:
-    return shortened(box.name, metrics.TITLE_SIZE, bold=True)
+    return shortened(box.title, metrics.TITLE_SIZE, bold=True)
 
 
 def _note(box: Box) -> str:
@@ -91,4 +147,4 @@ def _note(box: Box) -> str:
 
 
 def _port_label(port: Port) -> str:
-    return shortened(port.name, metrics.LABEL_SIZE)
+    return shortened(port.caption, metrics.LABEL_SIZE)

@@ -72,7 +72,7 @@ def _meanings(
     box: Box, ports: Sequence[Port], children: Sequence[PlacedBox]
 ) -> dict[tuple[str, str], Port]:
     """Return the port that each end of a link means, where that port is visible."""
-    finders = {child.box.name: PortFinder(child.box.ports) for child in children}
+    finders = {child.box.name: PortFinder(child.box.outer_ports) for child in children}
     finders[THIS] = PortFinder(box.ports)
     visible = {(child.box.name, placed.port.name) for child in children for placed in child.ports}
     visible |= {(THIS, port.name) for port in ports}

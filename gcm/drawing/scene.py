@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -13,7 +14,7 @@ THIS = "this"
 
 ROLES = ("client", "server", "internal-client", "internal-server")
 CARDINALITIES = ("singleton", "collection", "multicast", "gathercast")
-KINDS = ("composite", "primitive", "active", "wrapper", "clustering")
+KINDS = ("composite", "primitive", "active", "wrapper", "clustering", "controller")
 MAX_DEPTH = 200
 """Levels of nesting that are drawn; the same bound as for documents."""
 
@@ -32,6 +33,7 @@ class Port:
 
     `role` is one of `ROLES` (an internal interface has no outer face), `cardinality` one of
     `CARDINALITIES`. Plain strings, so that the string enums of the model fit as they are.
+    `interceptors` names what acts on its calls, in this order.
     """
 
     name: str
@@ -39,6 +41,12 @@ class Port:
     cardinality: str = "singleton"
     optional: bool = False
     control: bool = False
+    interceptors: tuple[str, ...] = ()
+
+    @property
+    def caption(self) -> str:
+        """Return what is written at the port: its name, and what acts on its calls."""
+        return f"{self.name} ◆ {', '.join(self.interceptors)}" if self.interceptors else self.name
 
     @property
     def on_left(self) -> bool:
@@ -58,10 +66,14 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A binding inside one composite, each end a (component name or "this", interface name)."""
+    """A binding inside one composite, each end a (component name or "this", interface name).
+
+    `count` is the number of bindings that a folded one stands for.
+    """
 
     client: tuple[str, str]
     server: tuple[str, str]
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +81,9 @@ class Box:
     """A component: its ports, its children and the bindings between those.
 
     `kind` is one of `KINDS`; `note` is a small second line, for example the content class or the
-    virtual node; `shared` marks a component that several composites contain.
+    virtual node; `shared` marks a component that several composites contain. `membrane` is what
+    the component has in its membrane, as a box: its ports are the non-functional interfaces.
+    `members` are the names of all components that a folded box stands for.
     """
 
     name: str
@@ -79,6 +93,18 @@ class Box:
     kind: str = "primitive"
     note: str = ""
     shared: bool = False
+    membrane: Box | None = None
+    members: tuple[str, ...] = ()
+
+    @property
+    def outer_ports(self) -> tuple[Port, ...]:
+        """Return the interfaces that are seen from outside, those of the membrane included."""
+        return (*self.ports, *(self.membrane.ports if self.membrane else ()))
+
+    @property
+    def title(self) -> str:
+        """Return the name to show: for a folded box how many it stands for, and their range."""
+        return f"{len(self.members)} × {span_of(self.members)}" if self.members else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +119,22 @@ class Scene:
     """
 
     root: Box
+
+
+def span_of(names: tuple[str, ...]) -> str:
+    """Return several names in short: the first and the last, in the order of their numbers.
+
+    >>> span_of(("rank10", "rank2", "rank0"))
+    'rank0 … rank10'
+    """
+    ordered = sorted(names, key=_by_number)
+    return " … ".join(dict.fromkeys((ordered[0], ordered[-1])))
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """Return a key by which `rank2` comes before `rank10`."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(int(part), "") if place % 2 else (-1, part) for place, part in enumerate(parts)]
 
 
 class PortFinder:
@@ -127,6 +169,8 @@ def faults_of(scene: Scene) -> Iterator[str]:
             waiting += [
                 (child, f"{path}/{child.name}", depth + 1) for child in reversed(box.children)
             ]
+        if box.membrane is not None:
+            waiting.append((box.membrane, f"the membrane of {path}", depth))
 
 
 def _own_faults(box: Box, path: str) -> Iterator[str]:
@@ -137,7 +181,7 @@ def _own_faults(box: Box, path: str) -> Iterator[str]:
             yield f"{path}.{port.name} has the unknown role '{port.role}'"
         if port.cardinality not in CARDINALITIES:
             yield f"{path}.{port.name} has the unknown cardinality '{port.cardinality}'"
-    for name in _repeated(port.name for port in box.ports):
+    for name in _repeated(port.name for port in box.outer_ports):
         yield f"{path} has several interfaces called '{name}'"
     for name in _repeated(child.name for child in box.children):
         yield f"{path} has several children called '{name}'"
@@ -148,7 +192,7 @@ def _own_faults(box: Box, path: str) -> Iterator[str]:
 def _link_faults(box: Box, path: str) -> Iterator[str]:
     if not box.links:
         return
-    finders = {child.name: PortFinder(child.ports) for child in box.children}
+    finders = {child.name: PortFinder(child.outer_ports) for child in box.children}
     finders[THIS] = PortFinder(box.ports)
     for link in box.links:
         for component, interface in (link.client, link.server):

@@ -18,6 +18,8 @@ text{font-family:"Segoe UI",Roboto,"Helvetica Neue",Arial,"DejaVu Sans",sans-ser
 .optional{stroke-dasharray:2.5 3}
 .icon{fill:none;stroke-width:1.3;stroke-linecap:round;stroke-linejoin:round}
 .wire{fill:none;stroke-width:1.5;stroke-linejoin:round}
+.many{stroke-width:2.6}
+.content{stroke-width:1}
 .wire:hover{stroke-width:3.5}
 """.strip()
 
@@ -37,6 +39,9 @@ _COLOURS = (
     (".wrapper", "stroke", "#b45309", "#f0a63a"),
     (".clustering", "fill", "#f3eeff", "#251b45"),
     (".clustering", "stroke", "#7c3aed", "#a78bfa"),
+    (".controller", "fill", "#ffffff", "#0c1426"),
+    (".controller", "stroke", "#94a3b8", "#52627a"),
+    (".membrane", "fill", "#e3e9f1", "#25324c"),
     (".server", "stroke", "#c8322b", "#fb7b74"),
     (".client", "stroke", "#15803d", "#4ade80"),
     (".control", "stroke", "#64748b", "#94a3b8"),
@@ -52,8 +57,26 @@ _COLOURS = (
 )
 
 
+_DARK_RULES = "@media (prefers-color-scheme:dark){"
+
+
 def stylesheet() -> str:
     """Return the rules: the light colours, and the dark ones where the reader prefers them."""
     light = "\n".join(f"{where}{{{what}:{value}}}" for where, what, value, _ in _COLOURS)
     dark = "\n".join(f"{where}{{{what}:{value}}}" for where, what, _, value in _COLOURS)
-    return f"{_SHARED}\n{light}\n@media (prefers-color-scheme:dark){{\n{dark}\n}}"
+    return f"{_SHARED}\n{light}\n{_DARK_RULES}\n{dark}\n}}"
+
+
+def with_colours(picture: str, colours: str) -> str:
+    """Return a picture with the colours for a `light` or a `dark` background only.
+
+    Anything else leaves the choice to the reader.
+    """
+    if colours == "light":
+        before, _, rest = picture.partition(f"\n{_DARK_RULES}\n")
+        return before + rest.partition("\n}\n")[2].join(("\n", ""))
+    if colours == "dark":
+        before, _, rest = picture.partition(f"{_DARK_RULES}\n")
+        dark, _, after = rest.partition("\n}\n")
+        return f"{before}{dark}\n{after}"
+    return picture

@@ -14,6 +14,7 @@ from gcm.interfaces.future import Future
 from gcm.interfaces.gathering import Effect, Entry, Expire, Rounds
 from gcm.interfaces.going_on import outside, wait_for_others
 from gcm.interfaces.marks import is_one_by_one, put_mark
+from gcm.interfaces.parallel import Piece
 from gcm.interfaces.sharing import ListSharing, MemberSharing, Sharing
 from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stacks import inside
@@ -163,7 +164,18 @@ class Ticket(Future[Any]):
         super().__init__(about)
         self.owner = owner
         self.is_open = True
+        self._assembling = threading.Lock()
         self.set_running_or_notify_cancel()
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait for the result; a block is put together by who wants it, not by who parted it."""
+        result = super().result(timeout)
+        if not isinstance(result, Piece):
+            return result
+        with self._assembling:
+            if isinstance(self._result, Piece):
+                self._result = self._result.assembled()
+        return self._result
 
 
 class _Gathered:
@@ -328,7 +340,12 @@ class _Gathered:
             effects = self._rounds.expire(time.monotonic())
             self._settle(effects)
             self._set_timer()
-        waiting = [entry.client.owner for effect in effects for entry in effect.entries]
+        waiting = [
+            entry.client.owner
+            for effect in effects
+            for entry in effect.entries
+            if hasattr(entry.client, "owner")  # else it is in another process
+        ]
         if all(owner.membrane.admits_calls for owner in waiting):
             self._carry_out(effects)
         else:  # a caller that is stopped together with this component must not wake up now

@@ -108,6 +108,11 @@ class ServerInterface(Interface):
         return self._gathering
 
     @property
+    def gathers(self) -> bool:
+        """Whether the calls of several clients become one here, or where the component lives."""
+        return _gathers(self)
+
+    @property
     def clients(self) -> tuple[ClientInterface, ...]:
         """The client interfaces bound to this one, in binding order."""
         return tuple(self._stubs)
@@ -128,9 +133,10 @@ class ServerInterface(Interface):
         """Admit `client` and return the stub through which it calls.
 
         A gathercast interface must know who calls, so there every client has a stub of its own;
-        the others share one.
+        the others share one. A client that stands for one in another process calls from there, and
+        is admitted under its name.
         """
-        if self._gathering is None:
+        if self._gathering is None or _only_stands_for_another(client):
             stub = self._stubs[client] = self.stub
             return stub
         stub = stub_class(self.type.signature)(self)
@@ -141,7 +147,8 @@ class ServerInterface(Interface):
 
     def disconnect(self, client: ClientInterface) -> None:
         """Forget `client`."""
-        if self._stubs.pop(client, None) is not None and self._gathering is not None:
+        known = self._stubs.pop(client, None) is not None
+        if known and self._gathering is not None and not _only_stands_for_another(client):
             self._gathering.forget(client)
 
     def wire(self) -> None:
@@ -198,10 +205,17 @@ def _gathering_of(server: ServerInterface) -> Gathering | None:
     Besides gathercast interfaces it is the inner face through which the members of a parallel
     component send their blocks out.
     """
-    gathers = server.type.is_gathercast or (
-        server.internal and redistributes(server.type.signature)
-    )
-    return Gathering(server) if gathers else None
+    return Gathering(server) if _gathers(server) else None
+
+
+def _gathers(server: ServerInterface) -> bool:
+    return server.type.is_gathercast or (server.internal and redistributes(server.type.signature))
+
+
+def _only_stands_for_another(client: ClientInterface) -> bool:
+    """Tell whether the calls of `client` are made in another process, under a name of their own."""
+    owner = getattr(client, "owner", None)  # a client of another process is no more than its name
+    return owner is not None and owner.is_elsewhere
 
 
 class Referenced:
@@ -214,6 +228,11 @@ class Referenced:
 
     def __init__(self, server: ServerInterface) -> None:
         self._server = server
+
+    @property
+    def server(self) -> ServerInterface:
+        """The interface itself."""
+        return self._server
 
     @property
     def type(self) -> InterfaceType:

@@ -19,7 +19,24 @@ class Blocks:
     """An array in contiguous blocks of its first axis, one from each member, in order."""
 
     def __init__(self, parts: Sequence[Any]) -> None:
-        self._parts = parts
+        # Those of a parallel component in another one are members like all others.
+        self._parts: list[Any] = []
+        for part in parts:
+            self._parts += part.parts if isinstance(part, Blocks) else [part]
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        """The blocks, in order."""
+        return self._parts
+
+    def __len__(self) -> int:
+        """Return the length of the whole."""
+        return sum(map(len, self._parts))
+
+    def whole(self) -> Piece:
+        """Return the piece that is everything."""
+        (piece,) = self.redistributed(1, "the blocks")
+        return piece
 
     def redistributed(self, count: int, label: str) -> list[Piece]:
         """Return the pieces that `count` members take.
@@ -35,6 +52,9 @@ class Blocks:
     def parted(self, lengths: Sequence[int], label: str) -> list[Any]:
         """Return arrays of these lengths, each the next part of the whole.
 
+        Where parts of it are in other processes they are pieces, for those who take them to put
+        together.
+
         Raises:
             DispatchError: the parts are no arrays that fit, or the whole has another length.
         """
@@ -46,7 +66,9 @@ class Blocks:
                 f"{label} has {givers[-1][1]} elements for callers that gave {takers[-1][1]}",
                 cure="Return a block as long as the one that came in",
             )
-        return [piece.assembled() for piece in self._pieces(givers, takers)]
+        pieces = self._pieces(givers, takers)
+        here = not any(hasattr(part, "ask") for part in self._parts)
+        return [piece.assembled() for piece in pieces] if here else list(pieces)
 
     def _pieces(
         self, givers: Sequence[tuple[int, int]], takers: Sequence[tuple[int, int]]
@@ -92,9 +114,20 @@ class Piece:
 
         first = self._parts[0]
         array = np.empty((self._length, *first.shape[1:]), first.dtype)
-        for transfer in self._transfers:
-            array[transfer.target_slice] = self._parts[transfer.source][transfer.source_slice]
+        rows = self._rows()
+        for part in rows:
+            if hasattr(part, "ask"):  # they are in other processes, and come all at once
+                part.ask()
+        for transfer, part in zip(self._transfers, rows, strict=True):
+            array[transfer.target_slice] = part
         return array
+
+    def blocks(self) -> Blocks:
+        """Return the rows as the blocks that they come from, not put together."""
+        return Blocks(self._rows() or [self._parts[0][:0]])
+
+    def _rows(self) -> list[Any]:
+        return [self._parts[one.source][one.source_slice] for one in self._transfers]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Return the array: what crosses by value into another member is its own."""

@@ -77,6 +77,10 @@ def _dispatch(options: Options) -> int:
     deployment = load_deployment(options)
     if deployment is None:
         return FAULTS
+    if options.draw:
+        from runtime.cli.show import draw_machine
+
+        return draw_machine(deployment, options.draw)
     if options.show_variables:
         from runtime.cli.show import show_variables
 

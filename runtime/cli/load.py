@@ -44,7 +44,9 @@ def load_deployment(options: Options) -> Deployment | None:
         surroundings=_surroundings(
             options.descriptor,
             options.settings,
-            with_classes=not (options.dry_run or options.show_variables or options.export_adl),
+            with_classes=not (
+                options.dry_run or options.show_variables or options.export_adl or options.draw
+            ),
         ),
         diagnostics=diagnostics,
     )

@@ -14,7 +14,7 @@ from runtime.cli.load import read_document
 from runtime.cli.one_line_document import document_of
 from runtime.cli.options import command_parser
 from runtime.cli.questions import QUESTIONS, Answers, Question
-from runtime.cli.write import save
+from runtime.cli.write import check_folder, save
 from runtime.exit_codes import FAULTS
 
 _DESCRIPTION = """\
@@ -37,12 +37,13 @@ def write_new(words: Sequence[str]) -> int:
         OutputFailed: the file cannot be written.
     """
     found = _parser().parse_args(words)
+    check_folder(found.file or "")  # nothing is asked in vain
     dialogue = Dialogue(sys.stdin, sys.stderr)
     first, *others = QUESTIONS
     answers = dialogue.answer(first, found.program, Answers())
     file = found.file or _file_for(answers)
     overwrite = found.overwrite
-    if os.path.exists(file) and not overwrite:  # nothing more is asked in vain
+    if os.path.exists(file) and not overwrite:
         dialogue.confirm_overwrite(file)
         overwrite = True
     for question in others:

@@ -18,14 +18,14 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class OneLine:
-    """A program, which may be a module, and the machine to run it on.
+    """A program, which may be a module, and the machine to run it on, if that is known yet.
 
     `python` is that of the machine's hosts, `options` are the words before the program.
     """
 
     program: str
     is_module: bool
-    machine: Machine
+    machine: Machine | None
     python: str = ""
     options: Sequence[str] = ()
 
@@ -145,8 +145,10 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
         return missing_machine(f"-m {program}")
     if given and not program:
         return "what shall run? name a program behind the options, or a module with -m"
-    if found.python and not found.hosts:
-        return "--python is for the hosts of -H; here runs the Python that runs gcm-deploy"
+    if found.python and all(one.is_local for site in found.hosts or () for one in site):
+        return (
+            "--python is for the hosts of -H elsewhere; here runs the Python that runs gcm-deploy"
+        )
     if found.write and not program:
         return "--write is for a program with -n, --emulate or -H; a descriptor is written already"
     if not program and not found.descriptor:

@@ -45,6 +45,7 @@ def document_of(
     Raises:
         UsageError: the program is none, or something cannot be written down.
     """
+    assert one_line.machine is not None, "nothing runs nowhere"
     folder = os.path.abspath(folder)
     kind, program = kind_of(one_line, arguments)
     home = os.getcwd()
@@ -89,15 +90,16 @@ def kind_of(one_line: OneLine, arguments: Sequence[str]) -> tuple[ProgramKind, s
         line = shlex.join([*before, *(rest or ["program.py"])])
         raise UsageError(f"ranks have a Python of their own, so leave '{word}' out: {line}")
     _refuse(word)
-    if _is_script(word):
-        return ProgramKind.SCRIPT, os.path.abspath(word)
-    if os.sep in word or (os.path.isfile(word) and shutil.which(word) is None):
+    if _is_script(word) or os.sep in word:
+        _check_exists(word, one_line.machine)
+        kind = ProgramKind.SCRIPT if _is_script(word) else ProgramKind.EXECUTABLE
+        return kind, os.path.abspath(word)
+    if os.path.isfile(word) and shutil.which(word) is None:
         return ProgramKind.EXECUTABLE, os.path.abspath(word)
     if _stays_here(one_line.machine) and shutil.which(word) is None:
-        meant = did_you_mean(word, filter(os.path.isfile, os.listdir()))
         raise UsageError(
             f"there is no program '{word}', neither in this folder nor on the search path",
-            cure=meant,
+            cure=_meant(word),
         )
     return ProgramKind.EXECUTABLE, word
 
@@ -107,8 +109,32 @@ def is_program(file: str) -> bool:
     return _is_script(file) or (os.path.isfile(file) and os.access(file, os.X_OK))
 
 
-def _stays_here(machine: Machine) -> bool:
-    return isinstance(machine, Emulation) or all(one.is_local for site in machine for one in site)
+def _stays_here(machine: Machine | None) -> bool:
+    """Tell whether all clusters are on this machine; of a machine nobody knows yet it is not."""
+    if machine is None or isinstance(machine, Emulation):
+        return machine is not None
+    return all(one.is_local for site in machine for one in site)
+
+
+def _check_exists(word: str, machine: Machine | None) -> None:
+    """Raise `UsageError` if there is no such file here, from where programs are copied."""
+    if os.path.exists(word):
+        return
+    cure = _meant(word)
+    if not cure and not _is_script(word) and not _stays_here(machine):
+        cure = "A program that only the hosts have is named as their search path finds it"
+    raise UsageError(f"there is no file '{word}'", cure=cure)
+
+
+def _meant(word: str) -> str:
+    """Return which file beside the one that is not there may be meant, or nothing."""
+    folder = os.path.dirname(word)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return ""
+    found = [os.path.join(folder, name) for name in names]
+    return did_you_mean(word, filter(os.path.isfile, found))
 
 
 def _refuse(word: str) -> None:

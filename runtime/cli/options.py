@@ -40,6 +40,7 @@ more examples:
   gcm-deploy --set ranks=4 --tag-output quickstart.xml set a variable, tell whose line is whose
   gcm-deploy --output-dir logs --quiet laptop.xml      one file for each rank and stream
   gcm-deploy --export-adl grid.fractal laptop.xml      write the machine as an assembly
+  gcm-deploy --draw machine.svg laptop.xml             draw the machine
 
 exit codes:
   0 all is well, else that of the rank that failed first (128 + n for signal n); 130 Ctrl-C
@@ -76,6 +77,7 @@ class Options:
     dry_run: bool
     show_variables: bool
     export_adl: str
+    draw: str
     write: str
     format: Format
     tag_output: bool
@@ -99,11 +101,12 @@ def read_options(words: Sequence[str]) -> Options:
         descriptor=found.descriptor or "",
         one_line=one_line,
         settings=dict(found.settings),
-        variables=tuple(found.variables),
+        variables=_last_of_each(found.variables),
         arguments=tuple(pieces.arguments),
         dry_run=found.dry_run,
         show_variables=found.show_variables,
         export_adl=found.export_adl or "",
+        draw=found.draw,
         write=found.write,
         format=Format(found.format),
         tag_output=found.tag_output,
@@ -170,6 +173,11 @@ def _add_instead(parser: argparse.ArgumentParser) -> None:
         help="write the machine that would be built as an ADL document, FILE.fractal",
     )  # fmt: skip
     group.add_argument(
+        "--draw", metavar="FILE", default="",
+        help="draw the machine that would be built: its sites, hosts and ranks, and who can"
+        " reach whom; FILE.svg, or FILE.png where resvg_py is installed",
+    )  # fmt: skip
+    group.add_argument(
         "--write", metavar="FILE", default="",
         help="write the descriptor that a program with -n, --emulate or -H means; '-': show it",
     )  # fmt: skip
@@ -215,6 +223,14 @@ def _variable(text: str) -> str:
     if not is_name(name, or_pattern=not equals):
         raise argparse.ArgumentTypeError(f"'{text}' is neither NAME nor NAME=VALUE")
     return text
+
+
+def _last_of_each(variables: Sequence[str]) -> tuple[str, ...]:
+    """Return `NAME[=VALUE]` once for each name: what is said last counts, as in a shell."""
+    last: dict[str, str] = {}
+    for one in reversed(variables):
+        last.setdefault(one.partition("=")[0], one)
+    return tuple(reversed(last.values()))
 
 
 def _document(text: str) -> str:

@@ -11,7 +11,6 @@ from gcm.records import dataclass
 from runtime.cli.one_line import OneLine
 from runtime.cli.one_line_document import kind_of
 from runtime.deployment.machine_argument import Host, Machine, parse_emulation, parse_hosts
-from runtime.deployment.model import ProgramKind
 
 _HERE = "here"
 _EVERYTHING = "all"
@@ -22,12 +21,12 @@ _SHAPE, _EACH = "2x2x2", "4"
 class Answers:
     """What somebody wants to run, where, and which files shall come home.
 
-    `hosts` is empty for an emulation, whose shape is in `machine`.
+    `hosts` is empty for an emulation, whose shape is in `machine` once it is known.
     """
 
     program: Sequence[str] = ()
     hosts: tuple[Host, ...] = ()
-    machine: Machine = ()
+    machine: Machine | None = None
     results: tuple[str, ...] = ()
 
     def one_line(self) -> tuple[OneLine, Sequence[str]]:
@@ -57,14 +56,15 @@ def _take_program(text: str, so_far: Answers) -> Answers:
     if not words or words == ["-m"]:
         raise ValueError("a program is needed: a file, or -m and a module")
     answers = replace(so_far, program=words)
-    kind, program = kind_of(*answers.one_line())  # which knows what is on the search path
-    if kind is not ProgramKind.MODULE and os.sep in program and not os.path.exists(program):
-        raise ValueError(f"there is no file '{words[0]}'")
+    kind_of(*answers.one_line())  # which knows what is on the search path
     return answers
 
 
 def _take_where(text: str, so_far: Answers) -> Answers:
-    return so_far if text == _HERE else replace(so_far, hosts=parse_hosts(text))
+    hosts = () if text == _HERE else parse_hosts(text)
+    machine = (hosts,) if hosts else parse_emulation(_SHAPE)
+    kind_of(*replace(so_far, machine=machine).one_line())  # hosts may have what is not here
+    return replace(so_far, hosts=hosts)
 
 
 def _take_ranks(text: str, so_far: Answers) -> Answers:

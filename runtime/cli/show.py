@@ -12,6 +12,7 @@ from pathlib import Path
 from runtime.cli.options import Format
 from runtime.cli.streams import OutputFailed, write
 from runtime.deployment import (
+    Deployment,
     DeploymentPlan,
     Variable,
     plan_as_dict,
@@ -55,6 +56,23 @@ def export_machine(plan: DeploymentPlan, file: str) -> int:
     except OSError as error:
         raise OutputFailed(
             f"the machine cannot be written to '{file}': {error.strerror}",
+            cure="Name a file in a folder that is there and may be written to",
+        ) from error
+    return 0
+
+
+def draw_machine(deployment: Deployment, file: str) -> int:
+    """Draw the machine of a deployment; raises `OutputFailed`."""
+    from gcm.drawing import OutputError, write_picture
+    from runtime.cli.machine_picture import machine_picture
+
+    try:
+        write_picture(machine_picture(deployment), file)
+    except OutputError as error:
+        raise OutputFailed(error.what, cure=error.cure) from error
+    except OSError as error:
+        raise OutputFailed(
+            f"the machine cannot be drawn to '{file}': {error.strerror}",
             cure="Name a file in a folder that is there and may be written to",
         ) from error
     return 0

@@ -28,8 +28,7 @@ _VERBS = {
     "check": "gcm check {files}",
     "show": "gcm-deploy --dry-run {files}",
     "plan": "gcm-deploy --dry-run {files}",
-    "draw": "gcm-deploy --export-adl machine.fractal {files}, and then"
-    " gcm draw machine.fractal -o machine.svg",
+    "draw": "gcm-deploy --draw machine.svg {files}",
     "help": "gcm-deploy --help",
     "version": "gcm-deploy --version",
 }

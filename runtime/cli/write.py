@@ -35,6 +35,15 @@ def write_descriptor(options: Options) -> int:
     return 0
 
 
+def check_folder(file: str) -> None:
+    """Raise `OutputFailed` if no file can be made there, as far as that can be told before."""
+    folder = os.path.dirname(file) or "."
+    if not os.path.isdir(folder):
+        raise _failure(file, f"there is no folder '{folder}'")
+    if not os.path.exists(file) and not os.access(folder, os.W_OK | os.X_OK):
+        raise _failure(file or folder, "Permission denied")
+
+
 def save(text: str, file: str, *, overwrite: bool = False) -> None:
     """Write a descriptor to a file, which may only be there already with `overwrite`.
 
@@ -47,7 +56,11 @@ def save(text: str, file: str, *, overwrite: bool = False) -> None:
     except FileExistsError:
         raise OutputFailed(f"'{file}' is there already", cure="Name another file") from None
     except OSError as error:
-        raise OutputFailed(
-            f"'{file}' cannot be written: {error.strerror}",
-            cure="Name a file in a folder that is there and may be written to",
-        ) from error
+        raise _failure(file, error.strerror) from error
+
+
+def _failure(file: str, why: str | None) -> OutputFailed:
+    return OutputFailed(
+        f"'{file}' cannot be written: {why}",
+        cure="Name a file in a folder that is there and may be written to",
+    )

@@ -141,15 +141,17 @@ def _front_end(name: str) -> str:
 
 def _names(hosts: Iterable[Host]) -> list[str]:
     """Return a name for the cluster of each host, all different."""
-    names: list[str] = []
+    names: dict[str, None] = {}
+    counts: dict[str, int] = {}
     for number, host in enumerate(hosts):
         name = wanted = _name(host.name, f"cluster{number}")
-        count = 1
+        count = counts.get(wanted, 1)
         while name in names:
             count += 1
             name = f"{wanted}-{count}"
-        names.append(name)
-    return names
+        counts[wanted] = count
+        names[name] = None
+    return list(names)
 
 
 def _name(text: str, default: str) -> str:

@@ -366,7 +366,9 @@ _NODES = ElementType(
     "nodes",
     "Machines of a cluster. Without any, the cluster is its front-end's machine.",
     (
-        Attribute("hosts", Kind.HOSTS, "Host names with ranges: `node[01-16,20]`."),
+        Attribute(
+            "hosts", Kind.HOSTS, "Host names with ranges: `node[01-16,20]`, `node[0-9;2]^[4]`."
+        ),
         Attribute(
             "names",
             Kind.LIST,

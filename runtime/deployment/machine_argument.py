@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 
 from gcm.records import dataclass
-from runtime.deployment.hosts import HostListError, expand_hosts
+from runtime.deployment.grammar import Attribute
+from runtime.deployment.hosts import HostListError, expand_hosts, split_names
+from runtime.deployment.language import LANGUAGE
+from runtime.machine_words import is_user
 
 LOCALHOST = "localhost"
 _SHAPE = re.compile(r"[0-9]{1,9}(?:[xX][0-9]{1,9}){0,2}", re.ASCII)
 _BETWEEN = re.compile(r",(?![^\[]*\])")
-_HOST = re.compile(
-    r"(?:(?P<user>[^@]*)@)?(?:\[(?P<v6>[^\]]*:[^\]]*)\]|(?P<names>[^:]*))(?::(?P<ranks>.*))?"
-)
+_HOST = re.compile(r"(?:(?P<user>[^@]*)@)?(?P<names>\[[^\]]*:[^\]]*\]|[^:]*)(?::(?P<ranks>.*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def parse_emulation(text: str) -> Emulation:
     Emulation(sites=1, clusters=3, ranks=4)
 
     Raises:
-        ValueError: it has another form.
+        ValueError: it has another form, or too small or too large a number.
     """
     if not _SHAPE.fullmatch(text):
         raise ValueError(
@@ -57,13 +58,15 @@ def parse_emulation(text: str) -> Emulation:
         )
     numbers = [int(number) for number in text.lower().split("x")]
     sites, clusters, ranks = [1] * (3 - len(numbers)) + numbers
+    for name, number in (("sites", sites), ("clusters", clusters), ("ranks", ranks)):
+        _check_number(text, number, LANGUAGE.elements["emulate"].attribute(name))
     return Emulation(sites, clusters, ranks)
 
 
 def parse_hosts(text: str) -> tuple[Host, ...]:
-    """Return the hosts of a list of `[USER@]HOST[:RANKS]` with commas between.
+    """Return the hosts of a list of `[USER@]HOST[:RANKS]` with commas or blanks between.
 
-    A host may have ranges, and an IPv6 address stands in brackets.
+    A host may have ranges as in a descriptor, and an IPv6 address stands in brackets.
 
     >>> parse_hosts("ana@node[1-2]:8,[fe80::1]")[1:]
     (Host(name='node2', user='ana', ranks=8), Host(name='fe80::1', user='', ranks=None))
@@ -71,23 +74,38 @@ def parse_hosts(text: str) -> tuple[Host, ...]:
     Raises:
         ValueError: it has another form.
     """
-    return tuple(host for word in _BETWEEN.split(text) for host in _hosts(word.strip(), text))
-
-
-def _hosts(word: str, text: str) -> list[Host]:
-    if not word:
+    if not all(part.strip() for part in _BETWEEN.split(text)):
         raise ValueError(f"'{text}' has a comma with no host before or behind it")
+    return tuple(host for word in split_names(text) for host in _hosts(word))
+
+
+def _check_number(text: str, number: int, attribute: Attribute | None) -> None:
+    """Raise `ValueError` for a number that a descriptor would not have there either."""
+    assert attribute is not None, "the language has it"
+    assert attribute.most is not None, "it is a number with a limit"
+    if not attribute.least <= number <= attribute.most:
+        raise ValueError(
+            f"'{text}' asks for {number} {attribute.name}: it can be {attribute.least} to"
+            f" {attribute.most:,}"
+        )
+
+
+def _hosts(word: str) -> list[Host]:
     found = _HOST.fullmatch(word)
     if found is None:
         raise ValueError(f"'{word}' is not [USER@]HOST[:RANKS]")
     user, ranks = found["user"], found["ranks"]
     if user == "":
         raise ValueError(f"'{word}' has no user before its '@'")
+    if user is not None and not is_user(user):
+        raise ValueError(f"'{user}' in '{word}' is not a login")
     if ranks is not None and not re.fullmatch("[0-9]{1,9}", ranks, re.ASCII):
         several = "; an IPv6 address stands in brackets: [fe80::1]:4" if ":" in ranks else ""
         raise ValueError(f"'{ranks}' behind the ':' of '{word}' is no number of ranks{several}")
+    if ranks is not None:
+        _check_number(word, int(ranks), LANGUAGE.elements["mpi"].attribute("ranks"))
     try:
-        names = (found["v6"],) if found["v6"] else expand_hosts(found["names"])
+        names = expand_hosts(found["names"])
     except HostListError as error:
         raise ValueError(f"'{word}' names no host: {error}") from error
     return [Host(name, user or "", None if ranks is None else int(ranks)) for name in names]

@@ -35,7 +35,7 @@ def _application(entry: Entry, alone: bool, places: Places, reading: Reading) ->
     name = entry.text("name")
     kind, path, folder = read_program(entry, name, reading)
     if entry.has("clusters"):
-        clusters = places.clusters(entry.hosts("clusters"), entry.location)
+        clusters = places.clusters(entry.names("clusters"), entry.location)
     else:
         clusters = places.everywhere()
         if not alone and not entry.incomplete:
@@ -125,7 +125,7 @@ def read_virtual_nodes(
 
 def _virtual_node(entry: Entry, places: Places, reading: Reading) -> VirtualNode:
     name, single = entry.text("name"), entry.text("cardinality") == "single"
-    nodes = places.nodes(entry.hosts("nodes"), entry.location)
+    nodes = places.nodes(entry.names("nodes"), entry.location)
     if single and len(nodes) > 1:
         reading.fault(
             "too-many-nodes",

@@ -162,7 +162,7 @@ def _nodes(
 
 
 def _group(entry: Entry, reading: Reading) -> list[tuple[str, str]]:
-    hosts, names = entry.hosts("hosts"), entry.hosts("names")
+    hosts, names = entry.hosts("hosts"), entry.names("names")
     if not hosts and not names:
         if not entry.incomplete:
             reading.fault(

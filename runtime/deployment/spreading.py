@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import count
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from runtime.deployment.model import Deployment
@@ -16,7 +16,8 @@ def spread_components(root: ComponentPlan, deployment: Deployment) -> Mapping[st
     """Map the path of each component with a mapped virtual node to a node's `site/cluster/node`.
 
     The components of one virtual node are dealt out over its nodes in the order of the document:
-    with three nodes, the fourth component shares the node of the first.
+    with three nodes, the fourth component shares the node of the first. What is in a composite
+    and has no mapped virtual node of its own lives where the composite does.
     """
     nodes = {
         one.name: [
@@ -26,16 +27,16 @@ def spread_components(root: ComponentPlan, deployment: Deployment) -> Mapping[st
         ]
         for one in deployment.virtual_nodes
     }
-    turns = {name: count() for name in nodes}
-    return {
-        component.path: nodes[name][next(turns[name]) % len(nodes[name])]
-        for component, name in _placed(root)
-        if nodes.get(name)
-    }
+    turns = {name: cycle(found) for name, found in nodes.items() if found}
+    return dict(_placed(root, turns, ""))
 
 
-def _placed(component: ComponentPlan) -> Iterator[tuple[ComponentPlan, str]]:
-    if component.virtual_node is not None and not component.components:
-        yield component, component.virtual_node.name
+def _placed(
+    component: ComponentPlan, turns: Mapping[str, Iterator[str]], around: str
+) -> Iterator[tuple[str, str]]:
+    wanted = component.virtual_node
+    node = next(turns[wanted.name]) if wanted and wanted.name in turns else around
+    if node:
+        yield component.path, node
     for child in component.components:
-        yield from _placed(child)
+        yield from _placed(child, turns, node)

@@ -12,7 +12,11 @@ _FLAGS = {
     "-6": ("AddressFamily", "inet6"),
     "-C": ("Compression", "yes"),
 }
-_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9]*)[=\s]\s*([^\s\x00-\x1f][^\x00-\x1f]*)")
+# One `=`, which blanks may be around, or blanks alone, as `ssh` has it.
+_SETTING = re.compile(
+    r"([A-Za-z][A-Za-z0-9]*)(?:[ \t]*=[ \t]*|[ \t]+)([^\s=\x00-\x1f][^\x00-\x1f]*)"
+)
+_OTHER_FLAGS = {"-p": "port", "-i": "key", "-l": "user"}
 
 ALLOWED = (
     "AddressFamily", "BindAddress", "BindInterface", "CASignatureAlgorithms", "CheckHostIP",
@@ -99,9 +103,18 @@ def ssh_settings(
         elif word.startswith("-o"):
             found.append(_setting(word[2:] or next(ahead, ""), attributes))
         else:
-            known = ", ".join(_FLAGS)
-            raise ValueError(f"{word!r} is none of {known} and -o NAME=VALUE")
+            raise ValueError(_unknown(word, attributes))
     return tuple(found)
+
+
+def _unknown(word: str, attributes: Collection[str]) -> str:
+    """Return why a word is not taken, and who says what it means if somebody else does."""
+    if word.startswith("-J"):
+        return "-J is said by one <ssh> for each hop"
+    attribute = _OTHER_FLAGS.get(word[:2], "")
+    if attribute in attributes:
+        return f"{word[:2]} is said by the attribute {attribute}"
+    return f"{word!r} is none of {', '.join(_FLAGS)} and -o NAME=VALUE"
 
 
 def _setting(text: str, attributes: Collection[str]) -> tuple[str, str]:

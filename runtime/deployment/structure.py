@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 from gcm.documents import Diagnostics, Location, Node, did_you_mean
 from gcm.records import dataclass
 from runtime.deployment.extent import Amount
 from runtime.deployment.grammar import Attribute, ElementType, Grammar, Kind
-from runtime.deployment.hosts import expand_hosts, measure_hosts
-from runtime.deployment.values import shown, split_words, value_fault
+from runtime.deployment.hosts import expand_hosts, expand_names
+from runtime.deployment.values import list_size, shown, split_words, value_fault
 from runtime.deployment.variables import Variables
 
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
@@ -23,13 +23,13 @@ _FOR_EDITORS = frozenset({"xmlns:xsi", "xsi:noNamespaceSchemaLocation"})
 class Entry:
     """One element of a checked document: attributes hold only values that fit their kinds.
 
-    `incomplete` tells that something of it was faulty and left out, so that what is missing may
-    have been meant to be there.
+    `children` are those of each element type, in order. `incomplete` tells that something of it was
+    faulty and left out, so that what is missing may have been meant to be there.
     """
 
     type: ElementType
     attributes: Mapping[str, str]
-    children: tuple[Entry, ...]
+    children: Mapping[str, Sequence[Entry]]
     location: Location
     incomplete: bool = False
 
@@ -60,17 +60,22 @@ class Entry:
         return split_words(self.text(name))
 
     def hosts(self, name: str) -> tuple[str, ...]:
-        """Return the names of a list with ranges."""
+        """Return the hosts of a list with ranges."""
         text = self.text(name)
         return expand_hosts(text) if text else ()
 
-    def each(self, tag: str) -> Iterator[Entry]:
-        """Yield the children of one element type, in order."""
-        return (child for child in self.children if child.type.name == tag)
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return the names of a list with ranges."""
+        text = self.text(name)
+        return expand_names(text) if text else ()
+
+    def each(self, tag: str) -> Sequence[Entry]:
+        """Return the children of one element type, in order."""
+        return self.children.get(tag, ())
 
     def only(self, tag: str) -> Entry | None:
         """Return the first child of one element type, or None."""
-        return next(self.each(tag), None)
+        return next(iter(self.each(tag)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +93,18 @@ class _Checking:
                 hint="values are written as attributes",
             )
         attributes = self._attributes(node, element)
-        children = []
+        children: dict[str, list[Entry]] = {}
         for child in node.children:
             if element.child(child.tag) is None:
                 self._unknown_element(child, element)
             else:
-                children.append(self.entry(child, self.grammar.elements[child.tag]))
+                found = self.entry(child, self.grammar.elements[child.tag])
+                children.setdefault(child.tag, []).append(found)
         self._counts(node, element)
         written = len(node.attributes.keys() - _FOR_EDITORS)
-        left_out = len(attributes) < written or len(children) < len(node.children)
-        return Entry(element, attributes, tuple(children), node.location, left_out)
+        kept = sum(map(len, children.values()))
+        left_out = len(attributes) < written or kept < len(node.children)
+        return Entry(element, attributes, children, node.location, left_out)
 
     def _attributes(self, node: Node, element: ElementType) -> dict[str, str]:
         accepted: dict[str, str] = {}
@@ -137,7 +144,7 @@ class _Checking:
         """Tell whether the names of a list are not too many, with those of lists before it."""
         if attribute.kind not in (Kind.LIST, Kind.HOSTS):
             return True
-        count, _ = measure_hosts(value)
+        count = list_size(attribute.kind, value)
         return self.variables.extent.grow(Amount.PARTS, count, node.location)
 
     def _unknown_attribute(self, name: str, node: Node, element: ElementType) -> None:

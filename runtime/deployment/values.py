@@ -17,7 +17,7 @@ from runtime.deployment.grammar import (
     ElementType,
     Kind,
 )
-from runtime.deployment.hosts import HostListError, measure_hosts
+from runtime.deployment.hosts import HostListError, NotAHostError, measure_hosts, measure_names
 from runtime.machine_words import is_command, is_host, is_user
 
 _NAME = re.compile(NAME_PATTERN)
@@ -169,10 +169,14 @@ def _words_fault(value: str) -> ValueFault | None:
 
 def _list_fault(kind: Kind, value: str) -> ValueFault | None:
     try:
-        _, names = measure_hosts(value)
+        list_size(kind, value)
+    except NotAHostError as error:
+        return replace(_BAD_HOST, message=f"names '{shown(error.name)}', which is not a host")
     except HostListError as error:
         return ValueFault("bad-host-list", f"is no list of names: {error}")
-    wrong = [name for name in names if not is_host(name)] if kind is Kind.HOSTS else []
-    if not wrong:
-        return None
-    return replace(_BAD_HOST, message=f"names '{shown(wrong[0])}', which is not a host")
+    return None
+
+
+def list_size(kind: Kind, value: str) -> int:
+    """Return how many names a list of a kind stands for; raises HostListError."""
+    return measure_hosts(value) if kind is Kind.HOSTS else measure_names(value)[0]

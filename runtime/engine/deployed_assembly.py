@@ -20,8 +20,10 @@ from runtime.engine.place import Place
 from runtime.engine.told import words_of
 from runtime.errors import GridError
 from runtime.hosting.host import Host
-from runtime.hosting.mirror import NodeFactory, NodeProcess
 from runtime.hosting.node import NodeFacts
+from runtime.hosting.node_factory import NodeFactory
+from runtime.hosting.node_process import NodeProcess
+from runtime.hosting.remote_references import find_remote
 from runtime.transport.errors import TransportError
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class DeployedAssembly:
         self._steered = steered
         self._nodes: dict[str, NodeProcess] = {}
         self._facts: dict[str, NodeFacts] = {}
-        self._where: Mapping[str, str] = {}
+        self._where: dict[str, str] = {}
         self._operation = ""
         self._root: Component | None = None
         self._changed = threading.Condition()
@@ -156,7 +158,9 @@ class DeployedAssembly:
     # --- nodes ----------------------------------------------------------------------------------
 
     def _lead(self, path: str, node: NodeProcess) -> None:
-        """Let the front-end before a node know what is behind it."""
+        """Let the front-end before a node know what is behind it, or has moved there."""
+        if path in self._where:
+            self._where[path] = next(name for name, one in self._nodes.items() if one is node)
         for place in self._places.values():
             if place.channel is node.channel:
                 place.control.lead(path, node.home)
@@ -166,13 +170,13 @@ class DeployedAssembly:
     def _assemble(self) -> None:
         try:
             plan = self._plan()
-            where = self._where = spread_components(plan.root, self._deployment)
+            where = self._where = dict(spread_components(plan.root, self._deployment))
 
             def node_of(one: ComponentPlan) -> NodeProcess | None:
                 return self._nodes[where[one.path]] if one.path in where else None
 
-            factory = NodeFactory(self._host, node_of, self._lead)
-            root = assemble(plan, make=factory.make)
+            factory = NodeFactory(self._host, node_of, self._lead, self._nodes)
+            root = assemble(plan, make=factory.make, find_remote=find_remote)
             self._host.publish(root.path, root)
         except Exception as error:  # constructors of the user's may raise anything
             self._wait_for_loss(error)

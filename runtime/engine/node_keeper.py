@@ -14,7 +14,7 @@ from runtime.engine.configuration import Configuration, NodeJob, NodeStart, as_f
 from runtime.engine.output_room import OutputRoom
 from runtime.errors import GridError
 from runtime.hosting.host import Host
-from runtime.hosting.node import NODE
+from runtime.hosting.other_node import NODE
 from runtime.launchers.base import Command, Process, Stream
 from runtime.launchers.blocks import BlockCutter
 from runtime.launchers.errors import LaunchError

@@ -64,7 +64,7 @@ def _facts(kind: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename, "cwd": os.getcwd()}
     if kind == "executable":
         return {**facts, "rank": rank_of_environment(), "size": None, "mpi": "", "segments": []}
-    from runtime.mpi.native import native_world
+    from runtime.mpi.process.native import native_world
 
     world = native_world()
     facts |= {"rank": world.rank, "size": world.size, "mpi": world.library}
@@ -94,11 +94,11 @@ def _run(options: RankOptions, link: RankLink) -> int:
 
         tell_crashes(crash_file(options.room, int(link.name.rpartition(":")[2])))
         if options.comm_world == "grid":
-            from runtime.mpi.install import install
+            from runtime.mpi.surface.install import install
 
             install()
         else:
-            from runtime.mpi.lifetime import put_into_mpi4py
+            from runtime.mpi.surface.lifetime import put_into_mpi4py
 
             put_into_mpi4py()
         code, why, error = run_program(options.kind, options.path, options.arguments)

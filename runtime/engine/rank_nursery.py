@@ -259,8 +259,8 @@ def _load(comm_world: str) -> None:
     """Import what a rank needs before its program begins."""
     from runtime.engine import rank_program  # noqa: F401 - for ranks to come
     from runtime.membership import doorstep, rank_link  # noqa: F401 - likewise
-    from runtime.mpi import native
+    from runtime.mpi.process import native
 
     native.load()
     if comm_world == "grid":
-        from runtime.mpi import install, library_calls, worlds  # noqa: F401 - for ranks to come
+        from runtime.mpi.surface import install, library_calls, start  # noqa: F401 - likewise

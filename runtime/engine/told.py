@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import runtime
 from gcm.tracebacks import told_to_user
 from runtime.errors import GridError
 
-_OURS = (str(Path(runtime.__file__).parent) + "/",)
+_OURS = (str(Path(__file__).parents[1]) + "/",)
 
 
 def words_of(error: BaseException) -> str:

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from gcm.adl.describe import describe
-from gcm.adl.export import write_definition
+from gcm.adl.writing import describe, write_definition
 from gcm.components.composite import Composite
 from gcm.components.model import Component
 from gcm.factory import composite, wrapper

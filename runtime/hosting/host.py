@@ -15,13 +15,14 @@ from gcm.interfaces.stub import Stub
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
 from runtime.hosting.exports import Exports
+from runtime.hosting.lent_blocks import LentBlocks
 from runtime.hosting.references import ReferenceCodec
 from runtime.hosting.remote import BINDING, TYPE_OF, RemoteInterface
-from runtime.hosting.routes import Routes
+from runtime.hosting.routes import Routes, only
 from runtime.hosting.serving import Serving
 from runtime.transport.channel import Channel, Request
 from runtime.transport.credentials import Credentials
-from runtime.transport.errors import ChannelClosed, Unreachable
+from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
 from runtime.transport.lean import dial
 from runtime.transport.listening import Door
 from runtime.transport.messages import Target
@@ -56,7 +57,12 @@ class Host:
         self.routes: Routes[Channel | Here] = Routes()
         self.routes.add(home, HERE)
         self.codec = ReferenceCodec(self)
-        self._serving = Serving(self.exports, home, reactor)
+        self.blocks = LentBlocks(self)
+        self.address = ""
+        self.credentials: Credentials | None = None
+        self._direct: dict[str, Channel] = {}
+        self._dialling = threading.Lock()
+        self._serving = Serving(self.exports, self.blocks, home, reactor)
         self._remotes: weakref.WeakValueDictionary[str, RemoteInterface] = (
             weakref.WeakValueDictionary()
         )
@@ -65,15 +71,16 @@ class Host:
 
     # -- what is here ----------------------------------------------------------------------------
 
-    def publish(self, path: str, component: Component) -> None:
-        """Let others reach `component`, and everything inside it, under `path`."""
+    def publish(self, path: str, component: Component, *, alone: bool = False) -> None:
+        """Let others reach `component` under `path`, and unless `alone` everything inside it."""
         self.exports.publish(path, component)
-        self.routes.add(path, HERE)
+        self.routes.add(only(path) if alone else path, HERE)
 
     def withdraw(self, path: str) -> None:
         """Take back what `publish` did."""
         self.exports.withdraw(path)
         self.routes.drop(path)
+        self.routes.drop(only(path))
 
     def name_of_client(self, client: ClientInterface) -> str:
         """Return what others call a client interface of this process."""
@@ -127,6 +134,25 @@ class Host:
         connected, peer, received = dial(address, credentials)
         return self.channel(SocketStream(connected), peer, [peer, *prefixes], received)
 
+    def reach(self, address: str, prefixes: Iterable[str]) -> bool:
+        """Try to reach what is under `prefixes` without detours; tell whether that is possible.
+
+        It is where this process has `credentials`, and somebody answers.
+        """
+        if self.credentials is None:
+            return False
+        with self._dialling:
+            known = self._direct.get(address)
+            if known is None or known.is_closed:
+                try:
+                    known = self._direct[address] = self.dial(address, self.credentials)
+                except (Unreachable, AuthenticationFailed):
+                    return False  # the detour that is known works too
+        for prefix in prefixes:
+            if self.routes.find(prefix) is not known:
+                self.routes.add(prefix, known)
+        return True
+
     def find(self, component: str, interface: str) -> ServerEnd:
         """Return the server end of that path, here or elsewhere; whoever has it is asked.
 
@@ -168,6 +194,16 @@ class Host:
             future: Future[Any] = Future(invocation)
             future.set_exception(error)
             return future
+
+    def links(self) -> dict[str, tuple[int, int]]:
+        """Return how many bytes were sent to each connected process, and received from it."""
+        with self._lock:
+            channels = tuple(self._channels)
+        found: dict[str, tuple[int, int]] = {}
+        for one in channels:
+            sent, received = found.get(one.peer, (0, 0))
+            found[one.peer] = sent + one.sent_bytes, received + one.received_bytes
+        return found
 
     def note(self, invocation: Invocation) -> None:
         """Send a call that nobody waits for; raises Unreachable, ChannelClosed."""
@@ -225,4 +261,4 @@ class Host:
 
 
 def _target(call: Invocation) -> Target:
-    return Target(call.component, call.interface, call.operation, call.client)
+    return Target(call.component, call.interface, call.operation, call.client, call.chain)

@@ -1,44 +1,29 @@
-"""The agent of a node process: makes the primitives that are placed there."""
+"""The agent of a node process: makes the components that are placed there, and binds them."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from gcm.components.declarations import declared_type
-from gcm.components.membrane import MembraneDescription
+from gcm.adl.assemble import describe_membrane, fill_membrane
+from gcm.adl.plan import ComponentPlan, MembraneKind
+from gcm.components.composite import Composite
+from gcm.components.model import Component
 from gcm.components.primitive import Primitive
 from gcm.errors import InstantiationError
 from gcm.factory import primitive
+from gcm.interfaces.interface import ClientInterface, Referenced, ServerEnd, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.attribute import AttributeController
-from gcm.membranes.descriptions import PRIMITIVE
+from gcm.membranes.migration import MigrationController
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.hosting.host import Host
-from runtime.transport.channel import Channel
+from runtime.hosting.other_node import NODE, OtherNode
 from runtime.transport.credentials import Credentials
-from runtime.transport.errors import AuthenticationFailed, Unreachable
-
-NODE = "node"
-"""The name of the agent's interface; the agent is the component at the home of its process."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrimitivePlan:
-    """A primitive to be made in another process; `content` is `module:Class`.
-
-    Without `type` it is what the class declares.
-    """
-
-    path: str
-    content: str
-    type: ComponentType | None = None
-    membrane: MembraneDescription = PRIMITIVE
-    attributes: tuple[tuple[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +56,63 @@ class NodeControl(Protocol):
         """
         ...
 
-    def make(self, plan: PrimitivePlan) -> None:
-        """Make a primitive and let others reach it; raises InstantiationError."""
+    def make(self, plan: ComponentPlan, content: Any = None) -> None:
+        """Make a component with its membrane and let others reach it; raises InstantiationError.
+
+        Of a composite only the membrane lives here; its content has plans of its own. A primitive
+        that comes from another process brings its `content`.
+        """
+        ...
+
+    def move(self, plan: ComponentPlan, home: str, address: str) -> None:
+        """Let a primitive that was made live at `home` from now on; raises as `migrate` does.
+
+        What is left passes on the calls that waited, until it is told to `leave`.
+        """
+        ...
+
+    def leave(self, path: str) -> None:
+        """End what is left here of a component that has moved."""
+        ...
+
+    def lead(self, path: str, client: str, servers: Sequence[ServerEnd]) -> None:
+        """Let a client interface of a component that lives here lead to `servers`, in this order.
+
+        Whoever asks has checked that the binding is legal; it may change while calls come in.
+        """
         ...
 
     def drop(self, path: str) -> None:
-        """Forget a primitive that was made; it should be terminated."""
+        """Forget a component that was made; it should be terminated."""
         ...
 
     def reach(self, address: str, prefixes: Sequence[str]) -> bool:
         """Try to reach what is under `prefixes` without detours; tell whether that is possible."""
         ...
 
+    def links(self) -> dict[str, tuple[int, int]]:
+        """Return how many bytes were sent to each process it is connected with, and received."""
+        ...
 
-class _Placed(Primitive):
-    """A primitive whose composite is in another process, so it is told where it is."""
+    def kept_blocks(self) -> int:
+        """Return how many blocks of arrays wait to be taken by members elsewhere."""
+        ...
 
-    __slots__ = ("_place",)
 
-    def __init__(self, plan: PrimitivePlan, type: ComponentType, content: object) -> None:
-        self._place = plan.path
-        super().__init__(plan.path.rpartition("/")[2], type, plan.membrane, content)
+class _Placed(Component):
+    """A component whose composite is in another process, so it is told where it is."""
+
+    __slots__ = ()
+    _place: str
+
+    def __init__(self, plan: ComponentPlan, content: Any) -> None:
+        self._place = plan.path  # type: ignore[misc]  # the slot is in the subclasses
+        super().__init__(  # type: ignore[call-arg]  # that of a primitive or of a composite
+            plan.path.rpartition("/")[2],
+            plan.component_type,
+            describe_membrane(plan.membrane),
+            content,
+        )
 
     @property
     def path(self) -> str:
@@ -99,51 +120,74 @@ class _Placed(Primitive):
         return self._place
 
 
+class _PlacedPrimitive(_Placed, Primitive):
+    __slots__ = ("_place",)
+
+
+class _PlacedComposite(_Placed, Composite):
+    __slots__ = ("_place",)
+
+
 class NodeAgent:
     """The content of the agent."""
 
-    def __init__(
-        self, host: Host, credentials: Credentials | None = None, address: str = ""
-    ) -> None:
+    def __init__(self, host: Host) -> None:
         self._host = host
-        self._address = address
-        self._credentials = credentials
-        self._direct: dict[str, Channel] = {}
+        self._moved: dict[str, Component] = {}
 
     def facts(self) -> NodeFacts:
         """Tell who this is."""
-        return NodeFacts(self._address, socket.gethostname(), os.getpid())
+        return NodeFacts(self._host.address, socket.gethostname(), os.getpid())
 
     def load(self, content: str, component: str) -> None:
         """Import a content class."""
         load_content(content, component)
 
-    def make(self, plan: PrimitivePlan) -> None:
-        """Make a primitive and let others reach it."""
-        content = load_content(plan.content, plan.path)
-        made = _Placed(plan, plan.type or declared_type(content), _made(content, plan))
+    def move(self, plan: ComponentPlan, home: str, address: str) -> None:
+        """Let a primitive that was made live at `home` from now on."""
+        here = self._host.exports.component(plan.path)
+        here.controller(MigrationController).migrate(OtherNode(self._host, plan, home, address))
+        self._moved[plan.path] = here
+
+    def leave(self, path: str) -> None:
+        """End what is left here of a component that has moved."""
+        left = self._moved.pop(path, None)
+        if left is not None:
+            left.stop()
+            left.terminate()
+
+    def make(self, plan: ComponentPlan, content: Any = None) -> None:
+        """Make a component with its membrane and let others reach it."""
+        made = _placed(plan, content)
         made.attach()
         for name, value in plan.attributes:
             made.controller(AttributeController).set(name, value)
-        self._host.publish(plan.path, made)
+        fill_membrane(made, plan)
+        self._host.publish(plan.path, made, alone=isinstance(made, Composite))
+
+    def lead(self, path: str, client: str, servers: Sequence[ServerEnd]) -> None:
+        """Let a client interface of a component that lives here lead to `servers`."""
+        ends = [Referenced(end) if isinstance(end, ServerInterface) else end for end in servers]
+        lead(self._host.exports.component(path).bindable(client), ends)
 
     def drop(self, path: str) -> None:
-        """Forget a primitive that was made."""
+        """Forget a component that was made, and hang up on what is outside of the assembly."""
+        for client in self._host.exports.component(path).bindables:
+            for server in client.servers:
+                _hang_up(server)
         self._host.withdraw(path)
 
     def reach(self, address: str, prefixes: Sequence[str]) -> bool:
         """Try to reach what is under `prefixes` without detours."""
-        if self._credentials is None:
-            return False
-        known = self._direct.get(address)
-        if known is None or known.is_closed:
-            try:
-                known = self._direct[address] = self._host.dial(address, self._credentials)
-            except (Unreachable, AuthenticationFailed):
-                return False  # the detour that is known works too
-        for prefix in prefixes:
-            self._host.routes.add(prefix, known)
-        return True
+        return self._host.reach(address, prefixes)
+
+    def links(self) -> dict[str, tuple[int, int]]:
+        """Return what was sent to each process that this one is connected with, and received."""
+        return self._host.links()
+
+    def kept_blocks(self) -> int:
+        """Return how many blocks of arrays wait here to be taken."""
+        return len(self._host.blocks)
 
 
 def node_agent(host: Host, credentials: Credentials | None = None, address: str = "") -> Primitive:
@@ -151,8 +195,9 @@ def node_agent(host: Host, credentials: Credentials | None = None, address: str 
 
     >>> agent = node_agent(Host("/node1", reactor))    # doctest: +SKIP
     """
+    host.credentials, host.address = credentials, address
     agent = primitive(
-        lambda: NodeAgent(host, credentials, address),
+        lambda: NodeAgent(host),
         host.home.rpartition("/")[2],
         type=ComponentType((InterfaceType(NODE, NodeControl),)),
     )
@@ -161,15 +206,55 @@ def node_agent(host: Host, credentials: Credentials | None = None, address: str 
     return agent
 
 
-def _made(content: Callable[[], object], plan: PrimitivePlan) -> object:
+def lead(client: ClientInterface, servers: Sequence[ServerEnd]) -> None:
+    """Let `client` lead to `servers` from the next call on; no call finds it unbound meanwhile."""
+    if client.servers == tuple(servers):
+        return
+    if client.type.is_multicast:  # it is wired once, for all its servers, when it settles
+        client.unbind()
+        for server in servers:
+            client.bind(server)
+        client.settle()
+        return
+    old = client.servers
+    for server in servers:
+        if server not in old:
+            client.bind(server)
+    for server in old:
+        if server not in servers:
+            client.unbind(server)
+            _hang_up(server)
+
+
+def _hang_up(server: ServerEnd) -> None:
+    """End the connections to an object outside of the assembly that came with one binding."""
+    close = getattr(server, "close", None)
+    if close is not None:
+        close()
+
+
+def _placed(plan: ComponentPlan, content: Any) -> Component:
+    if plan.membrane.kind is MembraneKind.COMPOSITE:
+        return _PlacedComposite(plan, None)
+    return _PlacedPrimitive(plan, _content_of(plan) if content is None else content)
+
+
+def _content_of(plan: ComponentPlan) -> object:
+    assert plan.content is not None
     try:
-        return content()
+        return plan.content()
     except Exception as error:  # the content's own; it is the cause
         raise InstantiationError(
-            f"the content {plan.content} could not be made: {type(error).__name__}: {error}",
+            f"the content {name_of_class(plan.content)} could not be made: "
+            f"{type(error).__name__}: {error}",
             component=plan.path,
             cure="Its own exception is the cause, above",
         ) from error
+
+
+def name_of_class(known: Any) -> str:
+    """Return `module:Class`, under which another process can import it."""
+    return f"{known.__module__}:{known.__qualname__}"
 
 
 def load_content(name: str, component: str) -> Any:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gcm.interfaces.interface import ServerInterface
 from gcm.interfaces.stub import Stub
 from gcm.interfaces.types import InterfaceType
-from runtime.hosting.exports import INNER
-from runtime.hosting.remote import RemoteInterface
+from runtime.hosting.lent_blocks import DistantBlock
+from runtime.hosting.remote import INNER, RemoteInterface
 from runtime.transport.errors import NotSendable
 from runtime.transport.frames import Part
 from runtime.transport.messages import Codec
 
 if TYPE_CHECKING:
     from runtime.hosting.host import Host
-
-Restore = Callable[[str, str, InterfaceType], Any]
 
 
 def stub_of_reference(component: str, interface: str, type: InterfaceType) -> Any:
@@ -30,6 +29,12 @@ def stub_of_reference(component: str, interface: str, type: InterfaceType) -> An
 def end_of_reference(component: str, interface: str, type: InterfaceType) -> Any:
     """Stand for a server end in a pickle, like `stub_of_reference`."""
     raise _cannot_restore(component, interface, type)
+
+
+def block_of_reference(owner: Any, start: int, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Stand for rows that stay where they are in a pickle, like `stub_of_reference`."""
+    del start, shape, dtype
+    raise NotSendable(f"a block of {owner.home} came to a process that hosts no components")
 
 
 def _cannot_restore(component: str, interface: str, type: InterfaceType) -> NotSendable:
@@ -62,6 +67,8 @@ class _Pickler(pickle.Pickler):
         self._host = host
 
     def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, DistantBlock):
+            return block_of_reference, (value.owner, value.start, value.shape, value.dtype)
         if isinstance(value, Stub):
             return stub_of_reference, self._name_of_stub(value)
         if isinstance(value, RemoteInterface):
@@ -94,7 +101,8 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Return what a pickle names; references are restored by this process."""
         if module == __name__:
-            restore: dict[str, Restore] = {
+            restore: dict[str, Callable[..., Any]] = {
+                block_of_reference.__name__: partial(DistantBlock, self._host),
                 stub_of_reference.__name__: self._host.stub,
                 end_of_reference.__name__: self._host.end,
             }

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from gcm.components.composite import Composite
+from gcm.interfaces.distribution import is_redistributing, redistributes
+from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ClientInterface
+from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stub import Stub, stub_class
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation, RemotePort
+from runtime.hosting.lent_blocks import arrived, of_blocks
 from runtime.machine.contracts import CONTRACTS
 from runtime.transport.errors import ChannelClosed, TransportError
 
@@ -18,6 +24,9 @@ if TYPE_CHECKING:
 
 BINDING = "@binding"
 """The interface, on every path, through which processes bind: no component can have that name."""
+
+INNER = "inner:"
+"""What goes before the name of the inner face of a composite's client interface."""
 
 TYPE_OF, ADMIT, DISMISS = "type_of", "admit", "dismiss"
 
@@ -71,15 +80,16 @@ class RemoteInterface:
             ChannelClosed: the process of the server is gone.
             NoSuchComponentError, NoSuchInterfaceError: there is no such server any more.
         """
-        if not self.type.is_gathercast:
-            return self.stub
+        lazy = isinstance(client.owner, Composite) and redistributes(self.type.signature)
+        if not self._gathers:
+            return self._made("", lazy=True) if lazy else self.stub
         name = self._host.name_of_client(client)
         self._bind(ADMIT, name)
-        return self._made(name)
+        return self._made(name, lazy=lazy)
 
     def disconnect(self, client: ClientInterface) -> None:
         """Forget `client`; a server whose process is gone has done so already."""
-        if self.type.is_gathercast and self._host.reaches(self.component):
+        if self._gathers and self._host.reaches(self.component):
             self._bind(DISMISS, self._host.name_of_client(client))
 
     def _bind(self, action: str, client: str) -> None:
@@ -87,14 +97,31 @@ class RemoteInterface:
             Invocation(self.component, BINDING, action, (self.interface, client))
         ).result()
 
-    def _made(self, client: str) -> Stub:
+    @property
+    def _gathers(self) -> bool:
+        inner = self.interface.startswith(INNER)
+        return self.type.is_gathercast or (inner and redistributes(self.type.signature))
+
+    def _made(self, client: str, *, lazy: bool = False) -> Stub:
         stub = stub_class(self.type.signature)(self)
-        port = _Notification if self.type.signature in CONTRACTS else _Port
         for name in stub._operations:
-            stub._set_port(
-                name, port(self._host, self.component, self.interface, name, client=client)
-            )
+            if self.type.signature in CONTRACTS:
+                where = self._host, self.component, self.interface, name
+                stub._set_port(name, _Notification(*where, client=client))
+            else:
+                stub._set_port(name, self.port(name, client, lazy=lazy))
         return stub
+
+    def port(self, operation: str, client: str = "", *, lazy: bool = False) -> RemotePort:
+        """Return the port of one operation, for a client that the server has to know.
+
+        A `lazy` one returns blocks of arrays as they are named, for others to take.
+        """
+        described = signature_of(self.type.signature).operations[operation]
+        where = self._host, self.component, self.interface, operation
+        if not is_redistributing(described):
+            return _Port(*where, client=client)
+        return _BlockPort(*where, client=client, described=described, lazy=lazy)
 
 
 class _Notification:
@@ -134,3 +161,34 @@ class _Port(RemotePort):
                 cure="Use submit(), or make the call in a thread of your own",
             )
         return super().__call__(*args, **kwargs)
+
+
+class _BlockPort(_Port):
+    """The port of an operation whose arguments are blocks of arrays that are spread over members.
+
+    The blocks stay here until those who want them take them, or the call is over.
+    """
+
+    __slots__ = ("_described", "_lazy")
+
+    def __init__(self, *where: Any, client: str, described: Operation, lazy: bool) -> None:
+        super().__init__(*where, client=client)
+        self._described = described
+        self._lazy = lazy
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call and wait for the result, and for the rows of an array that it is."""
+        result = super().__call__(*args, **kwargs)
+        return result if self._lazy else arrived(result)
+
+    def send(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chain: str) -> Future[Any]:
+        """Send a call off that names the blocks."""
+        tokens: list[int] = []
+        blocks = self._host.blocks
+        args, kwargs = of_blocks(
+            self._described, lambda value: blocks.outgoing(value, tokens), args, kwargs
+        )
+        future = super().send(args, kwargs, chain)
+        if tokens:
+            future.add_done_callback(lambda _: blocks.take_back(tokens))
+        return future

@@ -14,6 +14,9 @@ T = TypeVar("T")
 
 MOST_REMEMBERED = 10_000
 
+ONLY = "."
+"""The last name of a prefix that only one path has; no component can be called that."""
+
 
 class Routes(Generic[Way]):
     """A table from path prefixes to ways; the longest prefix that fits decides.
@@ -96,11 +99,16 @@ def _without(
 
 
 def _longest(table: Collection[tuple[str, ...]], path: str) -> tuple[str, ...] | None:
-    names = _names(path)
+    names = (*_names(path), ONLY)
     for size in range(len(names), -1, -1):
         if names[:size] in table:
             return names[:size]
     return None
+
+
+def only(path: str) -> str:
+    """Return the prefix of `path` alone, without what is inside the component there."""
+    return f"{path}/{ONLY}"
 
 
 def _names(path: str) -> tuple[str, ...]:

@@ -8,15 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gcm.components.composite import Composite
 from gcm.errors import NoSuchInterfaceError
+from gcm.interfaces.call_chain import of_header, working_on
+from gcm.interfaces.distribution import is_redistributing, redistributes
 from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ServerInterface
+from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stub import Stub
 from gcm.interfaces.submission import is_asynchronous, submit_to
 from gcm.invocation import Invocation
 from gcm.suggestion import did_you_mean
 from gcm.tracebacks import users_part
 from runtime.hosting.exports import Exports
+from runtime.hosting.lent_blocks import BLOCKS, LentBlocks, arrived, of_blocks
 from runtime.hosting.remote import ADMIT, BINDING, DISMISS, TYPE_OF
 from runtime.hosting.workers import Lane, Work, Workers
 from runtime.machine.contracts import CONTRACTS
@@ -41,8 +46,9 @@ class Serving:
     which they came.
     """
 
-    def __init__(self, exports: Exports, name: str, reactor: Reactor) -> None:
+    def __init__(self, exports: Exports, blocks: LentBlocks, name: str, reactor: Reactor) -> None:
         self._exports = exports
+        self._blocks = blocks
         self._reactor = reactor
         self._name = name
         self._workers = Workers(name)
@@ -61,6 +67,8 @@ class Serving:
         """
         if target.interface == BINDING:
             return self._carry_out(self._workers.run, opened, target, self._binding(target, whose))
+        if target.interface == BLOCKS:
+            return self._carry_out(self._workers.run, opened, target, self._blocks.take)
         operation = self._exports.operation(target, whose)
         run = self._in_order(operation, target, whose)
         return self._carry_out(run, opened, target, operation)
@@ -111,6 +119,8 @@ class Serving:
         if is_asynchronous(operation) or not end.owner.membrane.admits_calls:
             return self._lane(whose, end).run
         called = end, target.operation
+        if redistributes(end.type.signature):  # it may wait for rows that lie elsewhere
+            return self._workers.run
         if called in self._slow or not self._reactor.is_own_thread():
             return lambda work: self._workers.run(lambda: self._timed(called, work))
         return lambda work: self._run_at_once(lambda: self._timed(called, work))
@@ -145,14 +155,32 @@ class Serving:
         future.set_running_or_notify_cancel()
         here = f"raised in {target.component}, in the process {self._name}"
 
+        described = _exchange_of(operation)
+        passes_on = described is not None and isinstance(_end_of(operation).owner, Composite)
+
         def work() -> None:
             try:
                 call = opened()
-                done = submit_to(operation, call.args, call.kwargs)
+                args, kwargs = call.args, call.kwargs
+                if described is not None and not passes_on:
+                    args, kwargs = of_blocks(described, arrived, args, kwargs)
+                arrives = bool(target.chain) and is_asynchronous(operation)
+                with working_on(of_header(target.chain, is_arriving=arrives)):
+                    done = submit_to(operation, args, kwargs)
             except BaseException as error:  # the caller gets it; the thread serves on
                 future.set_exception(_for_travel(error, here))
             else:
-                done.add_done_callback(lambda _: _pass_on(done, future, here))
+                done.add_done_callback(lambda _: pass_on(done))
+
+        def pass_on(done: Future[Any]) -> None:
+            error = done.exception()
+            if error is not None:
+                future.set_exception(_for_travel(error, here))
+                return
+            result = Future.result(done)  # pieces of arrays as they are
+            if described is not None and described.reduction is None:
+                result = self._blocks.outgoing(result, None)
+            future.set_result(result)
 
         if not run(work):
             gone = f"{target} is not called any more: the process {self._name} ends"
@@ -160,18 +188,26 @@ class Serving:
         return future
 
 
+def _exchange_of(operation: Callable[..., Any]) -> Operation | None:
+    """Return the description of an operation that exchanges blocks of arrays, else None."""
+    if not isinstance(getattr(operation, "__self__", None), Stub):
+        return None
+    signature = _end_of(operation).type.signature
+    if not redistributes(signature):
+        return None
+    described = signature_of(signature).operations[operation.__name__]
+    return described if is_redistributing(described) else None
+
+
+def _end_of(operation: Any) -> Any:
+    """Return the interface of whose stub an operation is the method."""
+    return operation.__self__._end
+
+
 def _at_once(work: Work) -> bool:
     """Carry out here and now what never waits, so that it stays in the order in which it came."""
     work()
     return True
-
-
-def _pass_on(done: Future[Any], future: Future[Any], here: str) -> None:
-    error = done.exception()
-    if error is None:
-        future.set_result(done.result())
-    else:
-        future.set_exception(_for_travel(error, here))
 
 
 def _for_travel(error: BaseException, here: str) -> BaseException:

@@ -75,8 +75,8 @@ def is_about_others(error: BaseException) -> bool:
 
 def lost() -> tuple[str, ...]:
     """Return the ranks that this one has lost, or that have ended before it."""
-    worlds = sys.modules.get("runtime.mpi.worlds")
-    engine = None if worlds is None else worlds.running_engine()
+    mpi = sys.modules.get("runtime.mpi.process.predefined")
+    engine = None if mpi is None else mpi.running_engine()
     return () if engine is None else tuple(engine.names_of_gone()[:MOST_LOST])
 
 

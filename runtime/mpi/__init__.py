@@ -1,5 +1,5 @@
 """The native MPI of a rank: the one place that imports mpi4py."""
 
-from runtime.mpi.native import NativeWorld, native_world
+from runtime.mpi.process.native import NativeWorld, native_world
 
 __all__ = ["NativeWorld", "native_world"]

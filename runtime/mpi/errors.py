@@ -5,6 +5,7 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.errors import GridError
+from runtime.membership.rank_link import current
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ class ProcessGone(GridMPIError):
 
 class OutOfStep(GridMPIError):
     """The members of a communicator do not make the same collectives, or one failed in its call."""
-
-
-class HungUp(GridMPIError):
-    """This process has ended its connections itself."""
 
 
 class NotOnTheGrid(GridMPIError, NotImplementedError):
@@ -57,13 +54,17 @@ def tell(comm: MPI.Comm, error: BaseException) -> None:
     is_of_mpi = handler == MPI.ERRORS_RETURN
     handler.Free()
     if is_fatal:
-        _end_the_run(error, code)
+        abort(MPI.Get_error_class(code), error)
     comm.Call_errhandler(code)
     if is_of_mpi or not isinstance(error, MPI.Exception):
         raise error
 
 
-def _end_the_run(error: BaseException, code: int) -> None:
-    from runtime.mpi.worlds import abort
+def abort(code: int, error: BaseException | None = None) -> None:
+    """Tell the front-end that this process ends the run, because of an error if it names one."""
+    link = current()
+    if link is not None:
+        from runtime.membership.last_words import last_words_of_abort
 
-    abort(MPI.Get_error_class(code), error)
+        facts = last_words_of_abort(error)
+        link.wrapper.health.aborted(link.name, code & 0xFF or 1, *facts)

@@ -193,7 +193,7 @@ class Channel:
     # -- sending ---------------------------------------------------------------------------------
 
     def _frame(self, kind: int, number: int, call: Invocation) -> Frame:
-        target = Target(call.component, call.interface, call.operation, call.client)
+        target = Target(call.component, call.interface, call.operation, call.client, call.chain)
         return call_frame(kind, number, target, (call.args, dict(call.kwargs)), self._codec)
 
     def _await(self, about: object, arrived: Outcome) -> int:

@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 
     Socket = TypeVar("Socket", bound=_socket.socket)
 
-LEFT: set[int] = set()
-"""Descriptors whose bytes were taken from the system and not asked for yet.
-
-Whoever waits for descriptors has to take these for readable: the system does not know of the rest
-of a decrypted record. Sets are changed and compared in one step, so any thread may do so.
-"""
-
 _LOOPBACK = ("127.", "::1", "::ffff:127.")
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from runtime.transport.encryption import LEFT
+from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.errors import TransportError
 
 Callback = Callable[[], object]
@@ -257,7 +257,7 @@ class Reactor:
     def _wait_and_call(self) -> None:
         self._sleeps = True
         # Whoever adds something from here on sees that a wake-up is needed.
-        left = self._left() if LEFT else []
+        left = self._left() if DECRYPTED else []
         ready = self._poll.poll(0 if self._soon or left else self._rest())
         self._sleeps = False
         for descriptor, events in ready:
@@ -282,7 +282,7 @@ class Reactor:
     def _left(self) -> list[int]:
         """Return what can be read although the system does not know."""
         watched = self._watched
-        return [one for one in list(LEFT) if one in watched and watched[one][0] & READ]
+        return [one for one in list(DECRYPTED) if one in watched and watched[one][0] & READ]
 
     def _rest(self) -> float | None:
         with self._lock:

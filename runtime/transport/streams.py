@@ -9,7 +9,7 @@ import select
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from runtime.transport.encryption import LEFT
+from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.reactor import READ, WRITE, Reactor
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class SocketStream(_Watched):
 
     def await_readable(self, seconds: float | None) -> bool:
         """Wait in the caller's thread until something can be received; False if nothing came."""
-        if self._reads in LEFT:
+        if self._reads in DECRYPTED:
             return True
         if self._poll is None:
             self._poll = select.poll()

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.transport.credentials import AGREE
-from runtime.transport.encryption import LEFT
+from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.errors import AuthenticationFailed, TransportError
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class TlsSocket(ssl.SSLSocket):
 
     def _has_come(self) -> bool:
         """Tell whether anything is there, be it the end; the library would be slower to say no."""
-        if self.fileno() in LEFT:
+        if self.fileno() in DECRYPTED:
             return True
         try:
             socket.socket.recv_into(self, self._glance, 1, socket.MSG_PEEK)
@@ -220,15 +220,15 @@ class TlsSocket(ssl.SSLSocket):
                     if at < end and (
                         got < RECORD or (come < _WHOLE and (come := self._come()) < _WHOLE)
                     ):
-                        LEFT.discard(self.fileno())
+                        DECRYPTED.discard(self.fileno())
                         return count
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            LEFT.discard(self.fileno())
+            DECRYPTED.discard(self.fileno())
             return count or None
         except ValueError as error:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF)) from error
         # A full buffer tells nothing of what is left behind it.
-        (LEFT.add if self.pending() else LEFT.discard)(self.fileno())
+        (DECRYPTED.add if self.pending() else DECRYPTED.discard)(self.fileno())
         return count
 
     # -- sending ---------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ class TlsSocket(ssl.SSLSocket):
 
     def close(self) -> None:
         """Hang up."""
-        LEFT.discard(self.fileno())
+        DECRYPTED.discard(self.fileno())
         super().close()
 
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gcm.adl.classes import ClassFault
-from gcm.adl.grammar import GRAMMAR
+from gcm.adl.definitions.grammar import GRAMMAR
+from gcm.adl.definitions.parse import definition_of, read_definition
 from gcm.adl.loading import plan_document
-from gcm.adl.parse import definition_of, read_definition
 from gcm.documents import Diagnostics, read_document
 
 SEED = b"""<?xml version="1.0" encoding="UTF-8"?>

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gcm.adl import check_files, growth
+from gcm.adl import check_files
+from gcm.adl.definitions import growth
 from gcm.documents import Diagnostics
 from runtime.deployment import Surroundings, extent, make_plan, read_descriptor
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sshd import far_host, way  # noqa: F401 - fixtures
 from tools.on_grids import COMMAND, ROOT, descriptor, environment, identifiers
 
 Lines = dict[int, list[str]]
@@ -17,7 +18,7 @@ Grid = Callable[..., Lines]
 
 
 @pytest.fixture
-def grid(tmp_path: Path) -> Grid:
+def grid(tmp_path: Path, way: str) -> Grid:  # noqa: F811 - the fixture
     """Run a program on a grid; return the lines that each rank of COMM_GRID wrote.
 
     Call it with the layout (see `tools.on_grids.sizes_of`) and the text of the program. It fails
@@ -35,7 +36,9 @@ def grid(tmp_path: Path) -> Grid:
         stderr: bool = False,
     ) -> Lines:
         (tmp_path / "program.py").write_text(textwrap.dedent(program), encoding="utf-8")
-        (tmp_path / "grid.xml").write_text(descriptor(layout, "program.py", (), comm_world))
+        (tmp_path / "grid.xml").write_text(
+            descriptor(layout, "program.py", (), comm_world, way=way)
+        )
         done = subprocess.run(
             [*COMMAND, "--quiet", "--tag-output", "--all-tracebacks", str(tmp_path / "grid.xml")],
             cwd=ROOT,

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sshd import NEAR_AND_FAR
+
 pytestmark = pytest.mark.mpi
 
 Grid = Callable[..., dict[int, list[str]]]
@@ -21,6 +23,7 @@ odd_arguments.main()
 """
 
 
+@NEAR_AND_FAR
 def test_all_calls_take_and_refuse_the_numbers_that_they_do_under_plain_mpi(
     grid: Grid, plain: Plain
 ) -> None:
@@ -30,6 +33,7 @@ def test_all_calls_take_and_refuse_the_numbers_that_they_do_under_plain_mpi(
     assert (said - expected, expected - said) == (Counter(), Counter())
 
 
+@NEAR_AND_FAR
 def test_a_number_that_one_rank_alone_gives_wrongly_leaves_nobody_waiting(grid: Grid) -> None:
     said = grid(
         "1+1",

@@ -74,16 +74,16 @@ def test_they_are_done_where_large_messages_fill_the_window(grid: Grid) -> None:
 IN_THE_WAIT = """
     import pathlib, signal, threading, time
     from mpi4py import MPI
-    from runtime.mpi.waiting import Waits
+    from runtime.mpi.progress.waiting import Waits
     world = MPI.COMM_WORLD
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     there = pathlib.Path(__file__).with_name("interrupted")
-    def once_it_waits(then, doze=Waits.doze):
-        def doze_once(waits, ready):
-            Waits.doze = doze
+    def once_it_waits(then, wait=Waits.wait_for_wire):
+        def wait_once(waits, ready):
+            Waits.wait_for_wire = wait
             then()
-            return doze(waits, ready)
-        Waits.doze = doze_once
+            return wait(waits, ready)
+        Waits.wait_for_wire = wait_once
     def wait_for_the_interruption():
         while not there.exists():
             time.sleep(0.01)
@@ -339,7 +339,7 @@ def test_what_was_heard_before_an_interruption_is_not_lost(grid: Grid) -> None:
         """
     import signal, time
     from mpi4py import MPI
-    from runtime.mpi.collective_box import CollectiveBox
+    from runtime.mpi.progress.collective_mailbox import CollectiveBox
     world = MPI.COMM_WORLD
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     def interrupt_when_heard(hear=CollectiveBox.hear):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 MPI = pytest.importorskip("mpi4py.MPI")
-comm = pytest.importorskip("runtime.mpi.comm")
+comm = pytest.importorskip("runtime.mpi.surface.communicator_classes")
 
 pytestmark = pytest.mark.mpi
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.sshd import NEAR_AND_FAR
+
 pytestmark = pytest.mark.mpi
 
 Grid = Callable[..., dict[int, list[str]]]
@@ -25,6 +27,7 @@ NATIVE = """
 """
 
 
+@NEAR_AND_FAR
 def test_asking_for_its_handle_names_the_way_out(grid: Grid) -> None:
     said = grid(
         "1+1",
@@ -44,6 +47,7 @@ def test_asking_for_its_handle_names_the_way_out(grid: Grid) -> None:
     assert said == {rank: [*["True"] * 5, "{<class 'int'>} True"] for rank in said}
 
 
+@NEAR_AND_FAR
 @pytest.mark.parametrize("layout", ["2+1", "1|2"])
 def test_native_code_sees_a_communicator_of_one_cluster(grid: Grid, layout: str) -> None:
     said = grid(
@@ -77,6 +81,7 @@ def test_memory_is_packed_for_a_communicator_over_several_clusters(grid: Grid) -
     assert said == {rank: ["8 b'abcdefgh' 8"] for rank in said}
 
 
+@NEAR_AND_FAR
 def test_a_grid_of_one_cluster_has_the_handle_of_its_communicator(grid: Grid) -> None:
     said = grid(
         "2",

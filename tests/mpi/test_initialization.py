@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -37,18 +38,24 @@ PROGRAM = """
 """
 
 
-@pytest.mark.parametrize(
-    ("asked", "begin"),
-    [
-        ("mpi4py.rc.initialize = False", "MPI.Init()"),
-        ("mpi4py.rc(initialize=False, finalize=True)", "MPI.Init_thread()"),
-        ("mpi4py.rc.initialize = False", "MPI.Init_thread(MPI.THREAD_SERIALIZED)"),
-        ("mpi4py.rc.initialize = False", "MPI.Init_thread(required=1.5)"),
-        ("mpi4py.rc.threads = False", "None"),
-        ("mpi4py.rc.thread_level = 'funneled'", "None"),
-        ("", "None"),
-    ],
-)
+BEGINNINGS = [
+    ("mpi4py.rc.initialize = False", "MPI.Init()"),
+    ("mpi4py.rc(initialize=False, finalize=True)", "MPI.Init_thread()"),
+    ("mpi4py.rc.initialize = False", "MPI.Init_thread(MPI.THREAD_SERIALIZED)"),
+    ("mpi4py.rc.initialize = False", "MPI.Init_thread(required=1.5)"),
+    ("mpi4py.rc.threads = False", "None"),
+    ("mpi4py.rc.thread_level = 'funneled'", "None"),
+    ("", "None"),
+]
+
+
+def near_and_once_far(cases: Sequence[tuple[str, ...]]) -> list[Any]:
+    """Return all cases on this machine, and the first one with a cluster behind sshd too."""
+    far = pytest.param("sshd", *cases[0], marks=pytest.mark.needs_sshd)
+    return [*(("local", *case) for case in cases), far]
+
+
+@pytest.mark.parametrize(("way", "asked", "begin"), near_and_once_far(BEGINNINGS), indirect=["way"])
 @pytest.mark.parametrize("comm_world", ["grid", "cluster"])
 def test_mpi_is_up_when_the_program_lets_it_be(
     grid: Grid, plain: Plain, asked: str, begin: str, comm_world: str
@@ -118,7 +125,11 @@ HANDLERS = """
 """
 
 
-@pytest.mark.parametrize("errors", ["default", "exception", "abort", "fatal"])
+@pytest.mark.parametrize(
+    ("way", "errors"),
+    near_and_once_far([("exception",), ("default",), ("abort",), ("fatal",)]),
+    indirect=["way"],
+)
 def test_sessions_windows_and_files_have_the_error_handler_that_is_asked_for(
     grid: Grid, plain: Plain, errors: str
 ) -> None:

@@ -24,7 +24,7 @@ PRIVATE = "192.168.7.1/24"
 ONE_AFTER_THE_OTHER = """
 import time
 from mpi4py import MPI
-from runtime.mpi import waiting
+from runtime.mpi.progress import waiting
 
 comm = MPI.COMM_WORLD
 there = comm.size - 1

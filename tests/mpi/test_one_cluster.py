@@ -89,7 +89,10 @@ def test_communicators_of_the_machine_can_be_pickled(plain: Plain) -> None:
     [
         ("import runtime", "dataclasses"),
         ("from runtime import coupling", "mpi4py"),
-        ("import runtime.mpi, runtime.mpi.install; runtime.mpi.install.install()", "mpi4py"),
+        (
+            "from runtime.mpi.surface.install import install; install()",
+            "mpi4py",
+        ),
     ],
 )
 def test_nothing_is_loaded_before_it_is_asked_for(plain: Plain, words: str, unloaded: str) -> None:

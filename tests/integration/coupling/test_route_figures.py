@@ -23,7 +23,7 @@ pytestmark = pytest.mark.mpi
 PROGRAM = """
 import os, sys, time
 from mpi4py import MPI
-from runtime.mpi import waiting
+from runtime.mpi.progress import waiting
 
 comm = MPI.COMM_WORLD
 if comm.rank == 0:

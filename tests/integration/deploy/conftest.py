@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sshd import far_host, way  # noqa: F401 - fixtures
+
 ROOT = Path(__file__).parents[3]
 
 # Like the script that the entry point becomes, which only exists where the package is installed.
@@ -46,17 +48,25 @@ def start() -> Iterator[Start]:
 
 
 @pytest.fixture
-def describe(tmp_path: Path) -> Describe:
-    """Write a program and a descriptor that runs it on an emulated grid; return the latter."""
+def describe(tmp_path: Path, way: str) -> Describe:  # noqa: F811 - the fixture
+    """Write a program and a descriptor that runs it on a grid; return the latter.
+
+    All clusters are on this machine, unless the test has `NEAR_AND_FAR`.
+    """
 
     def write(
         program: str, *, sites: int = 1, clusters: int = 1, ranks: int = 1, more: str = ""
     ) -> Path:
         (tmp_path / "program.py").write_text(program, encoding="utf-8")
         path = tmp_path / "grid.xml"
+        one = f'<cluster>{{}}<mpi ranks="{ranks}"/></cluster>'
+        site = f"<site>{one * clusters}</site>" * sites
+        machine = f'<emulate sites="{sites}" clusters="{clusters}" ranks="{ranks}"/>'
+        if way:
+            machine = f"<grid>{site.replace('{}', way, 1).replace('{}', '')}</grid>"
         path.write_text(
             f'<deployment name="try"><application script="program.py"/>{more}'
-            f'<emulate sites="{sites}" clusters="{clusters}" ranks="{ranks}"/></deployment>',
+            f"{machine}</deployment>",
             encoding="utf-8",
         )
         return path

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.sshd import NEAR_AND_FAR
+
 pytestmark = pytest.mark.mpi
 LONG = 90
 MIB = 1 << 20
@@ -54,6 +56,7 @@ def peak(pid: int) -> int:
     return int(found[1]) << 10
 
 
+@NEAR_AND_FAR
 def test_every_line_of_every_rank_arrives_whole_and_in_order(start: Any, describe: Any) -> None:
     count = 40_000
     process = start(
@@ -107,6 +110,7 @@ def written(folder: Path) -> int:
     return sum(int(note.read_text()) << 10 for note in notes if note.exists())
 
 
+@NEAR_AND_FAR
 def test_ranks_wait_for_whoever_does_not_read_and_nothing_grows(
     unread: Any, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runtime.exit_codes import FAULTS, WRONG_USAGE
+from runtime.exit_codes import FAULTS, OUTPUT_FAILED, WRONG_USAGE
 
 LONG = 60
 ASKED = ("Which program", "Where?", "How many ranks?", "Which files shall come home?")
@@ -100,10 +100,30 @@ def test_without_a_terminal_a_missing_or_wrong_answer_ends_it(
 
 
 def test_a_faulty_descriptor_is_not_written(start: Any, folder: Path) -> None:
-    code, _, err = piped(start, folder, "ring.py\nhere\n0x1\n../up\n")
+    code, _, err = piped(start, folder, "ring.py\nhere\n2x1\n../up\n")
     assert code == FAULTS
-    assert "error[bad-number]" in err
+    assert "leads out of the work folder" in err
     assert not (folder / "ring.xml").exists()
+
+
+def test_a_folder_that_is_not_there_is_told_of_before_anything_is_asked(
+    start: Any, folder: Path
+) -> None:
+    done = piped(start, folder, "", "none/x.xml")
+    assert done == (
+        OUTPUT_FAILED,
+        "",
+        "gcm-deploy: 'none/x.xml' cannot be written: there is no folder 'none'. Name a file in a"
+        " folder that is there and may be written to\n",
+    )
+
+
+def test_a_program_may_be_one_that_only_the_hosts_have(start: Any, folder: Path) -> None:
+    words = ("x.xml", "--program", "no-such-solver 3", "--ranks", "2", "--results", "all")
+    code, _, err = piped(start, folder, "", *words, "--where", "here")
+    assert (code, "--where: there is no program 'no-such-solver'" in err) == (WRONG_USAGE, True)
+    assert piped(start, folder, "", *words, "--where", "lyon")[0] == 0
+    assert 'executable="no-such-solver"' in (folder / "x.xml").read_text()
 
 
 def test_a_file_that_is_there_is_replaced_only_when_told(start: Any, folder: Path) -> None:

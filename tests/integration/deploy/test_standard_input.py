@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.sshd import NEAR_AND_FAR
+
 pytestmark = pytest.mark.mpi
 LONG = 60
 
@@ -76,6 +78,7 @@ def fed(process: subprocess.Popen[str]) -> Iterator[None]:
     process.stdin = None
 
 
+@NEAR_AND_FAR
 def test_the_first_rank_reads_a_file_and_all_others_find_the_end(
     start: Any, describe: Any, tmp_path: Path
 ) -> None:
@@ -95,6 +98,7 @@ def test_the_first_rank_reads_a_file_and_all_others_find_the_end(
     ]
 
 
+@NEAR_AND_FAR
 def test_much_input_arrives_whole_at_a_rank_that_reads_slowly(
     start: Any, describe: Any, tmp_path: Path
 ) -> None:
@@ -127,6 +131,7 @@ def test_a_standard_input_that_is_closed_is_at_its_end(
     assert (done.returncode, done.stdout, done.stderr) == (0, told(0, b"") + "\n", "")
 
 
+@NEAR_AND_FAR
 def test_who_types_sees_the_question_and_gets_an_answer(start: Any, describe: Any) -> None:
     terminal, its = pty.openpty()
     process = start("--quiet", describe(ASKS, ranks=2), stdin=its)

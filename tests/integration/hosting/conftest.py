@@ -7,7 +7,7 @@ import queue
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,16 +15,19 @@ from typing import Any, Protocol
 import pytest
 
 from gcm import Component, active, provides
+from gcm.adl.plan import ComponentPlan, MembraneKind, MembranePlan
+from gcm.components.declarations import declared_type
+from gcm.documents import Location
 from gcm.invocation import Invocation
 from runtime.hosting.host import Host
-from runtime.hosting.mirror import NodeProcess
-from runtime.hosting.node import NODE, PrimitivePlan
+from runtime.hosting.node_process import NodeProcess
+from runtime.hosting.other_node import NODE
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
+from tests.integration.hosting import hosted_parts
 
 ROOT = Path(__file__).parents[3]
-PARTS = "tests.integration.hosting.hosted_parts"
 NODE_PROCESS = "tests.integration.hosting.node_process"
 LONG = 20.0
 
@@ -75,9 +78,34 @@ class Launcher:
             self.nodes[home] = NodeProcess(home, way, address)
         return [self.nodes[home] for home in homes]
 
-    def make(self, node: NodeProcess, path: str, content: str, **plan: Any) -> str:
+    def make(
+        self,
+        node: NodeProcess,
+        path: str,
+        content: str,
+        *,
+        kind: str = "primitive",
+        **attributes: object,
+    ) -> str:
         """Make a primitive in a node process, and let it be found from here."""
-        self.ask(node.home, NODE, "make", PrimitivePlan(path, f"{PARTS}:{content}", **plan))
+        made: Any = getattr(hosted_parts, content)
+        plan = ComponentPlan(
+            name=path.rpartition("/")[2],
+            path=path,
+            component_type=declared_type(made),
+            membrane=MembranePlan(MembraneKind(kind)),
+            content=made,
+            attributes=tuple(attributes.items()),
+            interceptors=(),
+            components=(),
+            shared=(),
+            bindings=(),
+            logger="",
+            virtual_node=None,
+            exported_nodes=(),
+            location=Location(__file__, 0),
+        )
+        self.ask(node.home, NODE, "make", plan)
         self.host.routes.add(path, node.channel)
         return path
 
@@ -99,8 +127,9 @@ class Launcher:
         return component
 
 
-@pytest.fixture
-def launcher(tmp_path: Path) -> Iterator[Launcher]:
+@contextmanager
+def launched(folder: Path) -> Iterator[Launcher]:
+    """Let this process be a launcher, for as many node processes as are started."""
     secret = os.urandom(32)
     with ExitStack() as stack:
         reactor = stack.enter_context(Reactor())
@@ -113,8 +142,14 @@ def launcher(tmp_path: Path) -> Iterator[Launcher]:
         stack.callback(roll.stop)
         door = host.listen("127.0.0.1:0", Credentials(secret, "/launcher"))
         stack.callback(door.close)
-        made = Launcher(host, roll.content, door.address, secret, tmp_path)
+        made = Launcher(host, roll.content, door.address, secret, folder)
         stack.callback(_reap, made)
+        yield made
+
+
+@pytest.fixture
+def launcher(tmp_path: Path) -> Iterator[Launcher]:
+    with launched(tmp_path) as made:
         yield made
 
 

@@ -21,8 +21,8 @@ def main() -> None:
     ended = threading.Event()
     with Reactor() as reactor:
         host = Host(home, reactor)
-        agent = node_agent(host, credentials)
         door = host.listen(own, credentials) if own != "-" else None
+        agent = node_agent(host, credentials, door.address if door else "")
         up = host.dial(launcher, credentials, ["/"])
         up.when_closed(lambda _: ended.set())
         host.call(

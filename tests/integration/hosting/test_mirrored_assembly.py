@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 
 import pytest
 
 from gcm import Component, submit
 from gcm.adl import Assembly
-from gcm.adl.plan import InterceptorPlan
-from gcm.errors import IllegalLifeCycleError, InstantiationError, NoSuchAttributeError
+from gcm.errors import IllegalLifeCycleError, NoSuchAttributeError
 from gcm.membranes.attribute import AttributeController
-from runtime.hosting.mirror import Mirror, NodeFactory
+from runtime.hosting.mirror import Mirror
+from runtime.hosting.node_factory import NodeFactory
 from runtime.transport.errors import ChannelClosed
 from tests.integration.hosting.conftest import Launcher
 from tests.integration.hosting.hosted_parts import (
@@ -201,11 +200,3 @@ def test_a_node_that_died_is_named_when_its_component_is_used(launcher: Launcher
     launcher.processes["/node1"].wait(20)
     with pytest.raises(ChannelClosed, match="/node1"):
         root.stop()
-
-
-def test_interceptors_of_a_component_on_a_node_are_refused(launcher: Launcher) -> None:
-    (node,) = launcher.start("/node1")
-    plan = app().plan().root.components[0]
-    guarded = replace(plan, interceptors=(InterceptorPlan("run"),))
-    with pytest.raises(InstantiationError, match="cannot have components or interceptors"):
-        NodeFactory(launcher.host, lambda _: node).make(guarded)

@@ -16,10 +16,10 @@ from gcm.errors import (
     NoSuchComponentError,
     NoSuchInterfaceError,
 )
-from gcm.membranes.descriptions import ACTIVE
+from runtime.hosting.other_node import NODE
 from runtime.transport.errors import ChannelClosed, RemoteTraceback
 from tests.integration.hosting.conftest import Launcher
-from tests.integration.hosting.hosted_parts import Chief, Team, Teller, peak_bytes
+from tests.integration.hosting.hosted_parts import Chief, Team, Teller, Worker, peak_bytes
 
 LONG = 20.0
 
@@ -40,7 +40,7 @@ class Ear:
 
 def test_a_client_here_calls_a_server_there(launcher: Launcher) -> None:
     (node,) = launcher.start("/node1")
-    launcher.make(node, "/app/worker", "Worker", attributes=(("label", "ann"), ("size", 3)))
+    launcher.make(node, "/app/worker", "Worker", label="ann", size=3)
     launcher.ask("/app/worker", "lifecycle-controller", "start")
     chief = primitive(Chief)
     chief.bind("work", launcher.host.find("/app/worker", "work"))
@@ -216,7 +216,7 @@ def test_what_is_not_there_is_refused_at_once_with_a_hint(launcher: Launcher) ->
 def test_content_that_is_not_there_is_refused(launcher: Launcher) -> None:
     (node,) = launcher.start("/node1")
     with pytest.raises(InstantiationError, match="did you mean 'Worker'"):
-        launcher.make(node, "/app/w", "Wroker")
+        launcher.ask(node.home, NODE, "load", f"{Worker.__module__}:Wroker", "/app/w")
 
 
 def test_a_large_array_crosses_without_extra_copies(launcher: Launcher) -> None:
@@ -271,7 +271,7 @@ def test_a_remote_component_is_reconfigured_under_load(launcher: Launcher) -> No
 
 def test_requests_of_one_client_to_an_active_object_keep_their_order(launcher: Launcher) -> None:
     (node,) = launcher.start("/node1")
-    launcher.make(node, "/app/counter", "Counter", membrane=ACTIVE)
+    launcher.make(node, "/app/counter", "Counter", kind="active")
     launcher.ask("/app/counter", "lifecycle-controller", "start")
     stub = launcher.stub("/app/counter", "numbers")
     futures = [submit(stub.next) for _ in range(200)]

@@ -15,6 +15,8 @@ from gcm.adl.plan import AssemblyPlan
 from gcm.components.declarations import attribute, provides, requires
 from gcm.components.membrane import MembraneDescription
 from gcm.documents import Diagnostic, Diagnostics
+from gcm.invocation import Invocation
+from gcm.membranes.interceptor import Interceptor
 
 
 class Greeter(Protocol):
@@ -93,6 +95,18 @@ class Watch:
 NOT_A_CLASS = 5
 COUNTED = MembraneDescription("counted", ())
 
+
+@provides("hook", Interceptor)
+@provides("greeter", Greeter)
+class Sentry:
+    def greet(self, name: str) -> str:
+        return name
+
+    def before(self, call: Invocation) -> None: ...
+
+    def after(self, call: Invocation, error: BaseException | None) -> None: ...
+
+
 LIBRARY: Mapping[str, Any] = {
     f"lib.{one.__name__}": one
     for one in (
@@ -110,6 +124,7 @@ LIBRARY: Mapping[str, Any] = {
         Wrong,
         Settings,
         Watch,
+        Sentry,
     )
 } | {"lib.five": NOT_A_CLASS, "lib.COUNTED": COUNTED}
 

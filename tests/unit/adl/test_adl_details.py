@@ -11,10 +11,10 @@ import pytest
 from gcm import Cardinality, MembraneDescription, composite, primitive
 from gcm.adl import Assembly, describe, scene_of
 from gcm.adl.classes import ClassFault
+from gcm.adl.definitions.model import InterfaceNode
+from gcm.adl.definitions.references import absolute
 from gcm.adl.drafts import Traits
-from gcm.adl.model import InterfaceNode
-from gcm.adl.references import absolute
-from gcm.adl.written import written
+from gcm.adl.writing.written import written
 from gcm.components.declarations import provides, requires
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.distribution import redistribute
@@ -61,7 +61,7 @@ def test_exchanged_ends_and_attributes_without_content_are_told_in_full(check: C
         ("wrong-role", 'write client="client.greeter" server="server.greeter"', ""),
         (
             "attributes-without-content",
-            "move them to a primitive, or name a class in 'signature'",
+            'add <content class="module.Class"/>, the class that declares them',
             "",
         ),
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gcm.adl.growth import MOST, Amount
+from gcm.adl.definitions.growth import MOST, Amount
 from gcm.adl.loading import check_files, plan_document
 from gcm.documents import Diagnostics
 

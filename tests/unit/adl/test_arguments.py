@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcm.adl.arguments import (
+from gcm.adl.definitions.arguments import (
     ArgumentSyntaxError,
     Call,
     Parameter,

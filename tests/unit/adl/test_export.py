@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gcm.adl.export import write_definition
-from gcm.adl.model import (
+from gcm.adl.definitions.model import (
     NOWHERE,
     AttributeNode,
     AttributesNode,
@@ -25,9 +24,11 @@ from gcm.adl.model import (
     ExportedVirtualNode,
     InterfaceNode,
     LoggerNode,
+    TemplateControllerNode,
     VirtualNodeNode,
 )
-from gcm.adl.parse import definition_of, read_definition
+from gcm.adl.definitions.parse import definition_of, read_definition
+from gcm.adl.writing.export import write_definition
 from gcm.documents import Diagnostics, Location
 
 CHARACTERS = st.characters(
@@ -74,6 +75,7 @@ def bodies(components: st.SearchStrategy[Any]) -> st.SearchStrategy[Body]:
         st.none() | st.builds(ContentNode, TEXT),
         st.none() | ATTRIBUTES,
         st.none() | controllers,
+        st.none() | st.builds(TemplateControllerNode, TEXT),
         st.none() | st.builds(LoggerNode, TEXT),
         st.none() | st.builds(VirtualNodeNode, TEXT, MAYBE),
         few(COORDINATES),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gcm.adl.grammar import GRAMMAR, Occurs
-from gcm.adl.model import Body, CommentNode, Definition
-from gcm.adl.parse import definition_of, read_definition
+from gcm.adl.definitions.grammar import GRAMMAR, Occurs
+from gcm.adl.definitions.model import Body, CommentNode, Definition
+from gcm.adl.definitions.parse import definition_of, read_definition
 from gcm.documents import Diagnostics, Location
 
 

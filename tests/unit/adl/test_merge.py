@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcm.adl.merge import merge, merge_all
-from gcm.adl.model import (
+from gcm.adl.definitions.merge import merge, merge_all
+from gcm.adl.definitions.model import (
     EMPTY_BODY,
     AttributeNode,
     AttributesNode,

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from gcm.adl.naming import NamelessError, class_name, object_name
+from gcm.adl.writing.naming import NamelessError, class_name, object_name
 
 THING = object()
 

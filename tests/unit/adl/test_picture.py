@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,24 +42,20 @@ def test_a_plan_and_what_is_made_of_it_look_the_same(plan: AssemblyPlan, live: C
     assert draw(scene_of_plan(plan)).startswith("<svg")
     for path in ("main", "left", "left/w1", "left/cache", "w2", "sum", "cache"):
         one, other = box(planned, path), box(made, path)
-        assert (one.name, one.ports, one.kind, one.note, one.shared) == (
-            other.name,
-            other.ports,
-            other.kind,
-            other.note,
-            other.shared,
+        assert replace(one, children=(), links=(), membrane=None) == replace(
+            other, children=(), links=(), membrane=None
         )
         assert sorted_links(one) == sorted_links(other)
     assert sorted_links(planned) == sorted_links(made)
     assert [child.name for child in planned.children] == [child.name for child in made.children]
 
 
-def test_a_box_tells_what_is_inside_where_it_wants_to_be_and_who_watches(
+def test_a_box_tells_what_is_inside_and_where_it_wants_to_be(
     plan: AssemblyPlan,
 ) -> None:
     root = scene_of_plan(plan).root
     assert box(root, "main").note == "Main @ front"
-    assert box(root, "left/w1").note == "Worker [watch]"
+    assert box(root, "left/w1").note == "Worker"
     assert root.note == ""
 
 
@@ -82,7 +79,7 @@ def test_a_shared_component_is_marked_wherever_it_is(plan: AssemblyPlan, live: C
 
 def test_interfaces_become_ports(plan: AssemblyPlan) -> None:
     assert box(scene_of_plan(plan).root, "left/w1").ports == (
-        Port("work", "server"),
+        Port("work", "server", interceptors=("watch",)),
         Port("sum", "client"),
         Port("store", "client", optional=True),
     )
@@ -90,6 +87,22 @@ def test_interfaces_become_ports(plan: AssemblyPlan) -> None:
         Port("workers", "client", "multicast"),
         Port("spare", "client", "collection"),
     )
+
+
+def test_a_membrane_has_its_parts_their_bindings_and_the_controllers_they_use(
+    plan: AssemblyPlan, live: Component
+) -> None:
+    for root in (scene_of_plan(plan).root, scene_of(live).root):
+        membrane = box(root, "left/w1").membrane
+        assert membrane is not None
+        assert [part.name for part in membrane.children] == ["watch", "controllers"]
+        assert membrane.children[1].ports == (Port("lifecycle-controller", "server"),)
+        assert membrane.ports == (Port("stats", "server"),)
+        assert sorted_links(membrane) == [
+            Link(("this", "stats"), ("watch", "stats")),
+            Link(("watch", "target"), ("controllers", "lifecycle-controller")),
+        ]
+        assert box(root, "main").membrane is None
 
 
 def test_a_control_interface_that_is_bound_becomes_a_port(tmp_path: Path) -> None:

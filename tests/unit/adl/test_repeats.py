@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcm.adl.repeats import report_repeats
+from gcm.adl.definitions.repeats import report_repeats
 from gcm.documents import Diagnostic, Diagnostics, read_document
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcm.adl.resolve import same_definition
+from gcm.adl.definitions.resolve import same_definition
 
 Check = Any  # the fixture of conftest, which tests cannot import
 

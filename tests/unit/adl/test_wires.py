@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcm import Cardinality, Composite, composite, primitive, provides, requires
-from gcm.adl.wires import wires_of
+from gcm.adl.writing.wires import wires_of
 from gcm.membranes.content import ContentController
 
 

@@ -30,7 +30,7 @@ def test_the_help_lists_the_commands(gcm: Gcm) -> None:
     for line in (
         "check     report every fault of every file",
         "show      show the tree of components of an assembly",
-        "draw      draw an assembly as an SVG picture",
+        "draw      draw an assembly as a picture",
         "run       make an assembly in this process and run it",
         "  gcm run hello.fractal                make it, start it, call `run`",
     ):

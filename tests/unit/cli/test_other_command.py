@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("run laptop.xml", "gcm-deploy laptop.xml runs it"),
         ("run laptop.xml --set a=b", "gcm-deploy --set a=b laptop.xml runs it"),
         ("show laptop.xml", "gcm-deploy --dry-run laptop.xml shows what would be started where"),
-        ("draw laptop.xml -o a.svg", "gcm-deploy --export-adl machine.fractal laptop.xml writes"),
+        ("draw laptop.xml -o a.svg", "gcm-deploy --draw machine.svg laptop.xml draws its machine"),
         ("laptop.xml", "gcm-deploy laptop.xml runs it"),
         ("hello.fractal", "gcm run hello.fractal runs it"),
         ("ring.py", "gcm-deploy -n 4 ring.py does on 4 ranks"),

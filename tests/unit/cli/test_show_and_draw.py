@@ -28,7 +28,7 @@ Rich  composite
 │  ├─ server work: Work (intercepted by CallLog) → w1.work
 │  ├─ client sum: Adding → sum.add
 │  ├─ w1  primitive  rich_parts.Worker
-│  │  ├─ server work: Work (intercepted by watch)
+│  │  ├─ server work: Work (intercepted by watch.watching)
 │  │  ├─ client sum: Adding → this.sum
 │  │  ├─ client store: Store (optional) → cache.store
 │  │  ├─ attribute size = 9
@@ -118,7 +118,7 @@ def test_the_json_of_a_rich_assembly_has_all_its_parts(gcm: Gcm) -> None:
     assert told["components"][0]["logger"] == "rich.main"
     assert told["components"][1]["interfaces"][0]["interceptors"] == ["CallLog"]
     assert told["components"][1]["components"][1]["membrane"] == "counted"
-    assert w1["interfaces"][0]["interceptors"] == ["watch"]
+    assert w1["interfaces"][0]["interceptors"] == ["watch.watching"]
     assert w1["attributes"] == {
         "size": 9,
         "name": ' ${x}, <"\n',
@@ -174,3 +174,26 @@ def test_a_document_with_faults_is_not_drawn(gcm: Gcm, tmp_path: Path) -> None:
     code, out, err = gcm("draw", str(tmp_path / "none.fractal"))
     assert (code, out) == (1, "")
     assert "error[missing-file]" in err
+
+
+def test_an_ending_that_is_no_picture_is_refused_before_anything_is_read(
+    gcm: Gcm, tmp_path: Path
+) -> None:
+    code, out, err = gcm("draw", str(tmp_path / "none.fractal"), "-o", "a.pdf")
+    assert (code, out) == (1, "")
+    assert err.startswith("gcm draw: the picture cannot be written to 'a.pdf'")
+
+
+def test_colours_and_folding_are_chosen_on_the_command_line(gcm: Gcm, tmp_path: Path) -> None:
+    members = "".join(f'<component name="p{n}" definition="Part"/>' for n in range(5))
+    (tmp_path / "Part.fractal").write_text(
+        '<definition name="Part"><content class="builtins.object"/></definition>'
+    )
+    file = tmp_path / "All.fractal"
+    file.write_text(f'<definition name="All">{members}</definition>')
+    _, folded, err = gcm("draw", str(file), "--colours", "light")
+    assert "5 × p0 … p4" in folded, err
+    assert "prefers-color-scheme" not in folded
+    _, unfolded, _ = gcm("draw", str(file), "--unfold")
+    assert ">p3</text>" in unfolded
+    assert "prefers-color-scheme" in unfolded

@@ -28,7 +28,7 @@ def test_the_machine_of_every_sample_is_a_good_document_and_draws(
     assert (answer.code, answer.out, answer.err) == (0, "", "")
     assert f'<definition name="{file.stem}">' in file.read_text()
     assert gcm(["check", str(file)]) == 0
-    assert gcm(["draw", str(file), "-o", str(picture)]) == 0
+    assert gcm(["draw", "--unfold", str(file), "-o", str(picture)]) == 0
     ranks = file.read_text().count('<component name="wrapper')
     assert ranks > 0 or "nodes" in name
     assert picture.read_text().count(">wrapper") == ranks

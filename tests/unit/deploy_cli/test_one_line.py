@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -83,6 +84,13 @@ def test_options_before_the_program_are_those_of_the_command() -> None:
     assert options.variables == ("A=1",)
 
 
+def test_of_a_variable_that_is_given_twice_the_last_value_counts(deploy: Deploy) -> None:
+    words = ["-x", "A=1", "-x", "B=3", "-x", "A=2", "--write", "-", "-n", "1", "ring.py"]
+    found = re.findall(r'<environment name="(\w)" value="(\d)"/>', deploy(*words).out)
+    assert found == [("B", "3"), ("A", "2")]
+    assert read_options(["-x", "A=1", "-x", "A", "laptop.xml"]).variables == ("A",)
+
+
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
@@ -95,6 +103,7 @@ def test_options_before_the_program_are_those_of_the_command() -> None:
         ("-H a,,b ring.py", "argument -H: 'a,,b' has a comma"),
         ("-n 4 -H a:4 ring.py", "only one of -n, --emulate and -H can be"),
         ("-n 4 --python p ring.py", "--python is for the hosts of -H"),
+        ("-H localhost:2 --python p ring.py", "--python is for the hosts of -H elsewhere"),
         ("-m package.module", "gcm-deploy --emulate 2x2x2 -m package.module "),
         ("--write a.xml laptop.xml", "--write is for a program with -n, --emulate or -H"),
         ("--emulat 2x2 ring.py", "unrecognized arguments: --emulat ring.py"),
@@ -115,7 +124,7 @@ def test_options_before_the_program_are_those_of_the_command() -> None:
         ("run hello.fractal", "type: gcm run hello.fractal\n"),
         ("check laptop.xml", "type: gcm check laptop.xml\n"),
         ("show laptop.xml", "type: gcm-deploy --dry-run laptop.xml\n"),
-        ("draw laptop.xml", "type: gcm-deploy --export-adl machine.fractal laptop.xml, and then"),
+        ("draw laptop.xml", "type: gcm-deploy --draw machine.svg laptop.xml"),
         ("draw hello.fractal", "type: gcm draw hello.fractal\n"),
         ("run", "type: gcm-deploy DESCRIPTOR\n"),
         ("help", "type: gcm-deploy --help\n"),
@@ -128,6 +137,12 @@ def test_options_before_the_program_are_those_of_the_command() -> None:
         ("-n 4 sub", "'sub' is a folder. Name a program in it"),
         ("-n 4 python ring.py", "so leave 'python' out: gcm-deploy -n 4 ring.py\n"),
         ("-n 4 /usr/bin/python3.11 -u -m a b", "out: gcm-deploy -n 4 -m a b\n"),
+        ("-n 0 ring.py", "argument -n/-np: '0' asks for 0 ranks: it can be 1 to 10,000"),
+        ("--emulate 2x0x2 ring.py", "'2x0x2' asks for 0 clusters: it can be 1 to 100"),
+        ("-H a:0 ring.py", "argument -H: 'a:0' asks for 0 ranks"),
+        ("-n 4 rong.py", "there is no file 'rong.py'. did you mean 'ring.py'?\n"),
+        ("-n 4 ./a.put", "there is no file './a.put'. did you mean './a.out'?\n"),
+        ("-H a /opt/tool", "A program that only the hosts have is named as their search path"),
         ("-n 4 rin", "there is no program 'rin'"),
         ("-n 4 rin", "did you mean 'ring.py'?"),
         ("-n 4 -x NONE_SUCH ring.py a\x01", "which no descriptor can hold"),
@@ -142,11 +157,9 @@ def test_what_is_wrong_comes_with_what_to_type(deploy: Deploy, line: str, compla
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("-n 4 rong.py", "command line: error[no-such-file]: the script of"),
-        ("-n 0 ring.py", 'command line: error[bad-number]: ranks="0" of <emulate> is not a whole'),
         ("-n 4 --set a=b ring.py", "command line: error[unknown-setting]"),
         ("-n 4 -x NONE_SUCH ring.py", "NONE_SUCH"),
-        ("-n 0 -x NONE_SUCH rong.py", "3 faults"),
+        ("-n 4 --set a=b -x NONE_SUCH -x NO_OTHER ring.py", "3 faults"),
     ],
 )
 def test_faults_are_those_of_a_descriptor_all_at_once(
@@ -223,7 +236,8 @@ def test_a_file_is_never_overwritten_and_no_faulty_descriptor_is_written(
     assert answer.err == "gcm-deploy: 'laptop.xml' is there already. Name another file\n"
     assert (folder / "laptop.xml").read_text() == before
     assert deploy("--write", "none/a.xml", "-n", "2", "ring.py").code == OUTPUT_FAILED
-    assert deploy("--write", "new.xml", "-n", "0", "ring.py").code == FAULTS
+    words = ("--write", "new.xml", "-n", "2", "-x", "NONE_SUCH", "ring.py")
+    assert deploy(*words).code == FAULTS
     assert not (folder / "new.xml").exists()
 
 

@@ -57,7 +57,15 @@ def test_each_virtual_node_deals_out_on_its_own(spread: Any) -> None:
     assert spread(adl, mapping) == {"/app/a": "s/c/n0", "/app/b": "s/c/n0", "/app/c": "s/c/n1"}
 
 
-def test_only_primitives_with_a_mapped_virtual_node_are_placed(spread: Any) -> None:
-    inner = f'<component name="box">{part("a", "v")}{part("b")}<virtual-node name="v"/></component>'
-    found = spread(inner + part("c", "other"), '<virtual-node name="v" nodes="s/d"/>')
-    assert found == {"/app/box/a": "s/d/m"}
+def test_what_has_no_mapped_virtual_node_lives_where_its_composite_does(spread: Any) -> None:
+    inner = (
+        f'<component name="box">{part("a", "v")}{part("b")}{part("c", "other")}'
+        '<virtual-node name="w"/></component>'
+    )
+    mapping = '<virtual-node name="v" nodes="s/d"/><virtual-node name="w" nodes="s/c"/>'
+    assert spread(inner + part("d", "other"), mapping) == {
+        "/app/box": "s/c/n0",
+        "/app/box/a": "s/d/m",
+        "/app/box/b": "s/c/n0",
+        "/app/box/c": "s/c/n0",
+    }

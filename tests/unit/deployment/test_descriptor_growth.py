@@ -11,7 +11,7 @@ import pytest
 
 from gcm.documents import Limits
 from runtime.deployment.extent import MOST, Amount
-from runtime.deployment.hosts import MOST_NAMES, expand_hosts, measure_hosts
+from runtime.deployment.hosts import MOST_NAMES, measure_names
 from runtime.deployment.values import split_words
 from runtime.deployment.variables import DEEPEST_NESTING, LONGEST_VALUE
 
@@ -147,13 +147,12 @@ def test_as_many_nested_variables_as_the_limit_allows_are_replaced(read: Any) ->
 )
 def test_long_lists_are_measured_in_one_pass(written: str) -> None:
     with pytest.raises(ValueError, match="too many names|do not match|neither a number|empty"):
-        measure_hosts(written)
+        measure_names(written)
 
 
 def test_a_list_is_measured_without_being_made() -> None:
-    assert measure_hosts("n[1-9]x[01-11] m") == (100, ("n9x11", "m"))
-    assert measure_hosts(f"n[1-{MOST_NAMES}]") == (MOST_NAMES, (f"n{MOST_NAMES}",))
-    assert expand_hosts("n[1-9]x[01-11] m")[-2:] == measure_hosts("n[1-9]x[01-11] m")[1]
+    assert measure_names("n[1-9]x[01-11] m") == (100, ("n1x01", "n9x01", "n1x11", "m"))
+    assert measure_names(f"n[1-{MOST_NAMES}]") == (MOST_NAMES, ("n1", f"n{MOST_NAMES}"))
 
 
 @pytest.mark.parametrize("text", ["", " ", "a", " a\tb\n c ", "a\u00a0b \u2003c", "a#b"])

@@ -14,7 +14,7 @@ from runtime.deployment.machine_argument import Emulation, Host, parse_emulation
         ("3x4", 1, 3, 4),
         ("4", 1, 1, 4),
         ("2X2", 1, 2, 2),
-        ("0x1", 1, 0, 1),  # the reader of descriptors knows the limits
+        ("100x100x10000", 100, 100, 10_000),
     ],
 )
 def test_what_is_left_out_on_the_left_of_a_shape_is_1(

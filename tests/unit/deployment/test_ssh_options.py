@@ -20,6 +20,7 @@ def test_options_become_settings_in_their_order() -> None:
         ("AddressFamily", "inet"),
         ("SendEnv", "LANG LC_*"),
     )
+    assert ssh_settings(["-o", "Ciphers  = aes128-ctr"]) == (("Ciphers", "aes128-ctr"),)
     assert ssh_settings([]) == ()
 
 
@@ -28,6 +29,12 @@ def test_options_become_settings_in_their_order() -> None:
     [
         (["-v"], "'-v' is none of -4, -6, -C and -o NAME=VALUE"),
         (["gate"], "'gate' is none of -4, -6, -C and -o NAME=VALUE"),
+        (["-p", "22"], "-p is said by the attribute port"),
+        (["-p22"], "-p is said by the attribute port"),
+        (["-i", "key"], "-i is said by the attribute key"),
+        (["-lme"], "-l is said by the attribute user"),
+        (["-J", "gate"], "-J is said by one <ssh> for each hop"),
+        (["-o", "Ciphers == a"], "'Ciphers == a' behind -o is not NAME=VALUE on one line"),
         (["-o"], "'' behind -o is not NAME=VALUE on one line"),
         (["-o", "Compression"], "'Compression' behind -o is not NAME=VALUE on one line"),
         (
@@ -78,6 +85,8 @@ def test_what_cannot_be_used_is_refused_with_the_reason(options: list[str], why:
 
 def test_what_no_attribute_says_can_be_an_option() -> None:
     options = ["-oPort=2222", "-o", "StrictHostKeyChecking=accept-new"]
+    with pytest.raises(ValueError, match="'-p' is none of -4, -6, -C and -o NAME=VALUE"):
+        ssh_settings(["-p", "22"], ["options"])
     assert ssh_settings(options, ["options"]) == (
         ("Port", "2222"),
         ("StrictHostKeyChecking", "accept-new"),

@@ -46,7 +46,7 @@ def test_every_colour_is_one_and_belongs_to_something_that_is_painted() -> None:
     assert [rule[:2] for rule in light] == [rule[:2] for rule in dark]
     assert {what for _, what, _ in rules} == {"fill", "stroke"}
     assert all(re.fullmatch("#[0-9a-f]{6}", colour) for *_, colour in rules)
-    assert len({rule[:2] for rule in light}) == len(light) == 26
+    assert len({rule[:2] for rule in light}) == len(light) == 29
 
 
 def test_the_legend_is_broken_into_rows_that_fit() -> None:

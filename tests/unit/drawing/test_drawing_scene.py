@@ -32,7 +32,8 @@ def test_all_faults_are_told_at_once_with_their_places() -> None:
         "a link in /root names 'child.go', which is not there",
         "a link in /root names 'this.run', which is not there",
         "/root/child is of the unknown kind 'odd' "
-        "(known: composite, primitive, active, wrapper, clustering)",
+        "(known: composite, primitive, active, wrapper, clustering, "
+        "controller)",
         "/root/child.a has the unknown role 'peer'",
         "/root/child.b has the unknown cardinality 'many'",
         "/root/child has several interfaces called 'run'",

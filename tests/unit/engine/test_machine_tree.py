@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gcm.adl.describe import export
+from gcm.adl.writing.describe import export
 from gcm.cli import main as gcm
 from gcm.documents import Diagnostics
 from gcm.interfaces.future import Future

@@ -8,7 +8,7 @@ from typing import Self
 
 import pytest
 
-from runtime.hosting.routes import Routes
+from runtime.hosting.routes import Routes, only
 
 A_MOMENT = 0.2
 """Seconds in which another thread gets through, if it does not have to wait."""
@@ -147,3 +147,12 @@ def test_nobody_is_led_another_way_while_one_is_taken_out() -> None:
     routes.found = []
     routes.remove("a", "it died")
     assert set(routes.found) == {"a", None}
+
+
+def test_a_prefix_can_be_that_of_one_path_alone() -> None:
+    routes = Routes[str]()
+    routes.add("/", "up")
+    routes.add(only("/a/b"), "here")
+    assert [routes.find(path) for path in ("/a/b", "/a/b/c", "/a")] == ["here", "up", "up"]
+    routes.remove("here", "it died")
+    assert (routes.find("/a/b"), routes.find("/a/b/c")) == (None, "up")

@@ -74,10 +74,10 @@ def test_what_the_rules_allow(tmp_path: Path, file: str, line: str) -> None:
     ],
 )
 def test_a_pure_module_uses_the_face_of_another_package(tmp_path: Path, line: str) -> None:
-    plant(tmp_path, {"gcm/documents/reader.py": "", "gcm/adl/parse.py": line})
+    plant(tmp_path, {"gcm/documents/reader.py": "", "gcm/adl/check.py": line})
     (found,) = breaches(tmp_path)
     assert str(found) == (
-        "gcm/adl/parse.py:1: gcm.adl.parse imports gcm.documents.reader: "
+        "gcm/adl/check.py:1: gcm.adl.check imports gcm.documents.reader: "
         "import it from gcm.documents, the public face"
     )
 

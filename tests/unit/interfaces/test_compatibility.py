@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Protocol
 
@@ -366,7 +367,7 @@ def returning(annotation: Any) -> Callable[..., Any]:
         (Annotated[str, reduce_by(str)], int),
         (Annotated[None, first], int),
     ],
-    ids=str,
+    ids=lambda annotation: re.sub(r" at 0x\w+", "", str(annotation)),
 )
 def test_a_multicast_result_is_nothing_a_list_or_what_its_reduction_makes(
     wanted: Any, found: Any

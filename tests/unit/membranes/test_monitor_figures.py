@@ -10,16 +10,9 @@ import pytest
 
 from gcm import Component, active, primitive, provides, requires, submit
 from gcm.membranes.monitor import Figures, MonitorController
+from gcm.testing import ScriptedClock
 
 WAIT = 10
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Work(Protocol):
@@ -31,11 +24,11 @@ class Work(Protocol):
 @provides("work", Work)
 class Worker:
     def __init__(self) -> None:
-        self.clock = Clock()
+        self.clock = ScriptedClock(100.0)
         self.blocked, self.go_on = threading.Event(), threading.Event()
 
     def work(self, seconds: float) -> None:
-        self.clock.now += seconds
+        self.clock.advance(seconds)
         if seconds > 50:
             raise ValueError("too long")
 
@@ -155,7 +148,7 @@ def test_calls_that_leave_the_component_are_not_measured() -> None:
         next: Annotated[Work, requires()]
 
         def __init__(self) -> None:
-            self.clock = Clock()
+            self.clock = ScriptedClock(100.0)
 
     client, server = primitive(Calling), primitive(Worker)
     client.bind("next", server.server("work"))

@@ -22,7 +22,8 @@ import pytest
 
 from runtime.transport.certificate import make_certificate
 from runtime.transport.credentials import Credentials
-from runtime.transport.encryption import LEFT, is_loopback, is_set_up, secured
+from runtime.transport.decrypted import DECRYPTED
+from runtime.transport.encryption import is_loopback, is_set_up, secured
 from runtime.transport.errors import AuthenticationFailed, TransportError
 from runtime.transport.lean import dial
 from runtime.transport.listening import Door
@@ -173,9 +174,9 @@ def test_the_rest_of_a_record_is_announced_until_it_is_read(
     assert left.send(b"hello world") == 11
     has_come(right)
     assert right.recv(5) == b"hello"
-    assert right.fileno() in LEFT
+    assert right.fileno() in DECRYPTED
     assert right.recv(6) == b" world"
-    assert right.fileno() not in LEFT
+    assert right.fileno() not in DECRYPTED
 
 
 def test_who_closes_leaves_nothing_announced(ends: tuple[socket.socket, socket.socket]) -> None:
@@ -184,9 +185,9 @@ def test_who_closes_leaves_nothing_announced(ends: tuple[socket.socket, socket.s
     has_come(right)
     assert right.recv(1) == b"h"
     number = right.fileno()
-    assert number in LEFT
+    assert number in DECRYPTED
     right.close()
-    assert number not in LEFT
+    assert number not in DECRYPTED
 
 
 def test_small_pieces_leave_as_one_and_land_in_several(

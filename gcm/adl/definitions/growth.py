@@ -1,0 +1,100 @@
+"""How much a document may stand for: definitions that use one another multiply what they hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import field
+from enum import StrEnum
+
+from gcm.adl.definitions.model import Body, ComponentNode
+from gcm.adl.definitions.references import is_path
+from gcm.documents import Location
+from gcm.records import dataclass
+
+
+class Amount(StrEnum):
+    """What is counted."""
+
+    COMPONENTS = "components"
+    PARTS = "components, interfaces, bindings and attributes"
+    USES = "uses of definitions with different arguments"
+    MERGED = "components where definitions extend one another"
+    TEXT = "characters, with values in the place of arguments"
+
+
+MOST = {
+    Amount.COMPONENTS: 200_000,
+    Amount.PARTS: 1_000_000,
+    Amount.USES: 10_000,
+    Amount.MERGED: 200_000,
+    Amount.TEXT: 4 * 1024 * 1024,
+}
+"""The most that one assembly may stand for. Nothing raises these limits."""
+
+
+class TooLarge(Exception):
+    """An assembly that would stand for more than it may, and where that becomes clear."""
+
+    def __init__(self, amount: Amount, count: int, location: Location) -> None:
+        super().__init__(f"the assembly comes to {count:,} {amount}")
+        self.hint = f"the most is {MOST[amount]:,}; use definitions less often inside one another"
+        self.location = location
+
+
+@dataclass(slots=True)
+class Growth:
+    """What has been made of the definitions of one assembly so far."""
+
+    used: Counter[Amount] = field(default_factory=Counter)
+
+    def add(self, amount: Amount, count: int, location: Location) -> None:
+        """Count something before it is made; raises TooLarge."""
+        self.used[amount] += count
+        if self.used[amount] > MOST[amount]:
+            raise TooLarge(amount, self.used[amount], location)
+
+
+def check_size(root: ComponentNode) -> None:
+    """Raise TooLarge if a tree in which equal parts are one object stands for too much.
+
+    The place is that of the innermost component that stands for too much alone.
+    """
+    sizes: dict[int, Counter[Amount]] = {}
+    for amount in (Amount.COMPONENTS, Amount.PARTS):
+        total = _size(root, sizes)[amount]
+        if total > MOST[amount]:
+            raise TooLarge(amount, total, _innermost(root, amount, sizes).location)
+
+
+def _innermost(
+    node: ComponentNode, amount: Amount, sizes: dict[int, Counter[Amount]]
+) -> ComponentNode:
+    while True:
+        large = [one for one in _inside(node.body) if _size(one, sizes)[amount] > MOST[amount]]
+        if not large:
+            return node
+        node = large[0]
+
+
+def _size(node: ComponentNode, sizes: dict[int, Counter[Amount]]) -> Counter[Amount]:
+    if is_path(node.definition):
+        return Counter({Amount.COMPONENTS: 1, Amount.PARTS: 1})
+    key = id(node.body)
+    if key not in sizes:
+        sizes[key] = total = Counter(
+            {Amount.COMPONENTS: 1, Amount.PARTS: 1 + _own_parts(node.body)}
+        )
+        for child in _inside(node.body):
+            total.update(_size(child, sizes))
+    return sizes[key]
+
+
+def _inside(body: Body) -> tuple[ComponentNode, ...]:
+    return body.components + (body.controller.components if body.controller else ())
+
+
+def _own_parts(body: Body) -> int:
+    attributes = body.attributes.attributes if body.attributes else ()
+    count = len(body.interfaces) + len(body.bindings) + len(attributes)
+    inside = body.controller
+    return count + (len(inside.interfaces) + len(inside.bindings) if inside else 0)

@@ -1,0 +1,1 @@
+"""What documents say of membranes: interceptors, controller files, circles of bindings."""

@@ -1,0 +1,21 @@
+"""Writing: from live assemblies and from values to the words of a document."""
+
+from gcm.adl.writing.describe import describe, export
+from gcm.adl.writing.export import write_definition
+from gcm.adl.writing.homes import Homes, parts_of
+from gcm.adl.writing.naming import NamelessError, membrane_name
+from gcm.adl.writing.wires import THIS, wires_of
+from gcm.adl.writing.written import text_of
+
+__all__ = [
+    "THIS",
+    "Homes",
+    "NamelessError",
+    "describe",
+    "export",
+    "membrane_name",
+    "parts_of",
+    "text_of",
+    "wires_of",
+    "write_definition",
+]

@@ -1,0 +1,147 @@
+"""The words that the language has for one live component, and what it has no words for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from gcm.adl.definitions import AttributeNode, AttributesNode, InterfaceNode, escape
+from gcm.adl.plan import MembraneKind
+from gcm.adl.values import ValueFault
+from gcm.adl.writing.naming import NamelessError, class_name, membrane_name
+from gcm.adl.writing.written import text_of, written
+from gcm.components.composite import Composite
+from gcm.components.declarations import declared_attributes, declared_interfaces
+from gcm.components.membrane import MembraneDescription
+from gcm.components.model import Component
+from gcm.interfaces.types import Cardinality, Contingency, InterfaceType
+from gcm.membranes.attribute import AttributeController
+from gcm.membranes.descriptions import DESCRIPTIONS, TEMPLATE_SUFFIX
+from gcm.membranes.factory import FactoryController
+
+_MISSING = object()
+
+
+class Words:
+    """Finds the words, and collects in `faults` a sentence for whatever has none."""
+
+    def __init__(self) -> None:
+        self.faults: dict[str, None] = {}
+        self._classes: dict[type[Any], str] = {}
+        self._attributes: dict[type[Any], Mapping[str, Any]] = {}
+        self._declared: dict[type[Any], Mapping[str, InterfaceType]] = {}
+
+    def fault(self, component: Component, what: str) -> None:
+        """Note something that has no words; the same thing once."""
+        self.faults[f"{component.path}: {what}"] = None
+
+    def class_name(self, component: Component, known: type[Any]) -> str:
+        """Return the name of a class that `component` needs."""
+        if known not in self._classes:
+            self._classes[known] = self._named(component, lambda: class_name(known))
+        return self._classes[known]
+
+    def interface(
+        self, component: Component, declared: InterfaceType, interceptors: Iterable[str] = ()
+    ) -> InterfaceNode:
+        """Describe an interface; the usual contingency and cardinality are left out."""
+        base = self._declarations(component).get(declared.name)
+        return InterfaceNode(
+            declared.name,
+            declared.role.value,
+            self.class_name(component, declared.signature),
+            _unless(
+                Contingency.MANDATORY, declared.contingency, base.contingency if base else None
+            ),
+            _unless(
+                Cardinality.SINGLETON, declared.cardinality, base.cardinality if base else None
+            ),
+            ", ".join(interceptors),
+        )
+
+    def attributes(self, component: Component) -> AttributesNode | None:
+        """Describe the attributes that do not have the default of their class."""
+        content = component.content
+        kind = component.content_class
+        if AttributeController.name not in component.membrane:
+            return None
+        if kind not in self._attributes:
+            self._attributes[kind] = declared_attributes(kind)
+        values = []
+        for name, annotation in self._attributes[kind].items():
+            value = (
+                component.controller(AttributeController).get(name)
+                if component.is_elsewhere
+                else getattr(content, name, _MISSING)
+            )
+            if value is _MISSING or _same(value, getattr(kind, name, _MISSING)):
+                continue
+            try:
+                values.append(AttributeNode(name, escape(written(value, annotation))))
+            except ValueFault as fault:
+                self.fault(component, f"attribute '{name}': {fault}")
+        return AttributesNode("", tuple(values)) if values else None
+
+    def membrane(self, component: Component) -> str:
+        """Name the membrane, where it is not the one that a document implies."""
+        description = instances_of(component)
+        implied = MembraneKind.COMPOSITE if component.children else MembraneKind.PRIMITIVE
+        if description is DESCRIPTIONS.get(description.name):
+            return "" if description.name == implied else description.name
+        return self._named(component, lambda: membrane_name(description))
+
+    def template(self, component: Component) -> str:
+        """Name the kind of template that the component is, or nothing where it is none."""
+        if FactoryController.name not in component.membrane:
+            return ""
+        name = instances_of(component).name
+        if name not in DESCRIPTIONS:
+            composite = isinstance(component, Composite)
+            name = MembraneKind.COMPOSITE if composite else MembraneKind.PRIMITIVE
+        return f"{name}{TEMPLATE_SUFFIX}"
+
+    def check_membrane(self, component: Component) -> None:
+        """Note the controllers that came and went since the component was made."""
+        if component.is_elsewhere:  # its own membrane is out of reach here
+            return
+        described = {controller.name for controller in component.membrane.description.controllers}
+        for name in sorted(described ^ set(component.membrane)):
+            change = "lost" if name in described else "was given"
+            self.fault(
+                component,
+                f"its membrane {change} the controller '{name}' later; "
+                "make a MembraneDescription of it",
+            )
+
+    def _declarations(self, component: Component) -> Mapping[str, InterfaceType]:
+        content = component.content_class
+        if isinstance(component, Composite):
+            return {}
+        if content not in self._declared:
+            self._declared[content] = {one.name: one for one in declared_interfaces(content)}
+        return self._declared[content]
+
+    def _named(self, component: Component, name: Callable[[], str]) -> str:
+        try:
+            return name()
+        except NamelessError as error:
+            self.fault(component, str(error))
+            return "?"
+
+
+def instances_of(component: Component) -> MembraneDescription:
+    """Return the membrane of a component, or of the instances of a template."""
+    if FactoryController.name in component.membrane:
+        made = component.controller(FactoryController).controllers()
+        return component.membrane.description if made is None else made
+    return component.membrane.description
+
+
+def _unless(usual: StrEnum, value: StrEnum, declared: StrEnum | None) -> str:
+    """Return a word for the document, or nothing where leaving it out means the same."""
+    return "" if value is usual and declared in (None, usual) else value.value
+
+
+def _same(value: object, default: object) -> bool:
+    return type(value) is type(default) and text_of(value) == text_of(default)

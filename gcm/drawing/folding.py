@@ -1,0 +1,98 @@
+"""Folds components that are alike, and bound alike, into one box that stands for them all."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from gcm.drawing.scene import THIS, Box, Link, PortFinder
+
+LEAST = 3
+"""Fewer than this are drawn one by one."""
+
+
+class _Use(NamedTuple):
+    """How a link touches a component: with which of its ports, as which end, and what is there."""
+
+    port: str
+    is_client: bool
+    other: tuple[str, str]
+
+
+def folded(box: Box) -> Box:
+    """Return the box with its alike children folded, those of the children and so on.
+
+    Children are alike when only their names tell them apart, they are bound to the same
+    interfaces, and not to each other. The folded one keeps the name of the first.
+
+    >>> ranks = tuple(Box(f"rank{number}") for number in range(12))
+    >>> folded(Box("cluster", children=ranks, kind="composite")).children[0].title
+    '12 × rank0 … rank11'
+    """
+    children = tuple(folded(child) for child in box.children)
+    membrane = folded(box.membrane) if box.membrane is not None else None
+    uses = _uses(box)
+    groups: dict[object, list[Box]] = defaultdict(list)
+    for child in children:
+        groups[replace(child, name=""), uses.get(child.name, frozenset())].append(child)
+    first_of = {
+        member.name: group[0].name
+        for group in groups.values()
+        if len(group) >= LEAST
+        for member in group
+    }
+    names: dict[str, list[str]] = defaultdict(list)
+    for name, first in first_of.items():
+        names[first].append(name)
+    return replace(
+        box,
+        children=tuple(
+            replace(child, members=tuple(names[child.name])) if child.name in names else child
+            for child in children
+            if first_of.get(child.name, child.name) == child.name
+        ),
+        links=tuple(_merged(box.links, first_of, _finders(box))),
+        membrane=membrane,
+    )
+
+
+def _finders(box: Box) -> dict[str, PortFinder]:
+    finders = {child.name: PortFinder(child.outer_ports) for child in box.children}
+    return {**finders, THIS: PortFinder(box.ports)}
+
+
+def _uses(box: Box) -> dict[str, frozenset[tuple[_Use, int]]]:
+    """Return how each child is bound; members of a collection count as the collection."""
+    finders = _finders(box)
+    counted: dict[str, Counter[_Use]] = defaultdict(Counter)
+    for link in box.links:
+        client, server = _plain(link.client, finders), _plain(link.server, finders)
+        counted[client[0]][_Use(client[1], True, server)] += link.count
+        counted[server[0]][_Use(server[1], False, client)] += link.count
+    return {name: frozenset(uses.items()) for name, uses in counted.items()}
+
+
+def _plain(end: tuple[str, str], finders: Mapping[str, PortFinder]) -> tuple[str, str]:
+    port = finders[end[0]].find(end[1])
+    return end[0], end[1] if port is None else port.name
+
+
+def _merged(
+    links: Iterable[Link], first_of: Mapping[str, str], finders: Mapping[str, PortFinder]
+) -> Iterable[Link]:
+    """Return the links, with one in the place of all those that lead to members of one box."""
+    merged: dict[tuple[tuple[str, str], tuple[str, str]], Link] = {}
+    for link in links:
+        if link.client[0] not in first_of and link.server[0] not in first_of:
+            merged[link.client, link.server] = link
+            continue
+        ends = [
+            (first_of.get(name, name), interface)
+            for name, interface in (_plain(link.client, finders), _plain(link.server, finders))
+        ]
+        earlier = merged.get((ends[0], ends[1]))
+        count = link.count + (earlier.count if earlier else 0)
+        merged[ends[0], ends[1]] = Link(ends[0], ends[1], count)
+    return merged.values()

@@ -1,0 +1,301 @@
+"""Draws a machine: sites beside each other, their clusters, hosts and ranks, and who dials whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from gcm.drawing.elements import document, rectangle, text
+from gcm.drawing.metrics import text_width
+from gcm.records import dataclass
+from runtime.deployment import DeployedCluster, DeployedSite, Deployment
+from runtime.routing.reach import clusters_by_reachability, ways
+from runtime.topology import Node, Reachability
+
+FRAME, GAP, HEADER, ROW, CELL = 28, 16, 30, 22, 26
+FRONT_END_TOP = 42
+RANKS_TOP = FRONT_END_TOP + ROW + 4
+MIDDLE = ROW // 2 - 2
+TRUNK, BRANCH = 18, 44
+"""Where the network of a site runs, and how long the lines are that lead from it to a cluster."""
+CELLS = 8
+"""Ranks beside each other."""
+MOST_CELLS = 32
+"""More ranks of a host than this become one cell with the first and the last number."""
+MOST_HOSTS = 8
+"""More hosts with as many ranks each than this become one line."""
+MOST_CLUSTERS = 6
+"""More clusters of a site than this that are alike become one."""
+SITES = 4
+"""Sites beside each other."""
+
+_REACHED = {
+    Reachability.DIRECT: "all can be reached",
+    Reachability.FRONT_END: "only the front-end can be reached",
+    Reachability.OUTWARDS: "only connects outwards",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """A line of a cluster: a host, or several that have equally many ranks, from `first` on."""
+
+    names: tuple[str, ...]
+    first: int
+    ranks: int
+
+    @property
+    def label(self) -> str:
+        """The name, or the first and the last one and how many there are."""
+        if len(self.names) == 1:
+            return self.names[0]
+        return f"{len(self.names)} hosts {self.names[0]} … {self.names[-1]}"
+
+    def cells(self) -> list[str]:
+        """Return what is written in the cells: the number of each rank, or the range of all."""
+        last = self.first + self.ranks * len(self.names) - 1
+        if len(self.names) > 1 or self.ranks > MOST_CELLS:
+            each = f", {self.ranks} each" if len(self.names) > 1 else ""
+            return [f"{self.first} … {last}{each}"] if self.ranks else []
+        return [str(number) for number in range(self.first, last + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A part of the picture with its size, at a place of its own."""
+
+    width: int
+    height: int
+    lines: tuple[str, ...]
+
+    def at(self, x: int, y: int) -> list[str]:
+        """Return its lines, moved to a place."""
+        return [f'<g transform="translate({x} {y})">', *self.lines, "</g>"]
+
+
+def machine_picture(deployment: Deployment) -> str:
+    """Return the picture of the machine of a deployment as an SVG document."""
+    grid = deployment.grid()
+    sites = [_site(deployment, number) for number in range(len(deployment.sites))]
+    lines = [text("heading", FRAME, FRAME + 17, deployment.name)]
+    told = _many(grid.size, "rank") + " on " + _many(len(list(deployment.clusters())), "cluster")
+    told += f" of {_many(len(sites), 'site')}"
+    lines.append(text("note", FRAME, FRAME + 34, told))
+    width, y = 420, FRAME + 34 + GAP
+    for row in range(0, len(sites), SITES):
+        x = FRAME
+        beside = sites[row : row + SITES]
+        tallest = max(site.height for site in beside)
+        lines.append(_line("wire0", f"M{FRAME + TRUNK} {y}H{_last_trunk(beside)}"))
+        for site in beside:
+            lines.append(_line("wire0", f"M{x + TRUNK} {y}v{GAP}"))
+            lines += site.at(x, y + GAP)
+            x += site.width + GAP
+        width = max(width, x - GAP + FRAME)
+        y += GAP + tallest + GAP
+    for panel in (_table(deployment), _key()):
+        lines += panel.at(FRAME, y)
+        width = max(width, panel.width + 2 * FRAME)
+        y += panel.height + GAP
+    return document(
+        lines,
+        width=width,
+        height=y,
+        title=deployment.name,
+        description=f"The machine {deployment.name}: {told}.",
+    )
+
+
+def hosts_of(nodes: Sequence[Node]) -> Iterator[Hosts]:
+    """Yield the lines of a cluster: its hosts, those that are many and alike in one line."""
+    first = 0
+    for ranks, alike in groupby(nodes, key=lambda node: node.ranks):
+        names = [node.host for node in alike]
+        if len(names) > MOST_HOSTS:
+            yield Hosts(tuple(names), first, ranks)
+            first += ranks * len(names)
+            continue
+        for name in names:
+            yield Hosts((name,), first, ranks)
+            first += ranks
+
+
+def _last_trunk(sites: Sequence[Panel]) -> int:
+    return FRAME + TRUNK + sum(site.width + GAP for site in sites[:-1])
+
+
+def _site(deployment: Deployment, number: int) -> Panel:
+    site = deployment.sites[number]
+    groups = list(_groups(site))
+    inner = max((_cluster(deployment, group, 0).width for group in groups), default=0)
+    panels = [_cluster(deployment, group, inner) for group in groups]
+    width = max(TRUNK + BRANCH + inner + GAP, text_width(site.name, 13, bold=True) + 4 * GAP)
+    lines: list[str] = []
+    y = HEADER
+    for panel in panels:
+        lines += panel.at(TRUNK + BRANCH, y)
+        y += panel.height + GAP
+    lowest = y - GAP - panels[-1].height + RANKS_TOP + MIDDLE if panels else 0
+    trunk = _line("wire0", f"M{TRUNK} 0V{lowest}")
+    border = rectangle("box composite even", width, y, 10)
+    return Panel(width, y, (border, trunk, text("name", TRUNK + 10, 20, site.name), *lines))
+
+
+def _groups(site: DeployedSite) -> Iterator[list[DeployedCluster]]:
+    """Yield the clusters of a site, those that are many and alike together."""
+
+    def looks(cluster: DeployedCluster) -> tuple[object, ...]:
+        leads = cluster.position[1] == site.leader
+        return leads, cluster.reachability, tuple(node.ranks for node in cluster.nodes)
+
+    for _, alike in groupby(site.clusters, key=looks):
+        group = list(alike)
+        yield from [group] if len(group) > MOST_CLUSTERS else [[one] for one in group]
+
+
+def _cluster(deployment: Deployment, group: list[DeployedCluster], least_width: int) -> Panel:
+    """Draw a cluster, or the first one of several that are alike."""
+    cluster = group[0]
+    hosts = list(hosts_of(cluster.nodes))
+    name = f"{cluster.identifier} {cluster.name}"
+    if len(group) > 1:
+        name = f"{len(group)} × {name} … {group[-1].identifier} {group[-1].name}"
+    note = _way_in(cluster)
+    front_end = _front_end(deployment, cluster)
+    names = max((text_width(one.label, 11) for one in hosts), default=0) + GAP
+    rows = [(one, _in_rows(one.cells())) for one in hosts]
+    width = max(
+        least_width,
+        names + max((_row_width(row) for _, some in rows for row in some), default=0) + 2 * GAP,
+        text_width(name, 13, bold=True) + 2 * GAP,
+        text_width(note, 10) + 2 * GAP,
+        text_width(front_end, 11) + 3 * GAP,
+    )
+    lines = [text("name", 12, 19, name), text("note", 12, 33, note)]
+    lines.append(rectangle("box clustering", width - 20, ROW - 4, 5, x=10, y=FRONT_END_TOP))
+    lines.append(text("label", 18, FRONT_END_TOP + 13, front_end))
+    lines.append(_branch(cluster, FRONT_END_TOP + MIDDLE, to_front_end=True))
+    lines.append(_branch(cluster, RANKS_TOP + MIDDLE, to_front_end=False))
+    y = RANKS_TOP
+    for one, some in rows:
+        lines.append(text("label", 12, y + 13, one.label))
+        for row in some or [[]]:
+            lines += _cells(row, 12 + names, y)
+            y += ROW
+        y += 2
+    border = rectangle("box composite odd", width, y + 8, 8)
+    behind = rectangle("box composite odd", width, y + 8, 8, x=4, y=-4) if len(group) > 1 else ""
+    return Panel(width, y + 8, (behind, border, *lines))
+
+
+def _cells(row: Iterable[str], x: int, y: int) -> Iterator[str]:
+    for cell in row:
+        room = _cell_width(cell)
+        yield rectangle("box wrapper", room - 2, ROW - 4, 3, x=x, y=y)
+        yield text("label", x + room // 2 - 1, y + 13, cell, "middle")
+        x += room
+
+
+def _way_in(cluster: DeployedCluster) -> str:
+    """Return how the launcher reaches a cluster, and who else reaches what."""
+    way = " → ".join(hop.destination for hop in cluster.hops)
+    return f"{f'ssh {way}' if way else 'on this machine'}; {_REACHED[cluster.reachability]}"
+
+
+def _front_end(deployment: Deployment, cluster: DeployedCluster) -> str:
+    site, number = cluster.position
+    if deployment.sites[site].leader != number:
+        return "front-end"
+    return f"front-end, also of the site{' and the grid' if deployment.leader == site else ''}"
+
+
+def _in_rows(cells: list[str]) -> list[list[str]]:
+    """Break the cells of a host into rows of about equal length."""
+    length = math.ceil(len(cells) / max(1, math.ceil(len(cells) / CELLS))) or 1
+    return [cells[start : start + length] for start in range(0, len(cells), length)]
+
+
+def _cell_width(cell: str) -> int:
+    return max(CELL, text_width(cell, 11) + 8)
+
+
+def _row_width(cells: Iterable[str]) -> int:
+    return sum(map(_cell_width, cells))
+
+
+def _branch(cluster: DeployedCluster, y: int, *, to_front_end: bool) -> str:
+    """Return the line from the network to a front-end or to ranks: heads where one may dial."""
+    kind = cluster.reachability
+    inwards = kind is Reachability.DIRECT or (to_front_end and kind is Reachability.FRONT_END)
+    outwards = to_front_end or kind is not Reachability.FRONT_END
+    length = BRANCH + (10 if to_front_end else 0)
+    return _arrow(-BRANCH, y, length, inwards=inwards, outwards=outwards)
+
+
+def _arrow(x: int, y: int, length: int, *, inwards: bool, outwards: bool) -> str:
+    """Return a line with a head at each end that may be dialled to, and a bar where it is not."""
+    style = "port client" if inwards or outwards else "port control optional"
+    start, end = x + 6, x + length
+    marks = _line(style, f"M{start} {y}H{end}")
+    for there, tip, back in ((inwards, end, -6), (outwards, start, 6)):
+        if there:
+            marks += _line("port client", f"M{tip + back} {y - 4}L{tip} {y}L{tip + back} {y + 4}")
+        else:
+            marks += _line("port server", f"M{tip + back // 2} {y - 6}V{y + 6}")
+    return marks
+
+
+def _line(style: str, path: str) -> str:
+    classes = style if style.startswith("port") else f"wire {style}"
+    return f'<path class="{classes}" d="{path}"/>'
+
+
+def _table(deployment: Deployment) -> Panel:
+    """Return the table of who opens the connections, for each two kinds of clusters."""
+    grid = deployment.grid()
+    kinds = clusters_by_reachability(grid)
+    heads = {kind: f"{kind}: {_span(where)}" for kind, where in kinds.items()}
+    found = {(way.source, way.target): way.words or "native MPI only" for way in ways(grid)}
+    texts = [*heads.values(), *found.values()]
+    room = max((text_width(words, 11) for words in texts), default=0) + 2 * GAP
+    lines = [text("name", 0, 14, "Who opens connections (→ dials, ← is dialled)")]
+    y = 14 + ROW
+    for place, kind in enumerate(kinds, 1):
+        lines.append(text("label", place * room, y, f"to {heads[kind]}"))
+    for source in kinds:
+        y += ROW
+        lines.append(text("label", 0, y, f"from {heads[source]}"))
+        for place, target in enumerate(kinds, 1):
+            lines.append(text("key", place * room, y, found[source, target]))
+    return Panel(room * (len(kinds) + 1), y + 6, tuple(lines))
+
+
+def _span(where: list[tuple[int, int]]) -> str:
+    names = [f"{site}:{number}" for site, number in where]
+    if len(names) <= 3:
+        return ", ".join(names)
+    return f"{len(names)} clusters {names[0]} … {names[-1]}"
+
+
+def _key() -> Panel:
+    """Return what the lines and boxes mean."""
+    lines: list[str] = []
+    x = 0
+    for words, inwards, outwards in (
+        ("both ways", True, True),
+        ("only outwards", False, True),
+        ("closed", False, False),
+    ):
+        lines.append(_arrow(x, 8, 40, inwards=inwards, outwards=outwards))
+        lines.append(text("key", x + 48, 12, words))
+        x += 48 + text_width(words, 11) + GAP
+    for style, words in (("clustering", "front-end"), ("wrapper", "rank, by its number")):
+        lines.append(rectangle(f"box {style}", 18, 13, 3, x=x, y=1))
+        lines.append(text("key", x + 24, 12, words))
+        x += 24 + text_width(words, 11) + GAP
+    return Panel(x, 20, tuple(lines))
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -1,0 +1,184 @@
+"""What a mirror wraps: it lets a component in a node process follow the one that stands for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gcm.components.model import Component
+from gcm.interfaces.future import Future
+from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
+from gcm.interfaces.types import InterfaceType
+from gcm.invocation import Invocation
+from runtime.hosting.host import Host
+from runtime.hosting.neighbours import behind_composites, clients_of, servers_of
+from runtime.hosting.node_process import NodeProcess
+from runtime.hosting.other_node import NODE
+from runtime.hosting.remote import INNER, RemoteInterface
+from runtime.transport.errors import ChannelClosed, Unreachable
+
+if TYPE_CHECKING:
+    from gcm.adl.plan import ComponentPlan
+    from runtime.hosting.node_factory import NodeFactory
+
+
+class MirroredContent:
+    """Everything the mirror is asked goes to the component in the node process.
+
+    Bindings are taken there when the mirror starts, since that is when they are complete. Among
+    the mirrors that start together a server starts before its clients, which may call it at once;
+    among those that stop together a client stops first, while its server still answers it.
+
+    A binding through composites of this process that do nothing to its calls leads past them for
+    as long as that is so.
+    """
+
+    def __init__(
+        self, host: Host, nodes: NodeFactory, plan: ComponentPlan, node: NodeProcess
+    ) -> None:
+        self._host = host
+        self._made_on = node
+        self._left: NodeProcess | None = None
+        self._nodes = nodes
+        self._led: dict[str, tuple[ServerEnd, ...]] = {}
+        self._passed: dict[str, list[Component]] = {}
+        self._runs = False
+        self.plan = plan
+        self.path = plan.path
+        self.node = node
+        self.mirror: Component | None = None
+
+    def call(self, invocation: Invocation) -> Future[Any]:
+        """Send a call to the component."""
+        return self._host.call(replace(invocation, component=self.path))
+
+    def control(self, controller: str, operation: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a controller of the component and wait for the result."""
+        call = Invocation(self.path, f"{controller}-controller", operation, args, kwargs)
+        return self._host.call(call).result()
+
+    def remote(self, declared: InterfaceType, *, internal: bool = False) -> RemoteInterface:
+        """Return a server interface of the component, without the mirror before it."""
+        name = f"{INNER if internal else ''}{declared.name}"
+        return RemoteInterface(self._host, self.path, name, declared)
+
+    def on_start(self) -> None:
+        """Bind and start the component, after the servers that start with it."""
+        if self._runs:
+            return
+        self._runs = True  # already, because bindings can go round in a circle
+        begun: list[MirroredContent] = []
+        try:
+            for server in self._neighbours(servers_of):
+                if not server._runs and server._rises:
+                    server.on_start()
+                    begun.append(server)
+            self._lead_all()
+            self.control("lifecycle", "start")
+        except BaseException:
+            self._runs = False
+            for server in reversed(begun):
+                server.on_stop()
+            raise
+
+    def on_stop(self) -> None:
+        """Stop the component, after the clients that stop with it."""
+        if not self._runs:
+            return
+        self._runs = False
+        for client in self._neighbours(clients_of):
+            if not client._is_started:
+                client.on_stop()
+        self.control("lifecycle", "stop")
+
+    def on_terminate(self) -> None:
+        """End the component and let the node process forget it."""
+        self._leave()
+        self.control("lifecycle", "terminate")
+        self._nodes.drop(self)
+
+    def composite_changed(self, composite: Component) -> None:
+        """Lead the calls that pass `composite` their new way, if they come meanwhile."""
+        if not self._is_started or self.mirror is None:
+            return  # its bindings are looked at when it starts
+        for client in self.mirror.bindables:
+            if composite in self._passed.get(client.name, ()):
+                try:
+                    self._lead(client)
+                except (ChannelClosed, Unreachable):  # it has no calls to lead: its node is gone
+                    return
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the component lives elsewhere than where it was made."""
+        return self.node is not self._made_on
+
+    def migrate(self, destination: object) -> None:
+        """Let the component live on another node; see `MirroredMigration`."""
+        node = self._nodes.node(destination, self.path)
+        if node.home == self.node.home:
+            return
+        self._leave()
+        self._nodes.load(self.plan, node)
+        for server in (end for ends in self._led.values() for end in ends):
+            self._nodes.shorten(node, server)
+        move = Invocation(self.node.home, NODE, "move", (self.plan, node.home, node.address))
+        self._host.call(move).result()
+        self._left, self.node = self.node, node
+        self._nodes.moved(self)
+
+    def _leave(self) -> None:
+        """End what passes on the calls that came to where the component lived before."""
+        left, self._left = self._left, None
+        if left is not None:
+            self._host.call(Invocation(left.home, NODE, "leave", (self.path,))).result()
+
+    def lead_again(self, path: str) -> None:
+        """Lead what calls the component at `path` to where that is now."""
+        assert self.mirror is not None
+        for client in self.mirror.bindables:
+            led = self._led.get(client.name, ())
+            if any(end.path.removesuffix(f".{end.type.name}") == path for end in led):
+                del self._led[client.name]
+                self._lead(client)
+
+    @property
+    def _is_started(self) -> bool:
+        return self.mirror is not None and self.mirror.membrane.lifecycle.is_started()
+
+    @property
+    def _rises(self) -> bool:
+        """Whether the mirror is started, or a composite that is told of its start later."""
+        if self.mirror is None or not self.mirror.children:
+            return self._is_started
+        return self.mirror.state in ("starting", "started")
+
+    def _neighbours(self, who: Callable[[Component], Iterator[Component]]) -> list[MirroredContent]:
+        assert self.mirror is not None
+        found = (getattr(one, "mirrored", None) for one in who(self.mirror))
+        return [one for one in found if isinstance(one, MirroredContent)]
+
+    def _lead_all(self) -> None:
+        assert self.mirror is not None
+        for client in self.mirror.bindables:
+            self._lead(client)
+
+    def _lead(self, client: ClientInterface) -> None:
+        """Let a client interface of the component lead to where that of the mirror does."""
+        ways: list[ServerEnd] = []
+        passed: list[Component] = []
+        for server in client.servers:
+            way, between = behind_composites(server)
+            passed += between
+            if isinstance(way, ServerInterface):
+                passed.append(way.owner)  # it may let calls pass later
+            ways.append(way)
+        self._passed[client.name] = passed
+        if self._led.get(client.name, ()) == tuple(ways):
+            return
+        for way in ways:
+            self._nodes.shorten(self.node, way)
+        lead = Invocation(self.node.home, NODE, "lead", (self.path, client.name, ways))
+        self._host.call(lead).result()
+        self._led[client.name] = tuple(ways)

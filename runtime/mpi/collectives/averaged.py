@@ -1,0 +1,225 @@
+"""`MPI.AVG` on communicators that native MPI serves: it sums, the mean is taken here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mpi4py import MPI
+
+from gcm.records import dataclass
+from runtime.mpi.collectives.memory import elements, is_in_place, put_elements, read
+from runtime.mpi.collectives.reductions import Averaging
+from runtime.mpi.progress.operations import NativeOperation, Operation
+from runtime.mpi.requests.requests import persistent_request, request_for
+from runtime.mpi.values.numbers import counts as read_counts
+from runtime.mpi.values.numbers import integer
+from runtime.mpi.values.specs import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Summing:
+    """What native MPI has to do, and what to do with the sums."""
+
+    comm: MPI.Comm
+    name: str
+    """Of the blocking call."""
+    arguments: tuple[Any, ...]
+    finish: Callable[[], None] = lambda: None
+
+    def run(self) -> None:
+        """Do it now."""
+        self._call(self.name)(*self.arguments)
+        self.finish()
+
+    def begin(self) -> MPI.Request:
+        """Return the request for it."""
+        return request_for(getattr(self.comm, "_members", None), self.operation())
+
+    def operation(self) -> Operation:
+        """Begin it."""
+        request: MPI.Request = self._call(f"I{self.name.lower()}")(*self.arguments)
+        return _Taking(request, self.finish, f"{self.name} with MPI.AVG")
+
+    def _call(self, name: str) -> Callable[..., Any]:
+        native = getattr(MPI.Intracomm, name)
+        return lambda *arguments: native(self.comm, *arguments)
+
+
+class _Taking(NativeOperation):
+    """A request of native MPI for sums; the means are taken once it is done."""
+
+    __slots__ = ("_take",)
+
+    def __init__(self, request: MPI.Request, take: Callable[[], None], what: str) -> None:
+        super().__init__(request, None, what)
+        self._take = take
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Take the means."""
+        if error is None:
+            self._take()
+        super().finish(error)
+
+
+def mean(comm: MPI.Comm, name: str, how: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Take the mean in the reduction `name`, with the arguments that it was given.
+
+    `how` says whether it is run, begun or prepared, or has a result, which is an object.
+    """
+    kwargs.pop("info", None)
+    if how == "result":
+        return _mean_of_objects(comm, name, *args, **kwargs)
+    summing = _SUMMING[name](comm, *args, **kwargs)
+    if how == "run":
+        return summing.run()
+    if how == "begin":
+        return summing.begin()
+    members = getattr(comm, "_members", None)  # faults were raised; it begins anew when started
+    return persistent_request(members, lambda: _SUMMING[name](comm, *args, **kwargs).operation())
+
+
+def _mean_of_objects(comm: Any, name: str, sendobj: Any, op: MPI.Op, *root: Any, **at: Any) -> Any:
+    del op
+    total = getattr(MPI.Intracomm, name)(comm, sendobj, MPI.SUM, *root, **at)
+    if total is None:
+        return None
+    if name in {"scan", "exscan"}:
+        return total / (comm.Get_rank() + (name == "scan"))
+    return total / (comm.Get_remote_size() if comm.Is_inter() else comm.Get_size())
+
+
+def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Summing:
+    """Give the root the mean of everybody's values."""
+    del op
+    root = integer(root)
+    inter = comm.Is_inter()
+    if root == MPI.PROC_NULL:
+        return Summing(comm, "Reduce", (None, None, MPI.SUM, root))
+    at_root = root == (MPI.ROOT if inter else comm.Get_rank())
+    received = read(recvbuf, readonly=False, blocks=0) if at_root else None
+    sent = received
+    if received is None or not (inter or is_in_place(sendbuf)):
+        sent = read(sendbuf, readonly=True, blocks=0)
+    assert sent is not None
+    averaging, count = _averaging(comm, sent)
+    kind = averaging.reduction.datatype
+    mine = None if inter and at_root else [averaging.encoded(elements(sent)), kind]
+    if received is None:
+        return Summing(comm, "Reduce", (mine, None, MPI.SUM, root))
+    target, room = received, memoryview(bytearray(sent.count * averaging.width))
+    return Summing(
+        comm,
+        "Reduce",
+        (mine, [room, kind], MPI.SUM, root),
+        lambda: put_elements(target, averaging.decoded(room, count)),
+    )
+
+
+def allreduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
+    """Give everybody the mean of everybody's values."""
+    del op
+    received = read(recvbuf, readonly=False, blocks=0)
+    return _means(comm, _sent(comm, sendbuf, received), lambda means: put_elements(received, means))
+
+
+def reduce_scatter_block(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
+    """Give everybody an equal block of the means of everybody's values."""
+    del op
+    size, rank = comm.Get_size(), comm.Get_rank()
+    in_place = not comm.Is_inter() and is_in_place(sendbuf)
+    received = read(recvbuf, readonly=False, blocks=size if in_place else 0)
+    block = received if in_place else read(sendbuf, readonly=True, blocks=size)
+    whole = Spec(block.buffer, block.memory, block.count * size, block.datatype, block.offset)
+    return _means(comm, whole, lambda means: _put_block(received, means, rank * received.count))
+
+
+def reduce_scatter(
+    comm: MPI.Comm,
+    sendbuf: Any,
+    recvbuf: Any,
+    recvcounts: Sequence[int] | None = None,
+    op: MPI.Op = MPI.SUM,
+) -> Summing:
+    """Give everybody a block of the means of everybody's values."""
+    del op
+    received = read(recvbuf, readonly=False, blocks=0)
+    sent = _sent(comm, sendbuf, received)
+    if recvcounts is None:
+        counts = comm.allgather(received.count)
+    else:
+        counts = read_counts(recvcounts, comm.Get_size())
+    rank = comm.Get_rank()
+    target = Spec(
+        received.buffer, received.memory, counts[rank], received.datatype, received.offset
+    )
+    return _means(comm, sent, lambda means: _put_block(target, means, sum(counts[:rank])))
+
+
+def scan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
+    """Give everybody the mean of the values of the ranks up to its own."""
+    del op
+    return _scanned(comm, sendbuf, recvbuf, "Scan", comm.Get_rank() + 1)
+
+
+def exscan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
+    """Give everybody the mean of the values of the ranks before its own."""
+    del op
+    return _scanned(comm, sendbuf, recvbuf, "Exscan", comm.Get_rank())
+
+
+def _scanned(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, name: str, covered: int) -> Summing:
+    received = read(recvbuf, readonly=False, blocks=0)
+    sent = _sent(comm, sendbuf, received)
+    averaging, _ = _averaging(comm, sent)
+    kind = averaging.reduction.datatype
+    room = memoryview(bytearray(sent.count * averaging.width))
+
+    def finish() -> None:
+        if covered:
+            put_elements(received, averaging.decoded(room, covered))
+
+    mine = [averaging.encoded(elements(sent)), kind]
+    return Summing(comm, name, (mine, [room, kind], MPI.SUM), finish)
+
+
+def _sent(comm: MPI.Comm, sendbuf: Any, received: Spec) -> Spec:
+    if not comm.Is_inter() and is_in_place(sendbuf):
+        return received
+    return read(sendbuf, readonly=True, blocks=0)
+
+
+def _averaging(comm: MPI.Comm, sent: Spec) -> tuple[Averaging, int]:
+    """Return how means are computed here, and of how many values."""
+    size = comm.Get_size()
+    if isinstance(comm, MPI.Intercomm):
+        there = comm.Get_remote_size()
+        return Averaging(sent.datatype, size + there), there
+    return Averaging(sent.datatype, size), size
+
+
+def _means(comm: MPI.Comm, sent: Spec, put: Callable[[memoryview], None]) -> Summing:
+    averaging, count = _averaging(comm, sent)
+    kind = averaging.reduction.datatype
+    room = memoryview(bytearray(sent.count * averaging.width))
+    return Summing(
+        comm,
+        "Allreduce",
+        ([averaging.encoded(elements(sent)), kind], [room, kind], MPI.SUM),
+        lambda: put(averaging.decoded(room, count)),
+    )
+
+
+def _put_block(received: Spec, means: memoryview, first: int) -> None:
+    width = received.datatype.extent
+    put_elements(received, means[first * width : (first + received.count) * width])
+
+
+_SUMMING: dict[str, Callable[..., Summing]] = {
+    "Reduce": reduce,
+    "Allreduce": allreduce,
+    "Reduce_scatter_block": reduce_scatter_block,
+    "Reduce_scatter": reduce_scatter,
+    "Scan": scan,
+    "Exscan": exscan,
+}

@@ -1,0 +1,293 @@
+"""Whether the collectives of a communicator fit together at all its members.
+
+All count their calls, also those that they refuse, and every message says the number and the kind
+of its collective. So nothing more has to be sent while all is well and nobody waits for long. Who
+refuses a call tells the others, who would wait for it, and makes no other one before it knows that
+they have refused it too: native MPI would take what it sends for the call that it did not make. Who
+finds that calls do not fit tells the others, too. Who learns of a loss tells its cluster: native
+MPI does not, and members that talk to no other cluster learn late.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from runtime.mpi.errors import OutOfStep, ProcessGone
+from runtime.mpi.progress.collective_mailbox import BRIEF, TAGS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.mpi.progress.membership import Membership
+
+KINDS = (
+    "a collective",
+    *("Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv"),
+    *("Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter_block"),
+    *("Reduce_scatter", "Scan", "Exscan", "Neighbor_allgather", "Neighbor_allgatherv"),
+    *("Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw", "bcast", "gather"),
+    *("scatter", "allgather", "alltoall", "reduce", "allreduce", "scan", "exscan"),
+    *("neighbor_allgather", "neighbor_alltoall", "Dup"),
+)
+"""The names of all kinds of collectives; those with other names are of the first kind."""
+
+_NUMBER_OF = {name: number for number, name in enumerate(KINDS)}
+_KIND_BITS = 6
+_TURNS = TAGS >> _KIND_BITS
+_MANY_TURNS = 1 << 20
+
+_REFUSED, _BROKEN, _LOST, _WAITS = -2, -3, -4, -5
+"""Tags of words: the sender refuses a call that others may refuse too; nothing fits any more; a
+process is lost; the sender has waited for long, in this call."""
+
+_REMEMBERED = 1024
+"""So many calls back it is known which ones they were."""
+
+_NAMED = 256
+"""So many names of calls are not made anew each time."""
+
+_WORDS = struct.Struct("<q")
+_MOST = 4096
+"""So many bytes are sent of what is said: it comes in one piece."""
+
+
+class MismatchDetector:
+    """What one member knows of that; `members` are all that take part."""
+
+    def __init__(self, members: Membership) -> None:
+        self._members = members
+        self._engine = members.engine
+        self._box = self._engine.collective_box(members)
+        self._count = 0
+        self._refused: dict[int, str] = {}
+        """What this process said of the calls that it refuses, until all others do."""
+        self._heard: dict[int, dict[int, str]] = {}
+        """What others said, by the number of the call and the rank."""
+        self._calls: dict[int, str] = {}
+        """The last calls of this process."""
+        self._asked: list[tuple[int, int, str]] = []
+        """Who waits in which calls, which this process has not made yet: rank, number, call."""
+        self._has_asked = 0
+        """The last call of which others were told."""
+        self._trouble: tuple[int, str] | None = None
+        """The first call that cannot be done, and why."""
+        self._lost: dict[int, ProcessGone] = {}
+
+    def next_turn(self, call: str) -> int:
+        """Count a call, and return its number."""
+        with self._engine.lock:
+            turn = self._counted(call)
+            if self._asked:
+                self._answer()
+            return turn
+
+    def _counted(self, call: str) -> int:
+        self._count = turn = self._count + 1
+        self._calls[turn] = call
+        self._calls.pop(turn - _REMEMBERED, None)
+        return turn
+
+    def refuse(self, kind: str, why: BaseException | str) -> None:
+        """Count a call that this process does not make, and tell the others of it."""
+        with self._engine.lock:
+            turn = self._counted(kind)
+            text = self._refused[turn] = self._said("refused", turn, kind, why)
+            self._tell(_REFUSED, turn, text)
+            self._answer()
+
+    def give_up(self, turn: int, kind: str, why: BaseException) -> None:
+        """Tell the others that this process does not do its part of a call."""
+        self._break(turn, self._said("gave up", turn, kind, why))
+
+    def ask(self, turn: int, leaders: Sequence[int]) -> None:
+        """Tell others which call this process waits in, and has for long; once for each call.
+
+        Members tell the first one of their cluster, who tells them and the `leaders` of others: two
+        that are in different calls may have nothing to say to each other otherwise.
+        """
+        call = self._calls.get(turn)
+        if turn == self._has_asked or call is None:
+            return
+        self._has_asked = turn
+        m = self._members
+        first, *others = sorted(rank for rank in m.near if rank >= 0)
+        told = [first]
+        if first == m.rank:
+            told = [*others, *map(m.group.index, leaders)]
+        self._tell(_WAITS, turn, call, told)
+
+    @property
+    def is_troubled(self) -> bool:
+        """Whether there may be a reason why a call cannot be done."""
+        known = self._trouble is not None or self._lost or self._heard
+        return bool(known or self._engine.losses.gone) or self._box.has_news
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether calls can be made at once: nothing is wrong, and none was refused."""
+        return not (self._refused or self.is_troubled)
+
+    def problem(self, turn: int) -> OutOfStep | None:
+        """Return why a call cannot be done any more, or None; with the engine's lock held."""
+        if self._box.has_news or self._heard:
+            self.listen()
+        if self._trouble is None or turn < self._trouble[0]:
+            return None
+        return OutOfStep(
+            "the collectives of this communicator are out of step",
+            cause=self._trouble[1],
+            cure="Let all ranks make the same calls, with arguments that fit. "
+            "Messages on it go on, collectives on a duplicate",
+        )
+
+    def is_settled(self, turn: int) -> bool:
+        """Tell whether the others have refused all calls before a turn that this process has."""
+        return not self._refused or min(self._refused) > turn
+
+    def lost(self, indexes: Sequence[int]) -> Exception | None:
+        """Return the error that names one of some processes if this one knows that it is lost."""
+        if self._box.has_news:
+            self.listen()
+        if not (self._lost or self._engine.losses.gone):
+            return None
+        for index in indexes:
+            if index in self._lost:
+                return self._lost[index]
+            loss = self._engine.hopeless([index], near=True)
+            if isinstance(loss, ProcessGone):
+                self._lost[index] = loss
+                said = "\n".join([loss.what, loss.cure, loss.cause])
+                self._tell(_LOST, index, said, [one for one in self._members.near if one >= 0])
+                return loss
+        return None
+
+    def listen(self) -> None:
+        """Take note of what was said."""
+        for rank, tag, said in self._box.words():
+            (number,) = _WORDS.unpack_from(said)
+            text = said[_WORDS.size :].decode(errors="replace")
+            if tag == _BROKEN:
+                self._know(number, text)
+            elif tag == _WAITS:
+                self._asked.append((rank, number, text))
+            elif tag == _LOST:
+                what, cure, cause = text.split("\n", 2)
+                self._lost.setdefault(number, ProcessGone(what, cause=cause, cure=cure))
+            else:
+                self._heard.setdefault(number, {})[rank] = text
+        for turn in [one for one in self._heard if one <= self._count]:
+            refusals = self._heard[turn]
+            if turn not in self._refused:
+                text = next(iter(refusals.values()))
+                self._tell(_BROKEN, *self._know(turn, text), list(refusals))
+                del self._heard[turn]
+            elif len(refusals) == self._members.size - 1:
+                del self._heard[turn], self._refused[turn]
+        if self._asked:
+            self._answer()
+        stray, self._box.stray = self._box.stray, None
+        if stray is not None and self._trouble is None:
+            self._part(*stray)
+
+    def _answer(self) -> None:
+        """Find out whether those who wait are in the same calls as this process was."""
+        asked, self._asked = self._asked, []
+        for rank, turn, theirs in asked:
+            mine = self._calls.get(turn, theirs)
+            if turn > self._count:
+                self._asked.append((rank, turn, theirs))
+            elif mine != theirs and turn not in self._refused:
+                here = f"{self._name(self._members.rank)} is in {mine} (call {turn})"
+                self._break(turn, f"{here} while {self._name(rank)} waits for it in {theirs}")
+
+    def _part(self, rank: int, came: int, wanted: int) -> None:
+        """Tell the others that a member is in another call than this one waits for."""
+        turn, other = self._turn_of(wanted), self._turn_of(came)
+        theirs, mine = _shown(came, other), _shown(wanted, turn)
+        who = self._name(rank), self._name(self._members.rank)
+        text = f"{who[0]} is in {theirs} while {who[1]} waits for it in {mine}"
+        if mine == theirs:  # little data takes another way
+            text = f"{who[0]} and {who[1]} give data of different sizes in {mine}"
+        self._break(min(turn, other), text)
+
+    def _break(self, turn: int, text: str) -> None:
+        self._tell(_BROKEN, *self._know(turn, text))
+
+    def _know(self, turn: int, text: str) -> tuple[int, str]:
+        """Keep the first trouble, and return it."""
+        if self._trouble is None or turn < self._trouble[0]:
+            self._trouble = turn, text
+        return self._trouble
+
+    def _tell(self, tag: int, number: int, text: str, ranks: Sequence[int] | None = None) -> None:
+        """Say something about a call or a process to other members, to all if none is given.
+
+        Those of this cluster are told in the same way: native MPI has them wait for this process.
+        """
+        words = _WORDS.pack(number) + text.encode(errors="backslashreplace")[:_MOST]
+        for rank in range(self._members.size) if ranks is None else ranks:
+            if rank != self._members.rank:
+                self._engine.send_word(self._members, rank, tag, words)
+
+    def _said(self, verb: str, turn: int, kind: str, why: BaseException | str) -> str:
+        reason = why if isinstance(why, str) else f"{type(why).__name__}: {why}"
+        return f"{self._name(self._members.rank)} {verb} {kind} (call {turn}): {reason}"
+
+    def _name(self, rank: int) -> str:
+        return f"rank {rank} ({self._engine.name_of(self._members.group[rank])})"
+
+    def _turn_of(self, tag: int) -> int:
+        """Return the number of the call that a tag is of.
+
+        Tags come again, so it is the nearest one to the present.
+        """
+        turns = _MANY_TURNS if tag >= BRIEF else _TURNS
+        half, turn = turns // 2, (tag % BRIEF) >> _KIND_BITS
+        return self._count + (turn - self._count + half) % turns - half
+
+
+@lru_cache(_NAMED)
+def call_of(kind: str, root: int | None, *, is_little: bool = False) -> str:
+    """Return how a call is named, so that calls with one name fit; little data takes another way.
+
+    >>> call_of("Barrier", None), call_of("Bcast", 3), call_of("Bcast", 3, is_little=True)
+    ('Barrier', 'Bcast of rank 3', 'Bcast of rank 3 with little data')
+    """
+    said = kind if root is None else f"{kind} of rank {root}"
+    return f"{said} with little data" if is_little else said
+
+
+def tag_of(kind: str, turn: int) -> int:
+    """Return the tag of the messages of a call.
+
+    >>> tag_of("Barrier", 1), tag_of("Barrier", 513)
+    (65, 65)
+    """
+    return (turn % _TURNS) << _KIND_BITS | _NUMBER_OF.get(kind, 0)
+
+
+def brief_tag_of(kind: str, turn: int) -> int:
+    """Return the tag of the messages of a call that are all kept by their tags, and in no order.
+
+    It comes again after more calls than a sender can be ahead.
+
+    >>> brief_tag_of("Barrier", 1) - BRIEF, brief_tag_of("Barrier", 513) % TAGS
+    (65, 65)
+    """
+    return BRIEF + ((turn % _MANY_TURNS) << _KIND_BITS | _NUMBER_OF.get(kind, 0))
+
+
+def tags_inside(tag: int) -> tuple[int, int]:
+    """Return two more tags of the same call, for messages inside a cluster; no kind has them.
+
+    >>> tags_inside(65)
+    (126, 127)
+    """
+    last = tag | (1 << _KIND_BITS) - 1
+    return last - 1, last
+
+
+def _shown(tag: int, turn: int) -> str:
+    return f"{KINDS[tag & ((1 << _KIND_BITS) - 1)]} (call {turn})"

@@ -1,0 +1,87 @@
+"""What exchanges with neighbours do with their arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mpi4py import MPI
+
+from runtime.collectives.neighbours import exchange, mirrored
+from runtime.mpi.collectives.memory import (
+    Landing,
+    outgoing,
+    own_parts,
+    parts_of,
+    read,
+    read_vector,
+)
+from runtime.mpi.collectives.state import Call, Plan, planned
+from runtime.mpi.values.specs import Spec, read_vector_w
+
+if TYPE_CHECKING:
+    from runtime.collectives.port import Steps
+    from runtime.mpi.collectives.port import NativePort
+
+
+def neighbours(call: Call) -> tuple[list[int], list[int], list[int]]:
+    """Return sources, destinations, and the order in which the sources' messages are received.
+
+    The order matters where two members are neighbours more than once.
+    """
+    topology = call.members.topology
+    sources, destinations = topology.neighbours(call.rank)
+    slots = len(sources)
+    order = mirrored(slots) if topology.kind == MPI.CART else list(range(slots))
+    return sources, destinations, order
+
+
+@planned("Neighbor_allgather", vector="Neighbor_allgatherv")
+def neighbour_allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
+    """Plan to get one block of every neighbour."""
+    sources, destinations, _ = neighbours(call)
+    sent = read(sendbuf, readonly=True, blocks=0)
+    received = _parts(recvbuf, len(sources), vector, readonly=False)
+    name = "Neighbor_allgatherv" if vector else "Neighbor_allgather"
+    return _exchange(call, name, [sent] * len(destinations), received)
+
+
+@planned("Neighbor_alltoall", vector="Neighbor_alltoallv")
+def neighbour_alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
+    """Plan to exchange one block with every neighbour."""
+    sources, destinations, _ = neighbours(call)
+    sent = _parts(sendbuf, len(destinations), vector, readonly=True)
+    received = _parts(recvbuf, len(sources), vector, readonly=False)
+    name = "Neighbor_alltoallv" if vector else "Neighbor_alltoall"
+    return _exchange(call, name, sent, received)
+
+
+@planned("Neighbor_alltoallw")
+def neighbour_alltoallw(call: Call, sendbuf: Any, recvbuf: Any) -> Plan[None]:
+    """Plan to exchange one block with every neighbour, each with a datatype of its own."""
+    sources, destinations, _ = neighbours(call)
+    received = own_parts(read_vector_w(recvbuf, len(sources), readonly=False))
+    sent = own_parts(read_vector_w(sendbuf, len(destinations), readonly=True))
+    return _exchange(call, "Neighbor_alltoallw", sent, received)
+
+
+def _parts(message: Any, count: int, vector: bool, *, readonly: bool) -> list[Spec]:
+    if vector:
+        return read_vector(message, count, readonly=readonly).parts
+    return parts_of(read(message, readonly=readonly, blocks=count), count)
+
+
+def _exchange(call: Call, name: str, sent: list[Spec], received: list[Spec]) -> Plan[None]:
+    sources, destinations, order = neighbours(call)
+
+    def steps(port: NativePort) -> Steps[None]:
+        landing, blocks = Landing.of(received), outgoing(sent)
+        yield from exchange(
+            port,
+            [(to, blocks[n]) for n, to in enumerate(destinations) if to != MPI.PROC_NULL],
+            [(sources[n], landing.blocks[n]) for n in order if sources[n] != MPI.PROC_NULL],
+        )
+        for which, part in enumerate(landing.parts or ()):
+            if sources[which] != MPI.PROC_NULL:
+                part.unpack(landing.blocks[which])
+
+    return Plan(name, steps)

@@ -1,0 +1,246 @@
+"""What collectives on objects do: pickles travel, values are combined in rank order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mpi4py import MPI
+
+from runtime.collectives.between import (
+    allgather_between,
+    allreduce_between,
+    bcast_blob_between,
+    gather_blobs_between,
+    reduce_between,
+    scatter_blobs_between,
+)
+from runtime.collectives.broadcast import bcast_blob
+from runtime.collectives.neighbours import exchange_blobs
+from runtime.collectives.parcels import (
+    Blob,
+    allgather_blobs,
+    alltoall_blobs,
+    gather_blobs,
+    scatter_blobs,
+)
+from runtime.collectives.runs import Merge, allreduce_ordered, reduce_ordered, scan_ordered
+from runtime.mpi.collectives.guard import GivenUp
+from runtime.mpi.collectives.neighbour_plans import neighbours
+from runtime.mpi.collectives.plans import root_there
+from runtime.mpi.collectives.reductions import Average
+from runtime.mpi.collectives.state import Call, Plan, nothing, planned
+from runtime.mpi.values.numbers import integer
+
+if TYPE_CHECKING:
+    from runtime.collectives.port import Steps
+    from runtime.mpi.collectives.port import NativePort
+
+Operator = Callable[[Any, Any], Any]
+
+
+def _loads(blob: Blob) -> Any:
+    return MPI.pickle.loads(blob)
+
+
+def _pickles(objects: Any, count: int) -> list[Blob]:
+    """Return the pickles of `count` objects; None stands for as many of it."""
+    items = [None] * count if objects is None else list(objects)
+    if len(items) != count:
+        raise ValueError(f"expecting {count} items, got {len(items)}")
+    return [MPI.pickle.dumps(item) for item in items]
+
+
+@planned("bcast")
+def bcast(call: Call, obj: Any, root: int = 0) -> Plan[Any]:
+    """Plan a broadcast."""
+    root = integer(root)
+    call.check_root(root)
+    if root == MPI.PROC_NULL:
+        return Plan("bcast", nothing)
+    sending = root == (MPI.ROOT if call.is_inter else call.rank)
+    blob = MPI.pickle.dumps(obj) if sending else None
+
+    def steps(port: NativePort) -> Steps[Any]:
+        if call.is_inter:
+            there = root_there(root)
+            found = yield from bcast_blob_between(call.state.sides, port, blob, there)
+            return None if sending else _loads(found)
+        return _loads((yield from bcast_blob(call.layout, port, blob, root)))
+
+    return Plan("bcast", steps, root=call.common(root))
+
+
+@planned("gather")
+def gather(call: Call, sendobj: Any, root: int = 0) -> Plan[Any]:
+    """Plan a gather."""
+    root = integer(root)
+    call.check_root(root)
+    if root == MPI.PROC_NULL:
+        return Plan("gather", nothing)
+    at_root = call.is_inter and root == MPI.ROOT
+    blob: Blob = b"" if at_root else MPI.pickle.dumps(sendobj)
+
+    def steps(port: NativePort) -> Steps[Any]:
+        if call.is_inter:
+            there = root_there(root)
+            found = yield from gather_blobs_between(call.state.sides, port, blob, there)
+        else:
+            found = yield from gather_blobs(call.layout, port, blob, root)
+        return None if found is None else [_loads(one) for one in found]
+
+    return Plan("gather", steps, root=call.common(root))
+
+
+@planned("scatter")
+def scatter(call: Call, sendobj: Any, root: int = 0) -> Plan[Any]:
+    """Plan a scatter."""
+    root = integer(root)
+    call.check_root(root)
+    if root == MPI.PROC_NULL:
+        return Plan("scatter", nothing)
+    sending = root == (MPI.ROOT if call.is_inter else call.rank)
+    blobs = _pickles(sendobj, call.size) if sending else None
+
+    def steps(port: NativePort) -> Steps[Any]:
+        if call.is_inter:
+            there = root_there(root)
+            found = yield from scatter_blobs_between(call.state.sides, port, blobs, there)
+            return None if sending else _loads(found)
+        return _loads((yield from scatter_blobs(call.layout, port, blobs, root)))
+
+    return Plan("scatter", steps, root=call.common(root))
+
+
+@planned("allgather")
+def allgather(call: Call, sendobj: Any) -> Plan[list[Any]]:
+    """Plan an allgather."""
+    blob = MPI.pickle.dumps(sendobj)
+
+    def steps(port: NativePort) -> Steps[list[Any]]:
+        if call.is_inter:
+            found = yield from allgather_between(call.state.sides, port, blob)
+        else:
+            found = yield from allgather_blobs(call.layout, port, blob)
+        return [_loads(one) for one in found]
+
+    return Plan("allgather", steps)
+
+
+@planned("alltoall")
+def alltoall(call: Call, sendobj: Any) -> Plan[list[Any]]:
+    """Plan an alltoall."""
+    blobs = _pickles(sendobj, call.size)
+
+    def steps(port: NativePort) -> Steps[list[Any]]:
+        if call.is_inter:
+            there = call.state.sides.theirs
+            outgoing = list(zip(there, blobs, strict=True))
+            found = yield from exchange_blobs(port, outgoing, there)
+        else:
+            found = yield from alltoall_blobs(call.layout, port, blobs)
+        return [_loads(one) for one in found]
+
+    return Plan("alltoall", steps)
+
+
+def _merge(op: MPI.Op | Operator) -> Merge:
+    """Return how pickled values are combined, from left to right."""
+    apply: Operator = MPI.SUM if isinstance(op, Average) else op
+
+    def merge(blobs: Sequence[Blob]) -> Blob:
+        try:
+            result = _loads(blobs[0])
+            for blob in blobs[1:]:
+                result = apply(result, _loads(blob))
+            return MPI.pickle.dumps(result)
+        except Exception as error:
+            raise GivenUp(error) from error
+
+    return merge
+
+
+def _result(op: MPI.Op | Operator, blob: Blob, count: int) -> Any:
+    total = _loads(blob)
+    return total / count if isinstance(op, Average) else total
+
+
+@planned("reduce")
+def reduce(call: Call, sendobj: Any, op: MPI.Op | Operator = MPI.SUM, root: int = 0) -> Plan[Any]:
+    """Plan a reduction to one process."""
+    root = integer(root)
+    call.check_root(root)
+    if root == MPI.PROC_NULL:
+        return Plan("reduce", nothing)
+    blob: Blob = b"" if root == MPI.ROOT and call.is_inter else MPI.pickle.dumps(sendobj)
+
+    def steps(port: NativePort) -> Steps[Any]:
+        if call.is_inter:
+            there = root_there(root)
+            found = yield from reduce_between(call.state.sides, port, blob, _merge(op), there)
+        else:
+            found = yield from reduce_ordered(call.layout, port, blob, _merge(op), root)
+        return None if found is None else _result(op, found, call.size)
+
+    return Plan("reduce", steps, root=call.common(root))
+
+
+@planned("allreduce")
+def allreduce(call: Call, sendobj: Any, op: MPI.Op | Operator = MPI.SUM) -> Plan[Any]:
+    """Plan a reduction to all."""
+    blob = MPI.pickle.dumps(sendobj)
+
+    def steps(port: NativePort) -> Steps[Any]:
+        if call.is_inter:
+            found = yield from allreduce_between(call.state.sides, port, blob, _merge(op))
+        else:
+            found = yield from allreduce_ordered(call.layout, port, blob, _merge(op))
+        return _result(op, found, call.size)
+
+    return Plan("allreduce", steps)
+
+
+@planned("scan", exclusive="exscan")
+def scan(
+    call: Call, sendobj: Any, op: MPI.Op | Operator = MPI.SUM, *, exclusive: bool
+) -> Plan[Any]:
+    """Plan a scan."""
+    blob = MPI.pickle.dumps(sendobj)
+    covered = call.rank if exclusive else call.rank + 1
+
+    def steps(port: NativePort) -> Steps[Any]:
+        found = yield from scan_ordered(call.layout, port, blob, _merge(op), exclusive=exclusive)
+        return None if found is None else _result(op, found, covered)
+
+    return Plan("exscan" if exclusive else "scan", steps)
+
+
+@planned("neighbor_allgather")
+def neighbour_allgather(call: Call, sendobj: Any) -> Plan[list[Any]]:
+    """Plan to get one object of every neighbour."""
+    destinations = neighbours(call)[1]
+    return _exchange(call, "neighbor_allgather", [MPI.pickle.dumps(sendobj)] * len(destinations))
+
+
+@planned("neighbor_alltoall")
+def neighbour_alltoall(call: Call, sendobj: Any) -> Plan[list[Any]]:
+    """Plan to exchange one object with every neighbour."""
+    destinations = neighbours(call)[1]
+    return _exchange(call, "neighbor_alltoall", _pickles(sendobj, len(destinations)))
+
+
+def _exchange(call: Call, name: str, blobs: Sequence[Blob]) -> Plan[list[Any]]:
+    sources, destinations, order = neighbours(call)
+
+    def steps(port: NativePort) -> Steps[list[Any]]:
+        outgoing = [
+            (to, blob) for to, blob in zip(destinations, blobs, strict=True) if to != MPI.PROC_NULL
+        ]
+        drain = [slot for slot in order if sources[slot] != MPI.PROC_NULL]
+        arrived = yield from exchange_blobs(port, outgoing, [sources[slot] for slot in drain])
+        found: dict[int, Any] = {
+            slot: _loads(blob) for slot, blob in zip(drain, arrived, strict=True)
+        }
+        return [found.get(slot) for slot in range(len(sources))]
+
+    return Plan(name, steps)

@@ -1,0 +1,244 @@
+"""What collectives that move data do with their arguments, for one group and for two."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mpi4py import MPI
+
+from runtime.collectives.allgathering import allgather as allgather_blocks
+from runtime.collectives.barrier import barrier as meet
+from runtime.collectives.between import (
+    allgather_between,
+    barrier_between,
+    bcast_between,
+    gather_between,
+    scatter_between,
+)
+from runtime.collectives.brief import met, spread
+from runtime.collectives.broadcast import bcast as bcast_data
+from runtime.collectives.exchanging import alltoall as alltoall_blocks
+from runtime.collectives.gathering import gather as gather_blocks
+from runtime.collectives.gathering import scatter as scatter_blocks
+from runtime.collectives.neighbours import exchange
+from runtime.mpi.collectives.memory import (
+    Landing,
+    copied,
+    fitted,
+    is_aliased,
+    is_in_place,
+    outgoing,
+    own_parts,
+    parts_of,
+    read,
+    read_vector,
+)
+from runtime.mpi.collectives.state import Call, Plan, nothing, planned
+from runtime.mpi.progress.collective_mailbox import LITTLE
+from runtime.mpi.values.numbers import integer
+from runtime.mpi.values.specs import EMPTY, Spec, read_vector_w
+
+if TYPE_CHECKING:
+    from runtime.collectives.blocks import Blocks
+    from runtime.collectives.brief import Say, Tree
+    from runtime.collectives.port import Data, Steps
+    from runtime.mpi.collectives.port import NativePort
+
+
+def barrier(call: Call) -> Plan[None]:
+    """Plan a barrier."""
+    if call.is_inter:
+        return Plan("Barrier", lambda port: barrier_between(call.state.sides, port))
+    return Plan("Barrier", lambda port: meet(call.layout, port), brief=met)
+
+
+def root_there(root: int) -> int | None:
+    """Return the rank of the root in the other group, None when it is me."""
+    return None if root == MPI.ROOT else root
+
+
+@planned("Bcast")
+def bcast(call: Call, buf: Any, root: int = 0) -> Plan[None]:
+    """Plan a broadcast."""
+    root = integer(root)
+    if not call.has_root(root):
+        return call.refused(MPI.ERR_ROOT)
+    if root == MPI.PROC_NULL:
+        return Plan("Bcast", nothing)
+    sending = root == (MPI.ROOT if call.is_inter else call.rank)
+    spec = read(buf, readonly=sending)
+
+    def steps(port: NativePort) -> Steps[None]:
+        view = spec.pack() if sending else spec.view
+        data = memoryview(bytearray(spec.nbytes)) if view is None else view
+        if call.is_inter:
+            yield from bcast_between(call.state.sides, port, data, root_there(root))
+        else:
+            yield from bcast_data(call.layout, port, data, root)
+        if view is None:
+            spec.unpack(data)
+
+    def briefly(tree: Tree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        found = yield from spread(tree, say, bytes(spec.pack()) if sending else b"", root)
+        if len(found) != spec.nbytes:
+            raise MPI.Exception(MPI.ERR_TRUNCATE)
+        if not sending:
+            spec.unpack(found)
+
+    is_brief = spec.nbytes <= LITTLE
+    return Plan("Bcast", steps, root=call.common(root), brief=briefly if is_brief else None)
+
+
+@planned("Gather", vector="Gatherv")
+def gather(call: Call, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool) -> Plan[None]:
+    """Plan a gather."""
+    root = integer(root)
+    if not call.has_root(root):
+        return call.refused(MPI.ERR_ROOT)
+    name = "Gatherv" if vector else "Gather"
+    if root == MPI.PROC_NULL:
+        return Plan(name, nothing)
+    at_root = root == (MPI.ROOT if call.is_inter else call.rank)
+    parts = _received(call, recvbuf, vector) if at_root else None
+    sent = None
+    if not at_root or (not call.is_inter and not is_in_place(sendbuf)):
+        sent = read(sendbuf, readonly=True)
+    if sent and parts and not call.is_inter and is_aliased(sent, parts[root]):
+        return call.refused(MPI.ERR_BUFFER)
+
+    def steps(port: NativePort) -> Steps[None]:
+        mine = None if sent is None else sent.pack()
+        landing = None if parts is None else Landing.of(parts)
+        into = None if landing is None else landing.blocks
+        if call.is_inter:
+            data = EMPTY if mine is None else mine
+            there = root_there(root)
+            yield from gather_between(call.state.sides, port, data, into, there)
+        else:
+            size = None if vector or mine is None else len(mine)
+            own = mine if mine is None or into is None else fitted(mine, into.sizes[root])
+            fits = yield from gather_blocks(call.layout, port, own, into, root, size=size)
+            if not fits or (mine and own and len(mine) > len(own)):
+                raise MPI.Exception(MPI.ERR_TRUNCATE)
+        if landing is not None:
+            landing.unpack(but=call.rank if mine is None and not call.is_inter else -1)
+
+    return Plan(name, steps, root=call.common(root))
+
+
+@planned("Scatter", vector="Scatterv")
+def scatter(call: Call, sendbuf: Any, recvbuf: Any, root: int = 0, *, vector: bool) -> Plan[None]:
+    """Plan a scatter."""
+    root = integer(root)
+    if not call.has_root(root):
+        return call.refused(MPI.ERR_ROOT)
+    name = "Scatterv" if vector else "Scatter"
+    if root == MPI.PROC_NULL:
+        return Plan(name, nothing)
+    at_root = root == (MPI.ROOT if call.is_inter else call.rank)
+    parts = _sent(call, sendbuf, vector) if at_root else None
+    received = None
+    if not at_root or (not call.is_inter and not is_in_place(recvbuf)):
+        received = read(recvbuf, readonly=False)
+    if received and parts and not call.is_inter and is_aliased(parts[root], received):
+        return call.refused(MPI.ERR_BUFFER)
+
+    def steps(port: NativePort) -> Steps[None]:
+        blocks = None if parts is None else outgoing(parts)
+        view = EMPTY if received is None else received.view
+        room = memoryview(bytearray(received.nbytes)) if received and view is None else view
+        mine = None if received is None else room
+        if call.is_inter:
+            data = EMPTY if mine is None else mine
+            there = root_there(root)
+            yield from scatter_between(call.state.sides, port, blocks, data, there)
+        else:
+            size = None if vector or mine is None else len(mine)
+            yield from scatter_blocks(call.layout, port, blocks, mine, root, size=size)
+        if received is not None and view is None and room is not None:
+            received.unpack(room)
+
+    return Plan(name, steps, root=call.common(root))
+
+
+def _received(call: Call, recvbuf: Any, vector: bool) -> list[Spec]:
+    if vector:
+        return read_vector(recvbuf, call.size, readonly=False).parts
+    return parts_of(read(recvbuf, readonly=False, blocks=call.size), call.size)
+
+
+def _sent(call: Call, sendbuf: Any, vector: bool) -> list[Spec]:
+    if vector:
+        return read_vector(sendbuf, call.size, readonly=True).parts
+    return parts_of(read(sendbuf, readonly=True, blocks=call.size), call.size)
+
+
+@planned("Allgather", vector="Allgatherv")
+def allgather(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
+    """Plan an allgather."""
+    parts = _received(call, recvbuf, vector)
+    in_place = not call.is_inter and is_in_place(sendbuf)
+    sent = None if in_place else read(sendbuf, readonly=True)
+    if sent and not call.is_inter and is_aliased(sent, parts[call.rank]):
+        return call.refused(MPI.ERR_BUFFER)
+
+    def steps(port: NativePort) -> Steps[None]:
+        landing = Landing.of(parts)
+        mine = None if sent is None else sent.pack()
+        if call.is_inter:
+            data = EMPTY if mine is None else mine
+            blobs = yield from allgather_between(call.state.sides, port, data)
+            for part, blob in zip(parts, blobs, strict=True):
+                part.unpack(blob)
+            return
+        if mine is None and landing.parts is not None:
+            mine = parts[call.rank].pack()
+        own = None if mine is None else fitted(mine, landing.blocks.sizes[call.rank])
+        yield from allgather_blocks(call.layout, port, own, landing.blocks)
+        if mine and own is not None and len(mine) > len(own):
+            raise MPI.Exception(MPI.ERR_TRUNCATE)  # not before: the others wait for this block
+        landing.unpack(but=call.rank if in_place else -1)
+
+    return Plan("Allgatherv" if vector else "Allgather", steps)
+
+
+@planned("Alltoall", vector="Alltoallv")
+def alltoall(call: Call, sendbuf: Any, recvbuf: Any, *, vector: bool) -> Plan[None]:
+    """Plan an alltoall."""
+    parts = _received(call, recvbuf, vector)
+    in_place = not call.is_inter and is_in_place(sendbuf)
+    sent = None if in_place else _sent(call, sendbuf, vector)
+    if sent and not vector and is_aliased(sent[0], parts[0]):
+        return call.refused(MPI.ERR_BUFFER)
+    size = None if vector else parts[0].nbytes
+    return _alltoall(call, "Alltoallv" if vector else "Alltoall", sent, parts, size)
+
+
+@planned("Alltoallw")
+def alltoallw(call: Call, sendbuf: Any, recvbuf: Any) -> Plan[None]:
+    """Plan an alltoall with a datatype for every block."""
+    parts = own_parts(read_vector_w(recvbuf, call.size, readonly=False))
+    in_place = not call.is_inter and is_in_place(sendbuf)
+    sent = None if in_place else own_parts(read_vector_w(sendbuf, call.size, readonly=True))
+    return _alltoall(call, "Alltoallw", sent, parts, None)
+
+
+def _alltoall(
+    call: Call, name: str, sent: list[Spec] | None, parts: list[Spec], size: int | None
+) -> Plan[None]:
+    def steps(port: NativePort) -> Steps[None]:
+        landing = Landing.of(parts)
+        blocks = copied(parts) if sent is None else outgoing(sent)
+        if call.is_inter:
+            there = call.state.sides.theirs
+            yield from exchange(port, _by_rank(blocks, there), _by_rank(landing.blocks, there))
+        else:
+            yield from alltoall_blocks(call.layout, port, blocks, landing.blocks, size)
+        landing.unpack()
+
+    return Plan(name, steps)
+
+
+def _by_rank(blocks: Blocks, ranks: tuple[int, ...]) -> list[tuple[int, memoryview]]:
+    return [(rank, blocks[which]) for which, rank in enumerate(ranks)]

@@ -1,0 +1,152 @@
+"""The port of collectives to this machine: the engine's messages, native calls inside a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mpi4py import MPI
+
+from runtime.collectives.turns import Turns
+from runtime.mpi.collectives.direct import Direct
+from runtime.mpi.collectives.in_pieces import InPieces
+from runtime.mpi.collectives.taking_turns import TakingTurns
+from runtime.mpi.progress.landings import Exactly
+
+if TYPE_CHECKING:
+    from runtime.collectives.blocks import Blocks
+    from runtime.collectives.port import Data
+    from runtime.mpi.collectives.reductions import Reduction
+    from runtime.mpi.collectives.rings import Neighbours
+    from runtime.mpi.progress.landings import Landing
+    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.operations import Operation
+
+
+class NativePort:
+    """What one collective on a communicator uses; see `runtime.collectives.port`."""
+
+    __slots__ = (
+        "_engine",
+        "_going_on",
+        "_inner",
+        "_members",
+        "_near",
+        "_reduction",
+        "_tag",
+        "direct",
+    )
+
+    def __init__(
+        self, members: Membership, tag: int, reduction: Reduction | None, near: Neighbours
+    ) -> None:
+        self._members, self._engine, self._inner = members, members.engine, members.inner
+        self._tag, self._reduction, self._near = tag, reduction, near
+        self.direct = Direct(members.inner, tag, near)
+        """Large data inside the cluster."""
+        self._going_on: list[Operation] = []
+
+    def look(self) -> None:
+        """Let all go on that takes several messages, whatever the collective waits for now."""
+        self.direct.look()
+        if self._going_on:
+            self._going_on = [one for one in self._going_on if not one.test()]
+
+    def send(self, rank: int, *pieces: Data) -> Operation:
+        """Send the pieces as one message to any member."""
+        views = [memoryview(piece) for piece in pieces]
+        return self._engine.send(self._members, rank, self._tag, views, inner=True)
+
+    def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> TakingTurns:
+        """Send to each rank its block, one after the other where a line would hold no more."""
+        trips = partial(self._engine.round_trip, self._members)
+        turns = TakingTurns(Turns(blocks, members, self.send, trips, time.monotonic))
+        self._going_on.append(turns)
+        return turns
+
+    def receive(self, rank: int, into: memoryview) -> Operation:
+        """Receive a message of known size from any member."""
+        return self._receive(rank, Exactly(into))
+
+    def receive_pieces(self, rank: int, into: Sequence[memoryview], size: int) -> Operation:
+        """Receive messages of `size` bytes each and a shorter one, which is the last."""
+        block = InPieces(into, size, partial(self._receive, rank))
+        self._going_on.append(block)
+        return block
+
+    def _receive(self, rank: int, landing: Landing | None) -> Operation:
+        return self._engine.receive(self._members, rank, self._tag, landing, inner=True)
+
+    def expect(self, rank: int) -> Operation:
+        """Receive a message of unknown size from any member."""
+        return self._receive(rank, None)
+
+    def barrier(self) -> Sequence[Operation]:
+        """Wait until all members of my cluster are here."""
+        return (self._engine.native(self._inner.Ibarrier(), "a native barrier"),)
+
+    def bcast(self, data: memoryview, root: int) -> Sequence[Operation]:
+        """Give the root's data to all members of my cluster."""
+        if self._near.is_direct(len(data)):
+            return self.direct.spread(data, root)
+        request = self._inner.Ibcast([data, MPI.BYTE], root)
+        return (self._near.spread(request, "a native bcast", root, len(data)),)
+
+    def combine(self, left: memoryview, right: memoryview) -> None:
+        """Set `right` to `left` operation `right`."""
+        assert self._reduction is not None
+        self._reduction.combine(left, right)
+
+    def reduce(self, mine: memoryview, into: memoryview | None, root: int) -> Sequence[Operation]:
+        """Reduce to the root; there `into` takes the result and may be `mine` itself."""
+        reduction = self._reduction
+        assert reduction is not None
+        if self._near.folds_directly(len(mine)) and (reduction.commutative or not root):
+            return self.direct.fold(reduction, mine, into, root)
+        own = reduction.spec(mine)
+        request = self._inner.Ireduce(
+            MPI.IN_PLACE if into is mine else own,
+            None if into is None else reduction.spec(into),
+            reduction.op,
+            root,
+        )
+        return (self._near.fold(request, "a native reduce", root, len(mine)),)
+
+    def gather(
+        self, mine: memoryview | None, into: Blocks | None, root: int
+    ) -> Sequence[Operation]:
+        """Collect one block of each; None for `mine` says that the root's is in place."""
+        own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
+        request = self._inner.Igatherv(own, None if into is None else _spec(into), root)
+        size = 0 if into is None else into.total
+        return (self._near.collect(request, "a native gather", root, size),)
+
+    def scatter(
+        self, blocks: Blocks | None, mine: memoryview | None, root: int
+    ) -> Sequence[Operation]:
+        """Hand one block to each; None for `mine` leaves the root's own where it is."""
+        own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
+        request = self._inner.Iscatterv(None if blocks is None else _spec(blocks), own, root)
+        size = 0 if mine is None else len(mine)
+        return (self._near.hand_out(request, "a native scatter", root, size),)
+
+    def allgather(self, mine: memoryview | None, into: Blocks) -> Sequence[Operation]:
+        """Collect one block of each at each; None for `mine` says that it is in place."""
+        if self._near.is_small and self._near.is_direct(max(into.sizes)):
+            return self.direct.gather_at_all(mine, into, "a native allgather")
+        own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
+        request = self._inner.Iallgatherv(own, _spec(into))
+        return (self._engine.native(request, "a native allgather"),)
+
+    def alltoall(self, outgoing: Blocks, incoming: Blocks) -> Sequence[Operation]:
+        """Exchange one block between every two members."""
+        if self._near.is_small:
+            return self.direct.exchange(outgoing, incoming, "a native alltoall")
+        request = self._inner.Ialltoallv(_spec(outgoing), _spec(incoming))
+        return (self._engine.native(request, "a native alltoall"),)
+
+
+def _spec(blocks: Blocks) -> list[object]:
+    return [blocks.memory, (blocks.sizes, blocks.offsets), MPI.BYTE]

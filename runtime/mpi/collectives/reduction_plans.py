@@ -1,0 +1,317 @@
+"""What reductions do with their arguments, for one group and for two."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from mpi4py import MPI
+
+from runtime.collectives.between import (
+    allreduce_between,
+    reduce_between,
+    reduce_scatter_between,
+)
+from runtime.collectives.blocks import Blocks
+from runtime.collectives.brief import combined, converged
+from runtime.collectives.reducing import allreduce as allreduce_data
+from runtime.collectives.reducing import reduce as reduce_data
+from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
+from runtime.collectives.runs import allreduce_ordered, reduce_ordered, scan_ordered
+from runtime.mpi.collectives.memory import (
+    elements,
+    is_aliased,
+    is_in_place,
+    put_elements,
+    read,
+)
+from runtime.mpi.collectives.plans import root_there
+from runtime.mpi.collectives.reductions import Average, Averaging, Reduction, reduction
+from runtime.mpi.collectives.state import Call, Plan, nothing, planned
+from runtime.mpi.errors import report
+from runtime.mpi.progress.collective_mailbox import LITTLE
+from runtime.mpi.values.checks import check_kind
+from runtime.mpi.values.numbers import counts as read_counts
+from runtime.mpi.values.numbers import integer
+from runtime.mpi.values.specs import Spec
+
+if TYPE_CHECKING:
+    from runtime.collectives.brief import Say, Tree
+    from runtime.collectives.port import Data, Steps
+    from runtime.mpi.collectives.port import NativePort
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An operation on data of one datatype: what is reduced, and how a result becomes that data."""
+
+    reduction: Reduction
+    width: int
+    """Bytes in what is reduced for each element."""
+    averaging: Averaging | None = None
+
+    def taken(self, spec: Spec) -> memoryview:
+        """Return what this process contributes; it may be the program's memory."""
+        values = elements(spec)
+        return values if self.averaging is None else self.averaging.encoded(values)
+
+    def room(self, spec: Spec) -> memoryview:
+        """Return where the result is to be computed: in the program's memory if that can be."""
+        if self.averaging is None and spec.view is not None:
+            return elements(spec)
+        return memoryview(bytearray(spec.count * self.width))
+
+    def give(self, spec: Spec, result: memoryview, members: int) -> None:
+        """Put a result, computed in `room` or elsewhere, into the program's memory."""
+        if self.averaging is not None:
+            result = self.averaging.decoded(result, members)
+        put_elements(spec, result)
+
+    def keeps_order(self, call: Call) -> bool:
+        """Tell whether the ranks have to be followed one by one, since they do not lie in order."""
+        return not self.reduction.commutative and not call.layout.in_order
+
+    def is_brief(self, call: Call, spec: Spec) -> bool:
+        """Tell whether it can take the short way; all members have to give alike what decides."""
+        return (
+            spec.count * self.width <= LITTLE
+            and self.reduction.is_predefined
+            and self.averaging is None
+            and not (call.is_inter or self.keeps_order(call))
+        )
+
+
+def work_on(call: Call, op: MPI.Op, spec: Spec) -> Work:
+    """Return what an operation is on this data; raises MPI's errors."""
+    check_kind(op, MPI.Op, "op")
+    if isinstance(op, Average):
+        members = call.members.size + (call.size if call.is_inter else 0)
+        averaging = Averaging(spec.datatype, members)
+        return Work(averaging.reduction, averaging.width, averaging)
+    try:
+        found = reduction(op, spec.datatype)
+    except MPI.Exception as error:
+        report(call.comm, error)
+    return _predefined(found) if found.is_predefined else Work(found, found.grain)
+
+
+@cache
+def _predefined(found: Reduction) -> Work:
+    return Work(found, found.grain)
+
+
+def _check_alike(sent: Spec, received: Spec) -> None:
+    if sent.datatype != received.datatype:
+        raise ValueError("mismatch in send and receive MPI datatypes")
+    if sent.count != received.count:
+        raise ValueError(f"mismatch in send count {sent.count} and receive count {received.count}")
+
+
+def _send_and_receive(call: Call, sendbuf: Any, recvbuf: Any) -> tuple[Spec, Spec]:
+    """Read the arguments of a reduction whose result everybody gets."""
+    received = read(recvbuf, readonly=False, blocks=0)
+    if not call.is_inter and is_in_place(sendbuf):
+        return received, received
+    sent = read(sendbuf, readonly=True, blocks=0)
+    _check_alike(sent, received)
+    return sent, received
+
+
+def _sent_to_root(
+    call: Call, sendbuf: Any, recvbuf: Any, *, at_root: bool
+) -> tuple[Spec, Spec | None]:
+    """Read the arguments of a reduction whose result the root gets."""
+    received = read(recvbuf, readonly=False, blocks=0) if at_root else None
+    if received is not None and (call.is_inter or is_in_place(sendbuf)):
+        return received, received
+    sent = read(sendbuf, readonly=True, blocks=0)
+    if received is not None:
+        _check_alike(sent, received)
+    return sent, received
+
+
+@planned("Reduce")
+def reduce(
+    call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
+) -> Plan[None]:
+    """Plan a reduction to one process."""
+    root = integer(root)
+    if not call.has_root(root):
+        return call.refused(MPI.ERR_ROOT)
+    if root == MPI.PROC_NULL:
+        return Plan("Reduce", nothing)
+    at_root = root == (MPI.ROOT if call.is_inter else call.rank)
+    sent, received = _sent_to_root(call, sendbuf, recvbuf, at_root=at_root)
+    if received is not None and is_aliased(sent, received):
+        return call.refused(MPI.ERR_BUFFER)
+    work = work_on(call, op, sent)
+    there = root_there(root)
+
+    def steps(port: NativePort) -> Steps[None]:
+        mine = memoryview(b"") if call.is_inter and at_root else work.taken(sent)
+        result: Any = None
+        if call.is_inter:
+            sides = call.state.sides
+            result = yield from reduce_between(sides, port, mine, work.reduction.merge, there)
+        elif work.keeps_order(call):
+            merge = work.reduction.merge
+            result = yield from reduce_ordered(call.layout, port, mine, merge, root)
+        else:
+            if received is not None:
+                result = mine if sent is received else work.room(received)
+            grain = work.width
+            yield from reduce_data(call.layout, port, mine, result, root, grain=grain)
+        if received is not None:
+            work.give(received, memoryview(result), call.size)
+
+    def briefly(tree: Tree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        mine, merge = bytes(work.taken(sent)), work.reduction.merge
+        result = yield from converged(tree, say, mine, merge, root)
+        if received is not None:
+            work.give(received, memoryview(result), call.size)
+
+    brief = briefly if work.is_brief(call, sent) else None
+    return Plan("Reduce", steps, work.reduction, call.common(root), brief)
+
+
+@planned("Allreduce")
+def allreduce(call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> Plan[None]:
+    """Plan a reduction to all."""
+    sent, received = _send_and_receive(call, sendbuf, recvbuf)
+    if is_aliased(sent, received):
+        return call.refused(MPI.ERR_BUFFER)
+    work = work_on(call, op, sent)
+
+    def steps(port: NativePort) -> Steps[None]:
+        mine = work.taken(sent)
+        result: Any
+        if call.is_inter:
+            sides = call.state.sides
+            result = yield from allreduce_between(sides, port, mine, work.reduction.merge)
+        elif work.keeps_order(call):
+            merge = work.reduction.merge
+            result = yield from allreduce_ordered(call.layout, port, mine, merge)
+        else:
+            result = mine if sent is received else work.room(received)
+            yield from allreduce_data(call.layout, port, mine, result, grain=work.width)
+        work.give(received, memoryview(result), call.size)
+
+    def briefly(tree: Tree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        result = yield from combined(tree, say, bytes(work.taken(sent)), work.reduction.merge)
+        work.give(received, memoryview(result), call.size)
+
+    brief = briefly if work.is_brief(call, sent) else None
+    return Plan("Allreduce", steps, work.reduction, brief=brief)
+
+
+@planned("Reduce_scatter_block")
+def reduce_scatter_block(
+    call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM
+) -> Plan[None]:
+    """Plan a reduction of which every member gets an equal block."""
+    size = call.members.size
+    if not call.is_inter and is_in_place(sendbuf):
+        received = read(recvbuf, readonly=False, blocks=size)
+        sent = Spec(
+            received.buffer, received.memory, received.count * size, received.datatype,
+            received.offset,
+        )  # fmt: skip
+    else:
+        received = read(recvbuf, readonly=False, blocks=0)
+        block = read(sendbuf, readonly=True, blocks=size)
+        _check_alike(block, received)
+        if is_aliased(block, received):
+            return call.refused(MPI.ERR_BUFFER)
+        sent = Spec(block.buffer, block.memory, block.count * size, block.datatype, block.offset)
+    counts = [received.count] * size
+    return _reduce_scatter(
+        call, "Reduce_scatter_block", work_on(call, op, sent), (sent, received), counts
+    )
+
+
+@planned("Reduce_scatter")
+def reduce_scatter(
+    call: Call, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: MPI.Op = MPI.SUM
+) -> Plan[None]:
+    """Plan a reduction of which every member gets a block of its own size."""
+    received = read(recvbuf, readonly=False, blocks=0)
+    in_place = not call.is_inter and is_in_place(sendbuf)
+    sent = received if in_place else read(sendbuf, readonly=True, blocks=0)
+    if recvcounts is None and not call.is_inter and not in_place:
+        counts = call.comm.allgather(received.count)
+    else:
+        counts = read_counts(recvcounts, call.members.size)
+    total, rank = sum(counts), call.rank
+    if in_place:
+        if received.count != total:
+            raise ValueError(f"mismatch in receive count {received.count} and sum(counts) {total}")
+        received = Spec(
+            received.buffer, received.memory, counts[rank], received.datatype, received.offset
+        )
+    else:
+        if sent.datatype != received.datatype:
+            raise ValueError("mismatch in send and receive MPI datatypes")
+        if sent.count != total:
+            raise ValueError(f"mismatch in send count {sent.count} and sum(counts) {total}")
+        if received.count != counts[rank]:
+            raise ValueError(
+                f"mismatch in receive count {received.count} and counts[{rank}] {counts[rank]}"
+            )
+        if is_aliased(sent, received):
+            return call.refused(MPI.ERR_BUFFER)
+    return _reduce_scatter(
+        call, "Reduce_scatter", work_on(call, op, sent), (sent, received), counts
+    )
+
+
+def _reduce_scatter(
+    call: Call, name: str, work: Work, specs: tuple[Spec, Spec], counts: Sequence[int]
+) -> Plan[None]:
+    sent, received = specs
+    sizes = [count * work.width for count in counts]
+
+    def steps(port: NativePort) -> Steps[None]:
+        mine = work.taken(sent)
+        room = memoryview(bytearray(sizes[call.rank]))
+        merge = work.reduction.merge
+        if call.is_inter:
+            yield from reduce_scatter_between(
+                call.state.sides, port, mine, merge, sizes=sizes, mine=room
+            )
+        elif work.keeps_order(call):
+            whole = yield from allreduce_ordered(call.layout, port, mine, merge)
+            room = Blocks.in_a_row(sizes, memoryview(whole))[call.rank]
+        else:
+            blocks = Blocks.in_a_row(sizes, mine)
+            yield from reduce_scatter_data(call.layout, port, blocks, room, grain=work.width)
+        work.give(received, room, call.size)
+
+    return Plan(name, steps, work.reduction)
+
+
+@planned("Scan", exclusive="Exscan")
+def scan(
+    call: Call, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, *, exclusive: bool
+) -> Plan[None]:
+    """Plan a scan."""
+    received = read(recvbuf, readonly=False, blocks=0)
+    sent = received
+    if not is_in_place(sendbuf):
+        sent = read(sendbuf, readonly=True, blocks=0)
+        _check_alike(sent, received)
+        if is_aliased(sent, received):
+            return call.refused(MPI.ERR_BUFFER)
+    work = work_on(call, op, sent)
+    covered = call.rank if exclusive else call.rank + 1
+
+    def steps(port: NativePort) -> Steps[None]:
+        mine = work.taken(sent)
+        result = yield from scan_ordered(
+            call.layout, port, mine, work.reduction.merge, exclusive=exclusive
+        )
+        if result is not None:
+            work.give(received, memoryview(result), covered)
+
+    return Plan("Exscan" if exclusive else "Scan", steps, work.reduction)

@@ -1,0 +1,300 @@
+"""What a communicator keeps for its collectives, and how one of them is run, begun or prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property, wraps
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from mpi4py import MPI
+
+from runtime.collectives.between import Sides
+from runtime.collectives.layout import Layout
+from runtime.mpi.collectives.guard import Guard
+from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, tag_of
+from runtime.mpi.collectives.port import NativePort
+from runtime.mpi.collectives.rings import Neighbours
+from runtime.mpi.collectives.single_copies import may_read_each_other
+from runtime.mpi.collectives.small_messages import MOST_MEMBERS, SmallMessageCall, SmallMessages
+from runtime.mpi.errors import refuse, report, tell
+from runtime.mpi.point_to_point.sends import refused
+from runtime.mpi.process.place import here
+from runtime.mpi.progress.membership import Membership, derived_context, intra, near_members
+from runtime.mpi.requests.requests import Prequest, new_request, persistent_request
+
+if TYPE_CHECKING:
+    from runtime.collectives.brief import TalkOf
+    from runtime.collectives.port import Steps
+    from runtime.mpi.collectives.reductions import Reduction
+    from runtime.mpi.progress.operations import Operation, Task
+
+_T = TypeVar("_T")
+
+Algorithm: TypeAlias = "Callable[[NativePort], Steps[_T]]"
+
+
+@dataclass(slots=True)  # to make frozen ones takes longer
+class Plan(Generic[_T]):
+    """A collective whose arguments were read: it can be carried out any number of times."""
+
+    name: str
+    algorithm: Algorithm[_T]
+    reduction: Reduction | None = None
+    root: int | None = None
+    """That all members have to give alike, if they have."""
+    brief: TalkOf | None = None
+    """How it is carried out where little data can take the short way."""
+
+
+_Planner = TypeVar("_Planner", bound=Callable[..., Plan[Any]])
+
+
+def nothing(_: NativePort) -> Steps[None]:
+    """Take no part in a collective whose root is another member of my group."""
+    yield from ()
+
+
+_REFUSED: Plan[Any] = Plan("refused", nothing)
+"""That of a call with a wrong argument whose error handler has returned: nobody takes part."""
+
+
+class Collecting:
+    """The members of a communicator as collectives see them, and how many there were so far.
+
+    Those of an intercommunicator run among the members of both groups.
+    """
+
+    def __init__(self, members: Membership) -> None:
+        self.members = members
+        self.engine = members.engine
+        self.everybody = members
+        if members.is_inter:
+            both = sorted((*members.group, *members.peers))
+            context = derived_context(members.context, "collectives")
+            self.everybody = intra(members.engine, both, members.inner, members.inner, context)
+        self.mismatches = MismatchDetector(self.everybody)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where all of them live."""
+        known = here().everybody
+        places = [(known[index].site, known[index].cluster) for index in self.everybody.group]
+        return Layout(places, self.everybody.rank)
+
+    @cached_property
+    def guard(self) -> Guard:
+        """Return what notices that a collective cannot be done."""
+        group = self.everybody.group
+        leaders = [group[part.members[0]] for part in self.layout.remote()]
+        return Guard(leaders, self.mismatches)
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Return who shares this cluster, and can be woken."""
+        engine = self.engine
+        near = near_members(engine, self.everybody.group)
+        connections = engine.connections
+        copies_at_once = (
+            connections is not None
+            and all(map(connections.is_near, near))
+            and may_read_each_other()
+        )
+        position = near.index(engine.me)
+        return Neighbours(near, position, engine.wake_ups, copies_at_once=copies_at_once)
+
+    @cached_property
+    def brief(self) -> SmallMessages | None:
+        """Return what carries brief collectives out; all members agree whether that can be."""
+        connections, parts, group = self.engine.connections, self.layout.parts, self.everybody.group
+        if (
+            connections is None
+            or self.members.is_inter
+            or max(len(one.members) for one in parts) > MOST_MEMBERS
+        ):
+            return None
+        if not all(
+            connections.share_a_machine([group[rank] for rank in one.members]) for one in parts
+        ):
+            return None
+        return SmallMessages(self.everybody, self.layout, self.guard)
+
+    @cached_property
+    def sides(self) -> Sides:
+        """Return the two groups of an intercommunicator."""
+        ranks = {index: rank for rank, index in enumerate(self.everybody.group)}
+        return Sides(
+            self.layout,
+            [ranks[index] for index in self.members.group],
+            [ranks[index] for index in self.members.peers],
+        )
+
+    def carry_out(self, plan: Plan[None]) -> Operation:
+        """Begin a collective that the program waits for, and carry it out if that can be soon."""
+        brief = None if plan.brief is None else self.brief
+        if plan.brief is None or brief is None:
+            return self.start(plan)
+        turn = self._next_turn(plan, is_little=True)
+        call = SmallMessageCall(brief, plan.name, turn, plan.brief)
+        return (brief.carry_out if self.mismatches.is_calm else brief.begin)(call, turn)
+
+    def start(self, plan: Plan[_T]) -> Task:
+        """Begin a collective, after those that were begun before it."""
+        brief = None if plan.brief is None else self.brief
+        turn = self._next_turn(plan, is_little=brief is not None)
+        if plan.brief is not None and brief is not None:
+            return brief.begin(SmallMessageCall(brief, plan.name, turn, plan.brief), turn)
+        tag = tag_of(plan.name, turn)
+        port = NativePort(self.everybody, tag, plan.reduction, self.neighbours)
+        inner = self.guard.carried_out(plan.algorithm(port), turn, port)
+        steps = self.guard.steps(inner, turn, plan.name)
+        return self.engine.start(self.everybody, steps, plan.name)
+
+    def _next_turn(self, plan: Plan[_T], *, is_little: bool) -> int:
+        is_little = is_little and plan.name != "Barrier"
+        return self.mismatches.next_turn(call_of(plan.name, plan.root, is_little=is_little))
+
+    def begin(self, plan: Plan[Any]) -> Task:
+        """Begin a collective that nobody waits for at once."""
+        task = self.start(plan)
+        if not task.done:
+            self.engine.attend()
+        return task
+
+
+class Call:
+    """A collective call on a communicator of the grid."""
+
+    __slots__ = ("comm", "state")
+
+    def __init__(self, comm: MPI.Comm, state: Collecting) -> None:
+        self.comm, self.state = comm, state
+
+    @property
+    def members(self) -> Membership:
+        """Return who takes part."""
+        return self.state.members
+
+    @property
+    def rank(self) -> int:
+        """Return the rank of this process."""
+        return self.state.members.rank
+
+    @property
+    def size(self) -> int:
+        """Return the number of peers: of members, or of those of the other group."""
+        return len(self.state.members.peers)
+
+    @property
+    def is_inter(self) -> bool:
+        """Tell whether there are two groups."""
+        return self.state.members.is_inter
+
+    @property
+    def layout(self) -> Layout:
+        """Return where the members live."""
+        return self.state.layout
+
+    def has_root(self, root: int) -> bool:
+        """Tell whether there is such a root."""
+        return 0 <= root < self.size or (self.is_inter and root in {MPI.ROOT, MPI.PROC_NULL})
+
+    def common(self, root: int) -> int | None:
+        """Return a root if all members have to give the same one."""
+        return None if self.is_inter else int(root)
+
+    def check_root(self, root: int) -> None:
+        """Raise MPI's error for a root that is none."""
+        if not self.has_root(root):
+            refuse(self.comm, MPI.ERR_ROOT)
+
+    def refused(self, error_class: int) -> Plan[None]:
+        """Raise an error of MPI, or return the plan of a call that an error handler lets go on."""
+        tell(self.comm, MPI.Exception(error_class))
+        return _REFUSED
+
+    def run(self, plan: Plan[None]) -> None:
+        """Carry a collective out."""
+        if plan is _REFUSED:
+            return
+        call = self.state.carry_out(plan)
+        if not call.done:
+            self.state.engine.wait_until(call.test, lambda: (call,))
+        if call.error is not None:
+            tell(self.comm, call.error)
+
+    def result(self, plan: Plan[_T]) -> _T:
+        """Carry a collective out, and return its result."""
+        task = self.state.start(plan)
+        self.state.engine.wait_until(task.test, lambda: (task,))
+        if task.error is not None:
+            report(self.comm, task.error)
+        result: _T = task.result
+        return result
+
+    def begin(self, plan: Plan[Any]) -> MPI.Request:
+        """Begin a collective."""
+        begun = refused() if plan is _REFUSED else self.state.begin(plan)
+        return new_request(self.members, begun)
+
+    def prepare(self, plan: Plan[Any]) -> MPI.Prequest:
+        """Return the request that begins a collective each time it is started."""
+        if plan is _REFUSED:
+            return Prequest()
+        return persistent_request(self.members, lambda: self.state.begin(plan))
+
+
+def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
+    """Let the other members know when a plan comes to nothing, since they wait for this process.
+
+    `name` is that of the call, and with one of the `others`, words of the plan that are true, the
+    one that is given for it.
+    """
+
+    def announced(plan: _Planner) -> _Planner:
+        @wraps(plan)
+        def made(call: Call, *args: Any, **kwargs: Any) -> Plan[Any]:
+            try:
+                found = plan(call, *args, **kwargs)
+            except Exception as error:
+                tell_of(call, kwargs, error)
+                raise
+            if found is _REFUSED:
+                tell_of(call, kwargs, "an argument is wrong")
+            return found
+
+        def tell_of(call: Call, kwargs: dict[str, Any], why: Exception | str) -> None:
+            kind = next((others[word] for word in others if kwargs[word]), name)
+            call.state.mismatches.refuse(kind, why)
+
+        return made  # type: ignore[return-value] # it takes and returns what `plan` does
+
+    return announced
+
+
+def call_among(comm: MPI.Comm, members: Membership) -> Call:
+    """Return a call on a communicator of the grid."""
+    return Call(comm, state_of(members))
+
+
+def state_of(members: Membership) -> Collecting:
+    """Return what a communicator of the grid keeps for its collectives."""
+    state: Collecting | None = members.collecting
+    if state is None:
+        state = Collecting(members)
+        members.inner.Set_attr(_key(), state)
+        members.collecting = state
+    return state
+
+
+@cache
+def _key() -> int:
+    """Return the key by which a communicator's native duplicate tells that it is freed."""
+    return MPI.Comm.Create_keyval(delete_fn=_forget)
+
+
+def _forget(_comm: MPI.Comm, _key: int, state: Collecting) -> None:
+    """Let go of what was made for the collectives of a communicator that is freed."""
+    state.members.collecting = None
+    if state.everybody is not state.members:
+        state.engine.leave(state.everybody)

@@ -1,0 +1,1 @@
+"""What communicators are made of and how: groups, splitting, intercommunicators, topologies."""

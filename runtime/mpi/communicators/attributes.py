@@ -1,0 +1,106 @@
+"""Attributes of communicators: native, but their callbacks see communicators of the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from mpi4py import MPI
+
+from runtime.mpi.communicators.classes import near, wrap
+from runtime.mpi.process.predefined import predefined
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    from runtime.mpi.progress.membership import Membership
+
+_Callback: TypeAlias = "Callable[[MPI.Comm, int, Any], Any]"
+
+
+class Attributes(MPI.Comm):
+    """The part of a communicator that is found again by its native handle."""
+
+    __slots__ = ()
+
+    @classmethod
+    def Create_keyval(
+        cls,
+        copy_fn: _Callback | bool | None = None,
+        delete_fn: _Callback | bool | None = None,
+        nopython: bool = False,
+    ) -> int:
+        """Return a new key of attributes, with functions called for duplicates and when deleted."""
+        return MPI.Comm.Create_keyval(
+            _with_face(copy_fn),
+            _with_face(delete_fn),
+            nopython,
+        )
+
+    @classmethod
+    def Create_errhandler(cls, errhandler_fn: Callable[[MPI.Comm, int], None]) -> MPI.Errhandler:
+        """Return a new error handler that calls a function with the communicator and the error."""
+
+        @wraps(errhandler_fn)
+        def with_face(comm: MPI.Comm, error: int) -> None:
+            errhandler_fn(face_of(comm), error)
+
+        return MPI.Comm.Create_errhandler(with_face)
+
+    @classmethod
+    def fromint(cls, arg: int, /) -> MPI.Comm:
+        """Return the communicator with an integer handle."""
+        return face_of(MPI.Comm.fromint(arg))
+
+    @classmethod
+    def f2py(cls, arg: int) -> MPI.Comm:
+        """Return the communicator with a handle of Fortran."""
+        return face_of(MPI.Comm.f2py(arg))
+
+    @classmethod
+    def fromhandle(cls, handle: int) -> MPI.Comm:
+        """Return the communicator with a handle."""
+        return face_of(MPI.Comm.fromhandle(handle))
+
+
+_members_of: dict[int, Membership] = {}
+"""Those of communicators that the program has made, by the handle of the native one.
+
+No attribute of that says it: callbacks that are called when it is freed may come after it.
+"""
+
+
+def remember(members: Membership) -> None:
+    """Let a membership be found by the handle of its native communicator."""
+    _members_of[members.native.handle] = members
+
+
+def free_native(members: Membership) -> None:
+    """Free the native communicator of a membership, and forget it afterwards."""
+    handle = members.native.handle
+    members.native.Free()
+    if _members_of.get(handle) is members:
+        del _members_of[handle]
+
+
+def face_of(native: MPI.Comm) -> MPI.Comm:
+    """Return a communicator, of which mpi4py knows the handle only, as one of our classes."""
+    if not native:
+        return native
+    kept = _members_of.get(native.handle)
+    known = (one for one in predefined().comms.values() if one == native)
+    found: MPI.Comm | None = wrap(kept) if kept is not None else next(known, None)
+    ours: MPI.Comm = near(native) if found is None else found
+    return ours
+
+
+def _with_face(callback: _Callback | bool | None) -> Any:
+    if not callable(callback):
+        return callback
+
+    @wraps(callback)
+    def with_face(comm: MPI.Comm, keyval: int, value: Any) -> Any:
+        return callback(face_of(comm), keyval, value)
+
+    return with_face

@@ -1,0 +1,214 @@
+"""Making a communicator out of its members: native ones inside the cluster, ours beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mpi4py import MPI
+
+from runtime.mpi.communicators.attributes import remember
+from runtime.mpi.communicators.classes import near, wrap
+from runtime.mpi.communicators.group_algebra import Members
+from runtime.mpi.errors import report
+from runtime.mpi.process.error_handlers import hand_down
+from runtime.mpi.process.place import here
+from runtime.mpi.progress.membership import Membership, inter, intra, near_members
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    from runtime.mpi.collectives.guard import Attendance
+    from runtime.mpi.communicators.topologies import Topology
+    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.operations import Operation
+
+    _Comm = TypeVar("_Comm", bound=MPI.Comm)
+
+
+_MEETING_TAG = 65_536
+"""On inner communicators, where collectives use tags up to 32767."""
+
+_GROUP_TAGS = 32_000
+"""How many tags tell apart native communicators that are being made."""
+
+
+def child(
+    parent: Membership, members: Members, context: bytes, *, topology: Topology | None = None
+) -> Any:
+    """Return a communicator of members of another one, or COMM_NULL to others.
+
+    The members call it with the same values, in the same order as other calls on the parent.
+    """
+    if parent.engine.me not in members:
+        return MPI.COMM_NULL
+    meet(parent, members)
+    return hand_down(parent.native, over(parent.engine, members, context, topology=topology))
+
+
+def over(
+    engine: Engine, members: Members, context: bytes, *, topology: Topology | None = None
+) -> Any:
+    """Return a communicator of some processes, of which this one is a member.
+
+    It is a native one if they share this cluster.
+    """
+    close = near_members(engine, members)
+    native = _native(engine, close, context)
+    if len(close) == len(members):
+        return near(native if topology is None else _arranged(native, topology))
+    inner = _native(engine, close, context)
+    made = intra(engine, members, native, inner, context, topology=topology)
+    remember(made)
+    return wrap(made)
+
+
+def child_of_two(parent: Membership, group: Members, peers: Members, context: bytes) -> Any:
+    """Return an intercommunicator of members of another one, or COMM_NULL to others.
+
+    It is COMM_NULL too when one of its groups is empty.
+    """
+    if parent.engine.me not in group or not peers:
+        return MPI.COMM_NULL
+    meet(parent, _both(group, peers))
+    return hand_down(parent.native, over_two(parent.engine, group, peers, context))
+
+
+def over_two(engine: Engine, group: Members, peers: Members, context: bytes) -> Any:
+    """Return an intercommunicator of this process's group and its peers.
+
+    It is a native one if all share this cluster.
+    """
+    both = _both(group, peers)
+    close = near_members(engine, both)
+    native = _native(engine, close, context)
+    if len(close) == len(both):
+        return near(_native_of_two(engine, group, peers, native, context))
+    inner = _native(engine, close, context)
+    made = inter(engine, group, peers, native=native, inner=inner, context=context)
+    remember(made)
+    return wrap(made)
+
+
+def meet(parent: Membership, members: Members) -> None:
+    """Wait until those of some members that are in this cluster are here, without burning a core.
+
+    Native MPI polls while it waits for them, so it is only asked when there is no need to wait.
+    Raises the error that names a member that is lost: others may know of it too, and not come.
+    """
+    engine = parent.engine
+    attendance = attendance_of(parent, members)
+    close = sorted(near_members(engine, members))
+    present = parent.group if not parent.is_inter else _both(parent.group, parent.peers)
+    places = {one: place for place, one in enumerate(near_members(engine, present))}
+    mine, count, step = close.index(engine.me), len(close), 1
+    while step < count:
+        before, behind = places[close[mine - step]], places[close[(mine + step) % count]]
+        coming = parent.inner.Irecv(bytearray(), before, _MEETING_TAG)
+        going = parent.inner.Isend(b"", behind, _MEETING_TAG)
+        both = [engine.native(one, "a neighbour") for one in (coming, going)]
+        finish(parent, attendance.attended(*both))
+        step *= 2
+
+
+def attendance_of(parent: Membership, members: Members) -> Attendance:
+    """Return what notices that one of some members is lost. Raises the error if one is already."""
+    from runtime.mpi.collectives.guard import NO_TURN, Attendance
+    from runtime.mpi.collectives.state import state_of
+
+    attendance = Attendance(_leaders(parent.engine, members), state_of(parent).mismatches)
+    with parent.engine.lock:
+        loss = attendance.problem(NO_TURN)
+    if loss is not None:
+        report(parent.native, loss)
+    return attendance
+
+
+def finish(parent: Membership, operation: Operation) -> None:
+    """Wait for an operation. Raises its error, to the error handler of a communicator first."""
+    parent.engine.wait_until(operation.test, lambda: (operation,))
+    if operation.error is not None:
+        report(parent.native, operation.error)
+
+
+def _leaders(engine: Engine, members: Members) -> list[int]:
+    """Return one of the members in each other cluster; where one of them dies, all do."""
+    everybody = here().everybody
+    found: dict[tuple[int, int], int] = {}
+    for index in members:
+        if not engine.is_near(index):
+            found.setdefault((everybody[index].site, everybody[index].cluster), index)
+    return list(found.values())
+
+
+def _both(group: Members, peers: Members) -> Members:
+    """Return the members of two groups, in an order that is the same on both sides."""
+    return tuple(sorted((*group, *peers)))
+
+
+@contextmanager
+def of_a_limited_number() -> Iterator[None]:
+    """Say what may help where native MPI cannot make one more communicator."""
+    try:
+        yield
+    except MPI.Exception as error:
+        if error.error_class == MPI.ERR_OTHER:
+            error.add_note(
+                "An MPI makes a limited number of communicators, and one over several clusters "
+                "takes two of them: free communicators that are not needed any more."
+            )
+        raise
+
+
+def _native(engine: Engine, members: list[int], context: bytes) -> MPI.Intracomm:
+    ranks = [one - engine.first for one in members]
+    everybody = MPI.COMM_WORLD.Get_group()
+    chosen = everybody.Incl(ranks)
+    try:
+        with of_a_limited_number():
+            return MPI.COMM_WORLD.Create_group(chosen, int.from_bytes(context) % _GROUP_TAGS)
+    finally:
+        chosen.Free()
+        everybody.Free()
+
+
+def _native_of_two(
+    engine: Engine, group: Members, peers: Members, both: MPI.Intracomm, context: bytes
+) -> MPI.Intercomm:
+    mine = _native(engine, list(group), context)
+    leader = _both(group, peers).index(peers[0])
+    try:
+        return mine.Create_intercomm(0, both, leader, int.from_bytes(context) % _GROUP_TAGS)
+    finally:
+        mine.Free()
+        both.Free()
+
+
+def _arranged(native: MPI.Intracomm, topology: Topology) -> MPI.Comm:
+    try:
+        return topology.on(native)
+    finally:
+        native.Free()
+
+
+def duplicate(
+    comm: MPI.Comm, members: Membership, native: MPI.Intracomm, inner: MPI.Intracomm
+) -> Any:
+    """Return a communicator like another one, of its class, over duplicates of its native ones."""
+    engine, context = members.engine, members.next_context("Dup")
+    if members.is_inter:
+        both = members.group, members.peers
+        made = inter(engine, *both, native=native, inner=inner, context=context)
+    else:
+        topology = members.topology
+        made = intra(engine, members.group, native, inner, context, topology=topology)
+    remember(made)
+    return hand_down(comm, wrap(made, type(comm)))
+
+
+def near_or_null(native: _Comm, parent: MPI.Comm | None = None) -> _Comm:
+    """Return what a native call made as one of our classes; COMM_NULL stays what it is."""
+    found: Any = near(native) if native else MPI.COMM_NULL
+    ours: _Comm = found
+    return ours if parent is None else hand_down(parent, ours)

@@ -1,0 +1,57 @@
+"""Which class a communicator gets.
+
+The classes are those of `runtime.mpi.surface.communicator_classes`, which build on who makes them.
+"""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any
+
+    from runtime.mpi.progress.membership import Membership
+
+_ours: dict[type[MPI.Comm], type[Any]] = {}
+"""Our classes, by those of mpi4py they stand for."""
+
+_OF_TOPOLOGY: dict[int, type[MPI.Comm]] = {
+    MPI.CART: MPI.Cartcomm,
+    MPI.GRAPH: MPI.Graphcomm,
+    MPI.DIST_GRAPH: MPI.Distgraphcomm,
+}
+
+
+def use(*classes: Any) -> None:
+    """Let communicators be of these classes, each of which says what it stands for."""
+    _ours.update({one._stands_for: one for one in classes})
+
+
+def wrap(members: Membership, kind: type[Any] | None = None) -> Any:
+    """Return the communicator that a membership stands behind; it owns `members.native`.
+
+    Its class is the one for the topology, unless `kind` names one, such as a user's own.
+    """
+    comm: Any = MPI.Comm.__new__(kind or class_of(members), members.native)
+    comm._members = members
+    return comm
+
+
+def near(native: MPI.Comm) -> Any:
+    """Return a native communicator as one of our classes; all its members share a cluster."""
+    return _ours[type(native)](native)
+
+
+def class_of(members: Membership) -> type[Any]:
+    """Return the class for the communicator that a membership stands behind."""
+    if members.is_inter:
+        return _ours[MPI.Intercomm]
+    topology = members.topology
+    return _ours[MPI.Intracomm if topology is None else _OF_TOPOLOGY[topology.kind]]
+
+
+def wanted_by(kind: type[Any]) -> type[MPI.Comm]:
+    """Return the class of mpi4py that one of ours, or a user's derived from it, stands for."""
+    native: type[MPI.Comm] = next(base for base in kind.__mro__ if base in _ours)
+    return native

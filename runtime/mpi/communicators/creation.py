@@ -1,0 +1,196 @@
+"""Communicators of the grid: who is in them, how to compare, derive and free them."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.communicators import group_algebra as algebra
+from runtime.mpi.communicators.children import (
+    attendance_of,
+    duplicate,
+    finish,
+    meet,
+    of_a_limited_number,
+)
+from runtime.mpi.communicators.groups import LIKENESS, Group, group_of
+from runtime.mpi.communicators.members import engine_of, everybody_in, groups_of, members_behind
+from runtime.mpi.communicators.release import release
+from runtime.mpi.communicators.splitting import COMM_TYPE_CLUSTER, COMM_TYPE_SITE, Splitting
+from runtime.mpi.errors import refuse
+from runtime.mpi.process.error_handlers import hand_down
+from runtime.mpi.process.predefined import predefined
+from runtime.mpi.progress.membership import Membership, keep_to_itself
+from runtime.mpi.requests.requests import new_request
+from runtime.mpi.values.checks import check_kind
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Self
+
+    from runtime.collectives.port import Steps
+
+__all__ = ["COMM_TYPE_CLUSTER", "COMM_TYPE_SITE", "Creation"]
+
+
+class Creation(Splitting):
+    """The part of a communicator that knows its members, and derives others from it."""
+
+    __slots__ = ()
+
+    def Get_size(self) -> int:
+        """Return the number of processes in the group of this one."""
+        members = members_behind(self)
+        return MPI.Comm.Get_size(self) if members is None else len(members.group)
+
+    def Get_rank(self) -> int:
+        """Return the rank of this process."""
+        members = members_behind(self)
+        return MPI.Comm.Get_rank(self) if members is None else members.rank
+
+    def Get_group(self) -> MPI.Group:
+        """Return the group of this process."""
+        members = members_behind(self)
+        if members is None:
+            return Group(MPI.Comm.Get_group(self))
+        return group_of(members.engine, members.group)
+
+    def Is_inter(self) -> bool:
+        """Tell whether it has two groups."""
+        members = members_behind(self)
+        return MPI.Comm.Is_inter(self) if members is None else members.is_inter
+
+    def Is_intra(self) -> bool:
+        """Tell whether it has one group."""
+        members = members_behind(self)
+        return MPI.Comm.Is_intra(self) if members is None else not members.is_inter
+
+    def Get_topology(self) -> int:
+        """Return CART, GRAPH, DIST_GRAPH, or UNDEFINED without a topology."""
+        members = members_behind(self)
+        if members is None:
+            return MPI.Comm.Get_topology(self)
+        return MPI.UNDEFINED if members.topology is None else members.topology.kind
+
+    def Compare(self, comm: MPI.Comm) -> int:
+        """Return IDENT, CONGRUENT (same members), SIMILAR (in another order) or UNEQUAL."""
+        check_kind(comm, MPI.Comm, "comm")
+        mine, other = members_behind(self), members_behind(comm)
+        engine = engine_of(self, comm)
+        if engine is None or not self or not comm:
+            return MPI.Comm.Compare(self, comm)
+        if mine is not None and other is not None and mine.context == other.context:
+            return MPI.IDENT
+        pairs = zip(groups_of(self, engine), groups_of(comm, engine), strict=False)
+        if self.Is_inter() != comm.Is_inter():
+            return MPI.UNEQUAL
+        found = {LIKENESS[algebra.likeness(one, two)] for one, two in pairs}
+        for answer in (MPI.UNEQUAL, MPI.SIMILAR):
+            if answer in found:
+                return answer
+        return MPI.CONGRUENT
+
+    def Clone(self) -> Self:
+        """Return a duplicate."""
+        return self.Dup()
+
+    def Dup(self, info: MPI.Info | None = None) -> Self:
+        """Return a duplicate, with the hints of `info` if they are given."""
+        members = members_behind(self)
+        if members is None:
+            return hand_down(self, MPI.Comm.Dup(self, info))
+        if info is not None:
+            check_kind(info, MPI.Info, "info")
+        meet(members, everybody_in(members))
+        with of_a_limited_number():
+            native = members.native.Dup(info)
+            everybody = native.Get_group()
+            inner = MPI.Intracomm(native.Create(everybody))  # which copies no attributes
+            everybody.Free()
+        copy: Self = duplicate(self, members, native, inner)
+        return copy
+
+    def Dup_with_info(self, info: MPI.Info) -> Self:
+        """Return a duplicate with the hints of `info`."""
+        if members_behind(self) is None:
+            return hand_down(self, MPI.Comm.Dup_with_info(self, info))
+        check_kind(info, MPI.Info, "info")
+        return self.Dup(info)
+
+    def Idup(self, info: MPI.Info | None = None) -> tuple[Self, MPI.Request]:
+        """Return a duplicate, and the request that says when it may be used."""
+        members = members_behind(self)
+        if members is None:
+            near, begun = MPI.Comm.Idup(self, info)
+            return hand_down(self, near), begun
+        if info is not None:
+            check_kind(info, MPI.Info, "info")
+        from runtime.mpi.collectives.state import Plan, state_of
+
+        engine, state = members.engine, state_of(members)
+        attendance = attendance_of(members, everybody_in(members))
+        native, begun = members.native.Idup(info)
+        duplicated = engine.native(begun)
+        if not native:
+            finish(members, attendance.attended(duplicated))  # this MPI gives the handle at the end
+        copy: Self = duplicate(self, members, native, MPI.Intracomm())
+        copying = state.start(Plan("Dup", lambda _: _inner_copied(members, copy)))
+        return copy, new_request(members, attendance.attended(duplicated, copying))
+
+    def Idup_with_info(self, info: MPI.Info) -> tuple[Self, MPI.Request]:
+        """Return a duplicate with hints, and the request that says when it may be used."""
+        if members_behind(self) is None:
+            near, begun = MPI.Comm.Idup_with_info(self, info)
+            return hand_down(self, near), begun
+        check_kind(info, MPI.Info, "info")
+        return self.Idup(info)
+
+    def Free(self) -> None:
+        """Become COMM_NULL; what was begun on it is still done."""
+        members = members_behind(self)
+        if members is None:
+            MPI.Comm.Free(self)
+            return
+        _refuse_predefined(self)
+        release(self, members)
+        self._members = None
+
+    def free(self) -> None:
+        """Call `Free` if it is neither COMM_NULL nor there from the start."""
+        if members_behind(self) is None:
+            MPI.Comm.free(self)
+        elif not _is_predefined(self):
+            self.Free()
+
+    def Disconnect(self) -> None:
+        """Become COMM_NULL once all that was begun on it is done."""
+        members = members_behind(self)
+        if members is None:
+            MPI.Comm.Disconnect(self)
+            return
+        _refuse_predefined(self)
+        members.engine.wait(release(self, members))
+        self._members = None
+
+
+def _is_predefined(comm: MPI.Comm) -> bool:
+    return predefined().name_of(comm) is not None
+
+
+def _refuse_predefined(comm: MPI.Comm) -> None:
+    if _is_predefined(comm):
+        refuse(comm, MPI.ERR_COMM)
+
+
+def _inner_copied(members: Membership, copy: MPI.Comm) -> Steps[None]:
+    """Duplicate the inner communicator when its turn has come, and give it to `copy`.
+
+    Collectives that are under way go on there, at another pace at each member, and what is native
+    has to come in the same order everywhere.
+    """
+    inner, begun = members.inner.Idup()
+    yield (members.engine.native(begun),)
+    keep_to_itself(inner)
+    made = members_behind(copy)
+    if made is not None:
+        made.inner = inner
+        members.engine.join(made)  # which knows it by its inner one, too

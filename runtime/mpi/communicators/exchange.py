@@ -1,0 +1,31 @@
+"""What members of a communicator tell each other while they make another one."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from runtime.mpi.progress.membership import Membership
+
+    _T = TypeVar("_T")
+
+
+def all_of(comm: MPI.Comm, mine: _T) -> list[_T]:
+    """Return what each member of a communicator of one group says, by rank."""
+    said: list[_T] = comm.allgather(mine)
+    return said
+
+
+def both_of(comm: MPI.Comm, members: Membership, mine: _T) -> tuple[list[_T], list[_T]]:
+    """Return what each of the own group of an intercommunicator says, and each of the other."""
+    theirs: list[_T] = comm.allgather(mine)
+    ours: list[_T] = []
+    for mine_first in (True, False):
+        if (members.group < members.peers) is mine_first:
+            comm.bcast(theirs, MPI.ROOT if members.rank == 0 else MPI.PROC_NULL)
+        else:
+            ours = comm.bcast(None, 0)
+    return ours, theirs

@@ -1,0 +1,81 @@
+"""How two groups that know nothing of each other agree on an intercommunicator."""
+
+from __future__ import annotations
+
+from array import array
+
+from mpi4py import MPI
+
+from runtime.mpi.communicators.contexts import Turns
+from runtime.mpi.errors import refuse
+from runtime.mpi.progress.membership import CONTEXT_BYTES, Membership, derived_context
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.mpi.communicators.group_algebra import Members
+    from runtime.mpi.progress.engine import Engine
+
+_LEADERS_TAG = 65_537
+"""On inner communicators, where collectives use tags up to 32767."""
+
+_WORD = "q"
+
+_led = Turns()
+"""Counts what this process has led, to tell it apart: a process is in one machine."""
+
+
+def agreed(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, group: Members) -> bytes:
+    """Return what a leader tells its group: a context for both groups, and who is in the other.
+
+    The leader of the other group has the rank `other` in the peer communicator.
+    """
+    mine = array(_WORD, (engine.me, _led.next(), *group)).tobytes()
+    theirs = array(_WORD, _swap(engine, peer, other, tag, mine))
+    leaders = sorted((tuple(array(_WORD, mine)[:2]), tuple(theirs[:2])))
+    return derived_context(b"", "Create_intercomm", *leaders) + theirs[2:].tobytes()
+
+
+def told(comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes) -> tuple[bytes, Members]:
+    """Return the context and the other group, which the leader of this one says."""
+    said = _tell(comm, engine, leader, said)
+    return said[:CONTEXT_BYTES], tuple(array(_WORD, said[CONTEXT_BYTES:]))
+
+
+def _swap(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, mine: bytes) -> bytes:
+    """Exchange bytes with another process through a communicator of any kind."""
+    members: Membership | None = getattr(peer, "_members", None)
+    if members is None:
+        return _swap_natively(engine, peer, other, tag, mine)
+    if not 0 <= other < len(members.peers):
+        refuse(peer, MPI.ERR_RANK)
+    coming = engine.receive(members, other, _LEADERS_TAG, None, inner=True)
+    engine.wait(coming, engine.send(members, other, _LEADERS_TAG, mine, inner=True))
+    return bytes(coming.data or b"")
+
+
+def _swap_natively(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, mine: bytes) -> bytes:
+    size = array(_WORD, [0])
+    own_size = array(_WORD, [len(mine)])
+    engine.wait(
+        engine.native(MPI.Comm.Irecv(peer, [size, MPI.INT64_T], other, tag)),
+        engine.native(MPI.Comm.Isend(peer, [own_size, MPI.INT64_T], other, tag)),
+    )
+    theirs = bytearray(size[0])
+    engine.wait(
+        engine.native(MPI.Comm.Irecv(peer, [theirs, MPI.BYTE], other, tag)),
+        engine.native(MPI.Comm.Isend(peer, [mine, MPI.BYTE], other, tag)),
+    )
+    return bytes(theirs)
+
+
+def _tell(comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes) -> bytes:
+    """Return what the leader says."""
+    members: Membership | None = getattr(comm, "_members", None)
+    if members is not None:
+        told: bytes = comm.bcast(said, leader)
+        return told
+    size = array(_WORD, [len(said)])
+    engine.wait(engine.native(MPI.Comm.Ibcast(comm, [size, MPI.INT64_T], leader)))
+    data = bytearray(said) if said else bytearray(size[0])
+    engine.wait(engine.native(MPI.Comm.Ibcast(comm, [data, MPI.BYTE], leader)))
+    return bytes(data)

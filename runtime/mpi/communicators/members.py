@@ -1,0 +1,66 @@
+"""Who is behind any communicator, of the grid or native."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.communicators.groups import members_of, spans_clusters
+from runtime.mpi.errors import refuse
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.mpi.communicators.group_algebra import Members
+    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.membership import Membership
+
+
+def members_behind(comm: MPI.Comm) -> Membership | None:
+    """Return what is behind a communicator of the grid; None for a native one of any class."""
+    members: Membership | None = getattr(comm, "_members", None)
+    return members
+
+
+def everybody_in(members: Membership) -> Members:
+    """Return the members of all groups."""
+    return members.group + (members.peers if members.is_inter else ())
+
+
+def engine_of(*comms: MPI.Comm) -> Engine | None:
+    """Return the engine of the first of some communicators that has one."""
+    for comm in comms:
+        members = members_behind(comm)
+        if members is not None:
+            return members.engine
+    return None
+
+
+def indexes_of(comm: MPI.Comm, engine: Engine) -> Members:
+    """Return the members of the own group of any communicator."""
+    members = members_behind(comm)
+    return members_of(MPI.Comm.Get_group(comm), engine) if members is None else members.group
+
+
+def groups_of(comm: MPI.Comm, engine: Engine) -> list[Members]:
+    """Return the own group of any communicator, and the one whom ranks in calls mean."""
+    members = members_behind(comm)
+    if members is not None:
+        return [members.group, members.peers]
+    mine = indexes_of(comm, engine)
+    if not isinstance(comm, MPI.Intercomm):
+        return [mine, mine]
+    return [mine, members_of(MPI.Intercomm.Get_remote_group(comm), engine)]
+
+
+def checked_group(comm: MPI.Comm, members: Membership, group: MPI.Group) -> Members:
+    """Return the members of a group; raises MPI.Exception if one is not of the communicator."""
+    chosen = members_of(group, members.engine)
+    if not set(chosen) <= set(members.group):
+        refuse(comm, MPI.ERR_GROUP)
+    return chosen
+
+
+def checked_native(comm: MPI.Comm, group: MPI.Group) -> MPI.Group:
+    """Return a group for a native communicator; raises MPI.Exception if others are in it."""
+    if spans_clusters(group):
+        refuse(comm, MPI.ERR_GROUP)
+    return group

@@ -1,0 +1,86 @@
+"""The end of a communicator: at once, or when what was begun on it is done."""
+
+from __future__ import annotations
+
+import ctypes
+
+from mpi4py import MPI
+
+from runtime.mpi.communicators.attributes import free_native
+from runtime.mpi.progress.operations import POLLED, Operation, Steps
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.operations import Task
+
+
+class Ending(Operation):
+    """The last operation of a communicator: it is done when nothing else goes on there."""
+
+    __slots__ = ("_everybody", "_last", "_members")
+
+    def __init__(self, members: Membership, everybody: Membership) -> None:
+        """Come after what was begun so far; `everybody` are the members as collectives see them."""
+        super().__init__()
+        self._members = members
+        self._everybody = everybody
+        self._last: Task = members.engine.start(everybody, _nothing(), "the end of a communicator")
+
+    @property
+    def urgency(self) -> int:
+        """It is urgent: native MPI may have to do something before."""
+        return POLLED
+
+    def is_due(self) -> bool:
+        """Tell whether no collective goes on, and nobody asks for a message any more."""
+        return self._last.done and not self._members.box.matcher.pending()
+
+    def leave(self) -> None:
+        """Let the engine forget the communicator."""
+        engine = self._members.engine
+        engine.leave(self._members)
+        if self._everybody is not self._members:
+            engine.leave(self._everybody)
+
+    def test(self) -> bool:
+        """Free the native communicators when it is time."""
+        if not self.done and self.is_due():
+            self.leave()
+            free_native(self._members)
+            self._members.inner.Free()
+            self.finish()
+        return self.done
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return "the end of what was begun on a communicator that is freed"
+
+
+def release(comm: MPI.Comm, members: Membership) -> Ending:
+    """Free a communicator: it becomes COMM_NULL at once; return what ends when it is no more."""
+    from runtime.mpi.collectives.state import state_of
+
+    ending = Ending(members, state_of(members).everybody)
+    engine = members.engine
+    with engine.lock:
+        if ending.is_due():
+            ending.leave()
+            _forget_handle(comm)
+            free_native(members)
+            members.inner.Free()
+            ending.finish()
+        else:
+            _forget_handle(comm)
+            engine.leave_alone(ending)
+    return ending
+
+
+def _nothing() -> Steps:
+    yield ()
+
+
+def _forget_handle(comm: MPI.Comm) -> None:
+    """Let a communicator be COMM_NULL without freeing what it was."""
+    null = MPI.Comm()
+    ctypes.memmove(MPI._addressof(comm), MPI._addressof(null), MPI._sizeof(MPI.Comm))

@@ -1,0 +1,1 @@
+"""Messages between two ranks: the calls of communicators, probes and matched messages."""

@@ -1,0 +1,275 @@
+"""Point-to-point communication on communicators of the grid, with memory that programs give.
+
+Every method does what mpi4py's of the same name does. Without `_members` it is mpi4py's. Within
+the cluster it is a native one that waits politely, after one look into a dictionary.
+"""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.point_to_point.object_calls import ObjectCalls
+from runtime.mpi.point_to_point.persistent_calls import PersistentCalls
+from runtime.mpi.point_to_point.probe_calls import ProbeCalls
+from runtime.mpi.point_to_point.sends import (
+    begin_buffered,
+    checked,
+    checked_source,
+    complete,
+    receive_spec,
+    refused,
+    send_data,
+    send_spec,
+)
+from runtime.mpi.progress.operations import Both, NativeOperation, Operation
+from runtime.mpi.progress.polling import settle
+from runtime.mpi.requests.requests import native_request, new_request
+from runtime.mpi.values.checks import check_status
+from runtime.mpi.values.numbers import integer
+from runtime.mpi.values.specs import read
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any
+
+    from runtime.mpi.point_to_point.sends import End
+    from runtime.mpi.progress.membership import Membership
+
+
+class BufferCalls(MPI.Comm):
+    """Calls that send and receive memory."""
+
+    __slots__ = ()
+
+    def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """Send, and return when the memory may be used again."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Send(self, buf, dest, tag)
+        elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
+            complete(m, send_spec(m, buf, dest, tag))
+        elif not (request := m.native.Isend(buf, near, tag)).Test():
+            settle(m.engine, request.Test, buf)
+
+    def Recv(
+        self,
+        buf: Any,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> None:
+        """Receive."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Recv(self, buf, source, tag, status)
+            return
+        if status is not None:
+            check_status(status)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
+        if near is None or m.sought:
+            complete(m, receive_spec(m, buf, source, tag), status)
+            return
+        request = m.native.Irecv(buf, near, tag)
+        if not request.Test(status):
+            settle(m.engine, lambda: request.Test(status), buf)
+        if status is not None:
+            status.source = source
+
+    def Isend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """Begin to send."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Isend(self, buf, dest, tag)
+        near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
+        if near is not None:
+            return native_request(m, m.native.Isend(buf, near, tag))
+        return new_request(m, send_spec(m, buf, dest, tag))
+
+    def Irecv(self, buf: Any, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG) -> MPI.Request:
+        """Begin to receive."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Irecv(self, buf, source, tag)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
+        if near is not None and not m.sought:
+            return native_request(m, m.native.Irecv(buf, near, tag), source)
+        return new_request(m, receive_spec(m, buf, source, tag))
+
+    def Ssend(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """Send, and return when the message is received."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Ssend(self, buf, dest, tag)
+        elif (near := m.near_to(dest)) is None:
+            complete(m, send_spec(m, buf, dest, tag, sync=True))
+        else:
+            settle(m.engine, m.native.Issend(buf, near, tag).Test, buf)
+
+    def Issend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """Begin to send; it is done when the message is received."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Issend(self, buf, dest, tag)
+        near = m.near_to(dest)
+        if near is not None:
+            return native_request(m, m.native.Issend(buf, near, tag))
+        return new_request(m, send_spec(m, buf, dest, tag, sync=True))
+
+    def Bsend(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """Send a copy; one to another cluster needs no attached buffer."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Bsend(self, buf, dest, tag)
+        elif (near := m.near_to(dest)) is not None:
+            m.native.Bsend(buf, near, tag)
+        else:
+            begin_buffered(m, send_spec(m, buf, dest, tag, copy=True))
+
+    def Ibsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """Begin to send a copy."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Ibsend(self, buf, dest, tag)
+        near = m.near_to(dest)
+        if near is not None:
+            return native_request(m, m.native.Ibsend(buf, near, tag))
+        return new_request(m, send_spec(m, buf, dest, tag, copy=True))
+
+    def Rsend(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """Send to somebody who is ready to receive."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Rsend(self, buf, dest, tag)
+        elif (near := m.near_to(dest)) is None:
+            complete(m, send_spec(m, buf, dest, tag))
+        else:
+            settle(m.engine, m.native.Irsend(buf, near, tag).Test, buf)
+
+    def Irsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """Begin to send to somebody who is ready to receive."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Irsend(self, buf, dest, tag)
+        near = m.near_to(dest)
+        if near is not None:
+            return native_request(m, m.native.Irsend(buf, near, tag))
+        return new_request(m, send_spec(m, buf, dest, tag))
+
+
+class ExchangeCalls(MPI.Comm):
+    """Calls that send and receive at the same time."""
+
+    __slots__ = ()
+
+    def Sendrecv(  # noqa: PLR0917 - as in mpi4py
+        self,
+        sendbuf: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int = MPI.ANY_SOURCE,
+        recvtag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> None:
+        """Send one message and receive another."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Sendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag, status)
+        else:
+            check_status(status)
+            both = _both(m, (sendbuf, dest, sendtag), (recvbuf, source, recvtag))
+            complete(m, both, status)
+
+    def Isendrecv(  # noqa: PLR0917 - as in mpi4py
+        self,
+        sendbuf: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int = MPI.ANY_SOURCE,
+        recvtag: int = MPI.ANY_TAG,
+    ) -> MPI.Request:
+        """Begin to send one message and receive another."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Isendrecv(self, sendbuf, dest, sendtag, recvbuf, source, recvtag)
+        return new_request(m, _both(m, (sendbuf, dest, sendtag), (recvbuf, source, recvtag)))
+
+    def Sendrecv_replace(  # noqa: PLR0917 - as in mpi4py
+        self,
+        buf: Any,
+        dest: int,
+        sendtag: int = 0,
+        source: int = MPI.ANY_SOURCE,
+        recvtag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> None:
+        """Send a message and receive another in the same memory."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.Sendrecv_replace(self, buf, dest, sendtag, source, recvtag, status)
+        else:
+            check_status(status)
+            complete(m, _replacing(m, buf, (dest, sendtag), (source, recvtag)), status)
+
+    def Isendrecv_replace(
+        self,
+        buf: Any,
+        dest: int,
+        sendtag: int = 0,
+        source: int = MPI.ANY_SOURCE,
+        recvtag: int = MPI.ANY_TAG,
+    ) -> MPI.Request:
+        """Begin to send a message and receive another in the same memory."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.Isendrecv_replace(self, buf, dest, sendtag, source, recvtag)
+        return new_request(m, _replacing(m, buf, (dest, sendtag), (source, recvtag)))
+
+
+class PointToPoint(BufferCalls, ExchangeCalls, ObjectCalls, ProbeCalls, PersistentCalls):
+    """All point-to-point calls of a communicator."""
+
+    __slots__ = ()
+
+
+def _both(m: Membership, sent: tuple[Any, int, int], received: tuple[Any, int, int]) -> Operation:
+    """Begin to receive, then to send."""
+    sendbuf, recvbuf = sent[0], received[0]
+    ends = _ends(m, sent[1:], received[1:])
+    if ends is None:
+        return refused()
+    (dest, sendtag), (source, recvtag) = ends
+    if dest != MPI.PROC_NULL:  # once it is posted a receive cannot be taken back
+        read(sendbuf, readonly=True)
+    receiving = receive_spec(m, recvbuf, source, recvtag)
+    near = m.near.get(dest)
+    if near is None:
+        return Both(send_spec(m, sendbuf, dest, sendtag), receiving)
+    request = m.native.Isend(sendbuf, near, sendtag)
+    return Both(NativeOperation(request, None, f"a send to rank {dest}"), receiving)
+
+
+def _replacing(
+    m: Membership, buf: Any, sent: tuple[int, int], received: tuple[int, int]
+) -> Operation:
+    """Begin to send a copy of a message, and to receive another where it was."""
+    # Not by what the native MPI has for it, also within a cluster: MPICH leaves tag and count out.
+    ends = _ends(m, sent, received)
+    if ends is None:
+        return refused()
+    to, source = ends
+    copy = b"" if to[0] == MPI.PROC_NULL else bytes(read(buf, readonly=False).pack())
+    receiving = receive_spec(m, buf, *source)
+    return Both(send_data(m, copy, to), receiving)
+
+
+def _ends(
+    m: Membership, sent: tuple[int, int], received: tuple[int, int]
+) -> tuple[End, End] | None:
+    """Return both ends of an exchange as numbers; None where MPI refuses one of them."""
+    numbers = (integer(sent[0]), integer(sent[1])), (integer(received[0]), integer(received[1]))
+    for end, accept in zip(numbers, (checked, checked_source), strict=True):
+        if end[0] != MPI.PROC_NULL and accept(m, *end) is None:
+            return None
+    return numbers

@@ -1,0 +1,169 @@
+"""Point-to-point communication of objects on communicators of the grid."""
+
+from __future__ import annotations
+
+from mpi4py import MPI, rc
+
+from runtime.mpi.point_to_point.sends import (
+    begin_buffered,
+    complete,
+    receive_object,
+    send_object,
+    warn_of_buffer,
+)
+from runtime.mpi.progress.polling import settle
+from runtime.mpi.requests.requests import native_request, new_request
+from runtime.mpi.values.checks import check_status
+from runtime.mpi.values.numbers import integer
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any
+
+    from runtime.mpi.progress.membership import Membership
+
+
+class ObjectCalls(MPI.Comm):
+    """Calls that send and receive objects."""
+
+    __slots__ = ()
+
+    def send(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """Send an object."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.send(self, obj, dest, tag)
+        elif (near := m.near.get(dest) if type(dest) is int else m.near_to(dest)) is None:
+            complete(m, send_object(m, obj, dest, tag))
+        else:
+            settle(m.engine, m.native.isend(obj, near, tag).Test)
+
+    def recv(
+        self,
+        buf: Any = None,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> Any:
+        """Receive an object."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.recv(self, buf, source, tag, status)
+        if status is not None:
+            check_status(status)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
+        if near == MPI.PROC_NULL:
+            return m.native.recv(buf, source, tag, status)
+        if buf is not None:
+            warn_of_buffer()
+        if near is None or m.sought or buf is not None:
+            operation, load = receive_object(m, buf, source, tag)
+            complete(m, operation, status)
+            if operation.error is not None:
+                raise operation.error  # the error handler has returned, but there is no object
+            return load(operation)
+        message = m.native.improbe(near, tag)
+        if message is None:
+            message = _await_message(m, near, tag)
+        received = message.recv(status)
+        if status is not None:
+            status.source = source
+        return received
+
+    def isend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """Begin to send an object."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.isend(self, obj, dest, tag)
+        near = m.near.get(dest) if type(dest) is int else m.near_to(dest)
+        if near is not None:
+            return native_request(m, m.native.isend(obj, near, tag))
+        return new_request(m, send_object(m, obj, dest, tag))
+
+    def irecv(
+        self, buf: Any = None, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG
+    ) -> MPI.Request:
+        """Begin to receive an object."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.irecv(self, rc.irecv_bufsz if buf is None else buf, source, tag)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
+        if near is not None and (near == MPI.PROC_NULL or not m.sought):
+            room = rc.irecv_bufsz if buf is None else buf  # mpi4py asks before the program does
+            return native_request(m, m.native.irecv(room, near, tag), source)
+        operation, load = receive_object(m, buf, source, tag)
+        return new_request(m, operation, load)
+
+    def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """Send an object, and return when it is received."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.ssend(self, obj, dest, tag)
+        elif (near := m.near_to(dest)) is None:
+            complete(m, send_object(m, obj, dest, tag, sync=True))
+        else:
+            settle(m.engine, m.native.issend(obj, near, tag).Test)
+
+    def issend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """Begin to send an object; it is done when the object is received."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.issend(self, obj, dest, tag)
+        near = m.near_to(dest)
+        if near is not None:
+            return native_request(m, m.native.issend(obj, near, tag))
+        return new_request(m, send_object(m, obj, dest, tag, sync=True))
+
+    def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """Send an object; one to another cluster needs no attached buffer."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            MPI.Comm.bsend(self, obj, dest, tag)
+        elif (near := m.near_to(dest)) is not None:
+            m.native.bsend(obj, near, tag)
+        else:
+            begin_buffered(m, send_object(m, obj, dest, tag))
+
+    def ibsend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """Begin to send a copy of an object."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.ibsend(self, obj, dest, tag)
+        near = m.near_to(dest)
+        if near is not None:
+            return native_request(m, m.native.ibsend(obj, near, tag))
+        return new_request(m, send_object(m, obj, dest, tag))
+
+    def sendrecv(  # noqa: PLR0917 - as in mpi4py
+        self,
+        sendobj: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int = MPI.ANY_SOURCE,
+        recvtag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> Any:
+        """Send an object and receive another."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return MPI.Comm.sendrecv(self, sendobj, dest, sendtag, recvbuf, source, recvtag, status)
+        check_status(status)
+        source, recvtag = integer(source), integer(recvtag)  # before anything is sent
+        sending = ObjectCalls.isend(self, sendobj, dest, sendtag)
+        received = ObjectCalls.recv(self, recvbuf, source, recvtag, status)
+        sending.Wait()
+        return received
+
+
+def _await_message(m: Membership, near: int, tag: int) -> MPI.Message:
+    found: list[MPI.Message] = []
+
+    def look() -> bool:
+        message = m.native.improbe(near, tag)
+        if message is not None:
+            found.append(message)
+        return message is not None
+
+    settle(m.engine, look)
+    return found[0]

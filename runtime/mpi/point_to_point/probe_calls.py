@@ -1,0 +1,194 @@
+"""Probes on communicators of the grid."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.errors import report
+from runtime.mpi.point_to_point.probing import Looking, Sight, look, match
+from runtime.mpi.point_to_point.sends import checked_source, source_or_refusal
+from runtime.mpi.progress.mailboxes import pattern_of
+from runtime.mpi.values.checks import check_status
+from runtime.mpi.values.statuses import write
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from runtime.mpi.progress.membership import Membership
+
+
+class ProbeCalls(MPI.Comm):
+    """Calls that look for messages and leave them, or match them."""
+
+    __slots__ = ()
+
+    def Probe(
+        self,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> Literal[True]:
+        """Wait for a message."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None or m.near_to(source) == MPI.PROC_NULL:
+            return _native(self, m).Probe(source, tag, status)
+        check_status(status)
+        there = checked_source(m, source, tag)
+        if there is not None:
+            _tell(_await(m, *there), status)
+        return True
+
+    def Iprobe(
+        self,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> bool:
+        """Tell whether there is a message."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None:
+            return _Native(self).Iprobe(source, tag, status)
+        if status is not None:
+            check_status(status)
+        near = m.near.get(source) if type(source) is int else m.near_to(source)
+        if near is not None and (near == MPI.PROC_NULL or not m.sought):
+            is_there = m.native.Iprobe(near, tag, status)
+            if is_there and status is not None:
+                status.source = source
+            return is_there
+        sight = _look_once(m, source, tag)
+        if sight is None:
+            return False
+        _tell(sight, status)
+        return True
+
+    def Mprobe(
+        self,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> MPI.Message:
+        """Wait for a message and match it."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None or m.near_to(source) == MPI.PROC_NULL:
+            return _native(self, m).Mprobe(source, tag, status)
+        check_status(status)
+        return _await_match(m, source, tag, status, lower=False)
+
+    def Improbe(
+        self,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> MPI.Message | None:
+        """Match a message if there is one."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None or m.near_to(source) == MPI.PROC_NULL:
+            return _native(self, m).Improbe(source, tag, status)
+        check_status(status)
+        return _match_once(m, source, tag, status, lower=False)
+
+    def probe(
+        self,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> Literal[True]:
+        """Wait for a message."""
+        return ProbeCalls.Probe(self, source, tag, status)
+
+    def iprobe(
+        self,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> bool:
+        """Tell whether there is a message."""
+        return ProbeCalls.Iprobe(self, source, tag, status)
+
+    def mprobe(
+        self,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> MPI.Message:
+        """Wait for a message with an object and match it."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None or m.near_to(source) == MPI.PROC_NULL:
+            return _native(self, m).mprobe(source, tag, status)
+        check_status(status)
+        return _await_match(m, source, tag, status, lower=True)
+
+    def improbe(
+        self,
+        source: int = MPI.ANY_SOURCE,
+        tag: int = MPI.ANY_TAG,
+        status: MPI.Status | None = None,
+    ) -> MPI.Message | None:
+        """Match a message with an object if there is one."""
+        m: Membership | None = getattr(self, "_members", None)
+        if m is None or m.near_to(source) == MPI.PROC_NULL:
+            return _native(self, m).improbe(source, tag, status)
+        check_status(status)
+        return _match_once(m, source, tag, status, lower=True)
+
+
+class _Native(MPI.Comm):
+    """Native calls on any communicator object; none of the grid's methods are in the way."""
+
+
+def _native(comm: MPI.Comm, m: Membership | None) -> MPI.Comm:
+    return m.native if m is not None else _Native(comm)
+
+
+def _await(m: Membership, source: int, tag: int) -> Sight:
+    looking = Looking(m, source, tag)
+    m.engine.wait_until(looking.test, lambda: (looking,))
+    if looking.error is not None or looking.sight is None:
+        report(m.native, looking.error or RuntimeError("a probe ended without a message"))
+    return looking.sight
+
+
+def _look_once(m: Membership, source: int, tag: int) -> Sight | None:
+    there = checked_source(m, source, tag)
+    if there is None:
+        return None
+    with m.engine.lock:
+        m.engine.ask()
+        return look(m, pattern_of(*there))
+
+
+def _await_match(
+    m: Membership, source: int, tag: int, status: MPI.Status | None, *, lower: bool
+) -> MPI.Message:
+    there = source_or_refusal(m, source, tag)
+    while True:
+        with m.engine.lock:  # nobody else of the grid may take what has been seen
+            sight = look(m, pattern_of(*there))
+            message = None if sight is None else match(m, sight, MPI.Status(), lower=lower)
+        if sight is not None and message is not None:
+            _tell(sight, status)
+            return message
+        _await(m, *there)
+
+
+def _match_once(
+    m: Membership, source: int, tag: int, status: MPI.Status | None, *, lower: bool
+) -> MPI.Message | None:
+    there = checked_source(m, source, tag)
+    if there is None:
+        return None
+    with m.engine.lock:
+        m.engine.ask()
+        sight = look(m, pattern_of(*there))
+        message = None if sight is None else match(m, sight, MPI.Status(), lower=lower)
+    if sight is None or message is None:
+        return None
+    _tell(sight, status)
+    return message
+
+
+def _tell(sight: Sight, status: MPI.Status | None) -> None:
+    if status is not None:
+        write(status, sight.envelope.rank, sight.envelope.tag, sight.nbytes)

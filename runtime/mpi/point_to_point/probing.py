@@ -1,0 +1,110 @@
+"""Looking for messages before they are received, natively and from other clusters."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.point_to_point.messages import found_message, native_message
+from runtime.mpi.progress.mailboxes import pattern_of
+from runtime.mpi.progress.operations import IDLE, POLLED, Operation
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.matching import Envelope, Pattern
+    from runtime.mpi.point_to_point.messages import Message
+    from runtime.mpi.progress.mailboxes import Mailbox
+    from runtime.mpi.progress.membership import Membership
+    from runtime.wire import Incoming
+
+
+class Sight:
+    """A message that is there; without `incoming` native MPI has it."""
+
+    __slots__ = ("envelope", "incoming", "nbytes")
+
+    def __init__(self, envelope: Envelope, nbytes: int, incoming: Incoming | None) -> None:
+        self.envelope = envelope
+        self.nbytes = nbytes
+        self.incoming = incoming
+
+
+class Looking(Operation):
+    """A probe that waits; it is done when there is a message that fits, or can never be one."""
+
+    __slots__ = ("_m", "_pattern", "sight")
+
+    def __init__(self, m: Membership, source: int, tag: int) -> None:
+        super().__init__()
+        self._m = m
+        self._pattern = pattern_of(source, tag)
+        self.sight: Sight | None = None
+
+    @property
+    def urgency(self) -> int:
+        """It is urgent where native MPI may have it."""
+        return POLLED if self._m.box.has_near(self._pattern) else IDLE
+
+    def test(self) -> bool:
+        """Look."""
+        if not self.done:
+            self.sight = look(self._m, self._pattern)
+            if self.sight is not None:
+                self.finish()
+            else:
+                error = self._m.engine.hopeless(self.awaited(), near=self.urgency > IDLE)
+                if error is not None:
+                    self.finish(error)
+        return self.done
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return self._m.box.describe(self._pattern)
+
+    def awaited(self) -> Sequence[int]:
+        """Return who could send it."""
+        return self._m.box.senders(self._pattern)
+
+
+def look(m: Membership, pattern: Pattern) -> Sight | None:
+    """Return the message that a receive would get now; the engine's lock is held."""
+    box = m.box
+    sides = (_look_near, _look_far) if box.matcher.near_first else (_look_far, _look_near)
+    for side in sides:
+        sight = side(box, pattern)
+        if sight is not None:
+            box.matcher.near_first = sight.incoming is None  # the receive that follows gets it
+            return sight
+    return None
+
+
+def match(m: Membership, sight: Sight, status: MPI.Status, *, lower: bool) -> Message | None:
+    """Take away a message that is there; None if another thread was quicker."""
+    box, envelope = m.box, sight.envelope
+    if sight.incoming is not None:
+        return found_message(m, envelope, box.matcher.pick(envelope))
+    native = box.pick(envelope, status, lower=lower)
+    return None if native is None else native_message(m, native, envelope.rank)
+
+
+def _look_far(box: Mailbox, pattern: Pattern) -> Sight | None:
+    found = box.matcher.find(pattern)
+    if found is None:
+        return None
+    envelope, incoming = found
+    return Sight(envelope, incoming.size, incoming)
+
+
+def _look_near(box: Mailbox, pattern: Pattern) -> Sight | None:
+    if not box.has_near(pattern):
+        return None
+    status = MPI.Status()
+    while True:
+        envelope = box.peek(pattern, status)
+        if envelope is None:
+            return None
+        if not box.matcher.wants(envelope):
+            return Sight(envelope, status.count, None)
+        if not box.matcher.hand_over(envelope):
+            return None

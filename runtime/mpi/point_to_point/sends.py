@@ -1,0 +1,165 @@
+"""How messages of programs are begun that cannot just be left to native MPI."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+
+from mpi4py import MPI
+
+from runtime.mpi.errors import refuse, tell
+from runtime.mpi.progress.landings import Fresh, InMemory, InSpec
+from runtime.mpi.progress.operations import Finished, NativeOperation, Operation
+from runtime.mpi.values.numbers import integer, is_integral
+from runtime.mpi.values.specs import memory_of, read
+from runtime.mpi.values.statuses import fill
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    from runtime.mpi.progress.landings import Landing
+    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.values.specs import Data
+
+End: TypeAlias = "tuple[int, int]"
+"""The rank at the other end of a message, and its tag."""
+
+
+def send_spec(
+    m: Membership, buf: Any, dest: int, tag: int, *, sync: bool = False, copy: bool = False
+) -> Operation:
+    """Begin to send what a message specification describes to another cluster."""
+    there = checked(m, dest, tag)
+    if there is None:
+        return refused()
+    data = read(buf, readonly=True).pack()
+    return send_data(m, bytes(data) if copy else data, there, sync=sync)
+
+
+def send_object(m: Membership, obj: Any, dest: int, tag: int, *, sync: bool = False) -> Operation:
+    """Begin to send an object to another cluster."""
+    there = checked(m, dest, tag)
+    if there is None:
+        return refused()
+    return send_data(m, MPI.pickle.dumps(obj), there, sync=sync)
+
+
+def send_data(m: Membership, data: Data, there: End, *, sync: bool = False) -> Operation:
+    """Begin to send bytes."""
+    return m.engine.send(m, *there, data, sync=sync)
+
+
+def receive_spec(m: Membership, buf: Any, source: int, tag: int) -> Operation:
+    """Begin to receive, from wherever, what a message specification describes."""
+    near = m.near_to(source)
+    if near is not None and (near == MPI.PROC_NULL or not m.sought):
+        request = m.native.Irecv(buf, near, tag)
+        return NativeOperation(request, m.rank_from, f"a message from rank {source}")
+    there = checked_source(m, source, tag)
+    if there is None:
+        return refused()
+    return m.engine.receive(m, *there, InSpec(read(buf, readonly=False)))
+
+
+def receive_object(
+    m: Membership, buf: Any, source: int, tag: int
+) -> tuple[Operation, Callable[[Operation], Any]]:
+    """Begin to receive an object from wherever; return also how to make it.
+
+    `buf` is memory to receive it in, or how much that shall be at most.
+    """
+    there = source_or_refusal(m, source, tag)
+    memory: memoryview | None = None
+    landing: Landing = Fresh()
+    if buf is not None:
+        memory = memoryview(bytearray(buf)) if is_integral(buf) else memory_of(buf, False)
+        landing = InMemory(memory)
+    operation = m.engine.receive(m, *there, landing)
+
+    def load(done: Operation) -> Any:
+        data = done.data if memory is None else memory[: done.nbytes]
+        return MPI.pickle.loads(data) if data else None
+
+    return operation, load
+
+
+def begin_buffered(m: Membership, operation: Operation) -> None:
+    """Let a send of a copy go on alone, unless it has failed already."""
+    if operation.error is not None:
+        tell(m.native, operation.error)
+    m.engine.leave_alone(operation)
+
+
+def complete(m: Membership, operation: Operation, status: MPI.Status | None = None) -> None:
+    """Wait for an operation of a blocking call."""
+    if not operation.done:
+        m.engine.wait_until(operation.test, lambda: (operation,))
+    fill(status, operation)
+    if operation.error is not None:
+        tell(m.native, operation.error)
+
+
+def checked(m: Membership, dest: Any, tag: Any) -> End | None:
+    """Return a rank to send to and a tag as numbers, once there are such ones.
+
+    Raises what mpi4py raises for what is no number, and what MPI raises if there are none, unless
+    the program has an error handler that returns: it returns None then.
+    """
+    rank, number = integer(dest), integer(tag)
+    if not 0 <= rank < len(m.peers):
+        return _refused(m, MPI.ERR_RANK)
+    if not 0 <= number <= tag_limit():
+        return _refused(m, MPI.ERR_TAG)
+    return rank, number
+
+
+def checked_source(m: Membership, source: Any, tag: Any) -> End | None:
+    """Return a rank to receive from and a tag as numbers, as `checked` does."""
+    rank, number = integer(source), integer(tag)
+    fault = _fault_of_source(m, rank, number)
+    return _refused(m, fault) if fault else (rank, number)
+
+
+def source_or_refusal(m: Membership, source: Any, tag: Any) -> End:
+    """Return a rank to receive from and a tag as numbers, for a call that has to have a result.
+
+    Raises MPI's error if there are none, also where an error handler returns.
+    """
+    rank, number = integer(source), integer(tag)
+    if fault := _fault_of_source(m, rank, number):
+        refuse(m.native, fault)
+    return rank, number
+
+
+def _fault_of_source(m: Membership, source: int, tag: int) -> int:
+    """Return the class of MPI's error if there is no such rank or tag to receive from, or 0."""
+    if source != MPI.ANY_SOURCE and not 0 <= source < len(m.peers):
+        return MPI.ERR_RANK
+    if tag != MPI.ANY_TAG and not 0 <= tag <= tag_limit():
+        return MPI.ERR_TAG
+    return MPI.SUCCESS
+
+
+def refused() -> Operation:
+    """Return what a call begins that MPI has refused, and that goes on all the same."""
+    return Finished(MPI.ANY_SOURCE)
+
+
+def _refused(m: Membership, fault: int) -> End | None:
+    """Return that there is no such end, once an error handler has let the call go on."""
+    tell(m.native, MPI.Exception(fault))
+    return None
+
+
+def warn_of_buffer() -> None:
+    """Say what mpi4py says of the memory for an object."""
+    warnings.warn("the 'buf' argument is deprecated", UserWarning, stacklevel=3)
+
+
+@cache
+def tag_limit() -> int:
+    """Return the greatest tag of native MPI, which is that of the grid too."""
+    limit = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
+    return limit if isinstance(limit, int) else 32767  # what MPI promises at least

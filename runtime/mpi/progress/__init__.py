@@ -1,0 +1,1 @@
+"""What goes on: operations, the engine that moves them, and waiting for their end."""

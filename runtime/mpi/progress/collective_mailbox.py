@@ -1,0 +1,176 @@
+"""The mailbox of collectives: brief messages, words about calls, and what cannot be in step."""
+
+from __future__ import annotations
+
+from runtime.matching import ANY, Pattern
+from runtime.mpi.progress.mailboxes import Mailbox
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from runtime.collectives.port import Data
+    from runtime.mpi.progress.receives import Receive
+    from runtime.wire import Incoming
+
+TAGS = 32_768
+"""Collectives use lower tags than this: so many MPI promises. Negative ones are for words."""
+
+BRIEF = 1 << 30
+"""The tags of brief collectives begin here; native MPI never sees them."""
+
+LITTLE = 128 * 1024
+"""Up to so many bytes are said at a time in a brief collective."""
+
+
+class CollectiveBox(Mailbox):
+    """The messages of the collectives of one communicator.
+
+    These come one after the other, and each asks for all that it is sent. So what a sender of
+    another cluster has sent is never kept here while something else of it is asked for, unless the
+    two are in different collectives. Senders of this cluster use native MPI besides, which may be
+    slower than their brief messages.
+    """
+
+    def __init__(self, name_of: Callable[[int], str]) -> None:
+        super().__init__(name_of)
+        self._words: list[tuple[int, int, Incoming]] = []  # by whom, the tag
+        self.stray: tuple[int, int, int] | None = None
+        """Who was first to send what nobody asks for, with which tag; which one is waited for."""
+        self._brief: dict[tuple[int, int], Incoming] = {}  # by the rank of the sender and the tag
+        self._expected: dict[int, int] = {}  # which tag of which rank a brief collective waits for
+        self._ahead: set[int] = set()  # who may have sent what is kept here
+        self._failed: set[int] = set()  # the tags of brief collectives that came to nothing
+
+    @property
+    def has_news(self) -> bool:
+        """Whether members have said something, or are in another call."""
+        words = self._words
+        return self.stray is not None or (bool(words) and any(one[2].done for one in words))
+
+    def words(self) -> list[tuple[int, int, bytes]]:
+        """Return and forget what members have said about calls: their rank, the tag, the words."""
+        known, self._words = self._words, []
+        drain = []
+        for rank, tag, incoming in known:
+            if incoming.done:
+                drain.append((rank, tag, bytes(incoming.payload or b"")))
+            else:  # its sender may be gone
+                self._words.append((rank, tag, incoming))
+        return drain
+
+    def post(self, receive: Receive) -> None:
+        """Ask for a message."""
+        super().post(receive)
+        asked = receive.asked
+        rank, tag = asked.pattern.rank, asked.pattern.tag
+        if rank in self._ahead and asked.envelope is None and asked.far and not asked.near:
+            self._look_behind(rank, tag)
+
+    def arrive(self, rank: int, tag: int, incoming: Incoming) -> bool:
+        """Match a message of another process, or keep it; return whether it was matched."""
+        if tag in self._failed:
+            incoming.take()
+            return True
+        if tag < 0:
+            incoming.take()
+            self._words.append((rank, tag, incoming))
+            return True
+        expected = self._expected.get(rank)
+        if tag >= BRIEF and incoming.size <= LITTLE:
+            self._brief[rank, tag] = incoming
+            is_matched = tag == expected
+            if is_matched:
+                del self._expected[rank]
+        else:
+            is_matched = super().arrive(rank, tag, incoming)
+        if not is_matched and _is_of_a_call(tag):
+            self._ahead.add(rank)
+            if expected is not None:
+                self._part(rank, tag, expected)
+            for asked in self.matcher.pending():
+                if asked.pattern.rank == rank and not asked.near:
+                    self._part(rank, tag, asked.pattern.tag)
+        return is_matched
+
+    def drain(self) -> list[Incoming]:
+        """Return and forget what has come and nobody asked for."""
+        kept = [*super().drain(), *(one for one in self._brief.values() if not one.is_matched)]
+        self._brief.clear()
+        return kept
+
+    # --- brief collectives ------------------------------------------------------------------------
+
+    def expect(self, ranks: Sequence[int], tag: int) -> None:
+        """Know from whom a brief collective waits for a message now."""
+        self._expected = {rank: tag for rank in ranks if (rank, tag) not in self._brief}
+        for rank in self._ahead.intersection(ranks):
+            if rank in self._expected:
+                self._look_behind(rank, tag)
+            else:
+                self._look_before(rank, tag)
+
+    def hear(self, ranks: Sequence[int], tag: int) -> list[Data] | None:
+        """Take what is expected as far as it has come; return it once all is here.
+
+        It is not taken before: senders who are far ahead are held up, and send what is left then.
+        """
+        brief = self._brief
+        is_here = True
+        for rank in ranks:
+            incoming = brief.get((rank, tag))
+            if incoming is None:
+                is_here = False
+            else:
+                if not incoming.is_matched:
+                    incoming.take()
+                is_here = is_here and incoming.done
+        return [brief[rank, tag].payload or b"" for rank in ranks] if is_here else None
+
+    def let_go(self, ranks: Sequence[int], tag: int) -> None:
+        """Forget what was heard."""
+        for rank in ranks:
+            self._brief.pop((rank, tag), None)
+
+    def is_here(self, rank: int, tag: int) -> bool:
+        """Tell whether a message that is expected has come and is whole."""
+        incoming = self._brief.get((rank, tag))
+        return incoming is not None and incoming.done
+
+    def fail(self, tag: int) -> None:
+        """Record that a brief collective came to nothing, whatever is still said in it."""
+        self._failed.add(tag)
+        self._expected = {}
+        for key in [one for one in self._brief if one[1] == tag]:
+            incoming = self._brief.pop(key)
+            if not incoming.is_matched:
+                incoming.take()
+
+    # --- what does not fit ------------------------------------------------------------------------
+
+    def _look_behind(self, rank: int, wanted: Any) -> None:
+        """Look whether something else of a sender is kept here than what is waited for now."""
+        kept = [tag for sender, tag in self._brief if sender == rank and tag != wanted]
+        found = self.matcher.find(Pattern("", rank, ANY))
+        if found is not None and _is_of_a_call(found[0].tag):
+            kept.append(found[0].tag)
+        if kept:
+            self._part(rank, kept[0], wanted)
+        else:
+            self._ahead.discard(rank)
+
+    def _look_before(self, rank: int, wanted: int) -> None:
+        """Look whether a sender said something else before what is waited for now."""
+        first = next(tag for sender, tag in self._brief if sender == rank)
+        if first != wanted:
+            self._part(rank, first, wanted)
+
+    def _part(self, rank: int, came: int, wanted: Any) -> None:
+        is_of_calls = wanted is not ANY and _is_of_a_call(came) and _is_of_a_call(wanted)
+        if is_of_calls and self.stray is None:
+            self.stray = rank, came, wanted
+
+
+def _is_of_a_call(tag: int) -> bool:
+    return tag < TAGS or tag >= BRIEF

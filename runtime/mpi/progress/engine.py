@@ -1,0 +1,433 @@
+"""What moves messages of the grid: it starts operations, drives them, and waits for them."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from contextlib import suppress
+
+from mpi4py import MPI
+
+from runtime.matching import Pattern
+from runtime.mpi.errors import ProcessGone
+from runtime.mpi.progress import polling as politeness
+from runtime.mpi.progress.collective_mailbox import CollectiveBox
+from runtime.mpi.progress.landings import Fresh, InMemory
+from runtime.mpi.progress.losses import Losses
+from runtime.mpi.progress.mailboxes import Mailbox, pattern_of
+from runtime.mpi.progress.operations import (
+    IDLE,
+    POLLED,
+    FarSend,
+    Finished,
+    NativeOperation,
+    Operation,
+    Task,
+    most_urgent,
+)
+from runtime.mpi.progress.progress_thread import ProgressThread
+from runtime.mpi.progress.receives import Receive
+from runtime.mpi.progress.tasks import Tasks
+from runtime.mpi.progress.waiting import Waits
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from runtime.matching import Envelope
+    from runtime.mpi.progress.landings import Landing
+    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.operations import Steps
+    from runtime.mpi.values.specs import Data
+    from runtime.wire import Incoming, Outgoing
+    from runtime.wire.peer_connections import PeerConnections
+    from runtime.wire.wake_ups import WakeUps
+
+_SHUT = "the connections of this process are shut"
+
+_HEAD = struct.Struct("<8s?ii")
+"""Of a message: the context, whether it is of a collective, the rank of its sender, the tag."""
+
+
+class Engine:
+    """All that goes on between this process and others; one per process.
+
+    Its lock protects it and its connections. Methods take it themselves. One without any is that
+    of a grid of one cluster.
+
+        engine = Engine(me=3, first=2, last=4, name_of=...)
+        engine.attach(open_connections(link, engine))
+    """
+
+    def __init__(
+        self, me: int, first: int, last: int, name_of: Callable[[int], str] = "process {}".format
+    ) -> None:
+        """Make the engine of process `me`; `first` to before `last` are in its cluster.
+
+        `name_of` says who a process is, for errors: `0:1:3 on node7`.
+        """
+        self.me, self.first, self.last, self.name_of = me, first, last, name_of
+        self.is_alone = last - first == 1
+        """Whether there is nobody else in this cluster."""
+        self.lock = threading.RLock()
+        self.connections: PeerConnections | None = None
+        self.wake_ups: WakeUps | None = None
+        """What wakes members of this cluster for which native MPI has something."""
+        self.waits = Waits(self)
+        self._progress_thread: ProgressThread | None = None
+        self._boxes: dict[tuple[bytes, bool], Mailbox] = {}
+        self._tasks = Tasks()
+        self._left_alone: list[Operation] = []
+        self._landing: set[Receive] = set()
+        self.losses = Losses(name_of)
+
+    def attach(self, connections: PeerConnections, wake_ups: WakeUps | None = None) -> None:
+        """Use connections whose sink is this engine; a thread looks after them from now on."""
+        self.connections, self.wake_ups = connections, wake_ups
+        politeness.use(self)
+        self._progress_thread = ProgressThread(self, connections)
+        self._progress_thread.start()
+
+    def close(self) -> None:
+        """Send what is to be sent and hang up; nobody is waited for. MPI must not have ended."""
+        if self._progress_thread is not None:
+            self._progress_thread.end()
+            self._progress_thread = None
+        politeness.use(None)
+        with self.lock:
+            connections, self.connections = self.connections, None
+            if connections is not None:
+                connections.close()
+
+    # ------------------------------------------------------------------------- communicators
+
+    def is_near(self, index: int) -> bool:
+        """Tell whether a process is in this cluster."""
+        return self.first <= index < self.last
+
+    def join(self, m: Membership) -> None:
+        """Know a communicator, called by those who make one."""
+        with self.lock:
+            m.box = self._box(m.context, False)
+            m.sought = m.box.matcher.queue
+            m.box.open(m, m.native)
+            self._box(m.context, True).open(m, m.inner)
+
+    def leave(self, m: Membership) -> None:
+        """Forget a communicator that is freed, and what has come for it."""
+        with self.lock:
+            for inner in (False, True):
+                box = self._boxes.pop((m.context, inner), None)
+                for incoming in box.drain() if box is not None else ():
+                    incoming.take()
+
+    # ---------------------------------------------------------------------------- operations
+
+    def send(
+        self,
+        m: Membership,
+        to: int,
+        tag: int,
+        data: Data | Sequence[Data],
+        *,
+        inner: bool = False,
+        sync: bool = False,
+    ) -> Operation:
+        """Send bytes, or several pieces of them as one message, to a rank of the peers.
+
+        The memory may be used again when the operation is done. `inner` messages are those of
+        collectives; they never meet those of the program. With `sync` it is done when matched.
+        """
+        pieces: Sequence[Any] = data if isinstance(data, list | tuple) else [data]
+        near = m.near.get(to)
+        if near is None:
+            return self._send_far(m, to, _HEAD.pack(m.context, inner, m.rank, tag), pieces, sync)
+        if near == MPI.PROC_NULL:
+            return Finished()
+        comm = m.inner if inner else m.native
+        whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        begin = comm.Issend if sync else comm.Isend
+        return NativeOperation(begin([whole, MPI.BYTE], near, tag), None, f"a send to rank {to}")
+
+    def receive(
+        self,
+        m: Membership,
+        source: int,
+        tag: int,
+        into: memoryview | Landing | None,
+        *,
+        inner: bool = False,
+    ) -> Operation:
+        """Receive bytes from a rank of the peers into memory, or into `data` of the operation.
+
+        Messages longer than the memory end with an MPI.Exception of class ERR_TRUNCATE. Collectives
+        may receive from any rank and with any tag, too.
+        """
+        if source == MPI.PROC_NULL:
+            return Finished()
+        landing: Landing
+        if into is None:
+            landing = Fresh()
+        else:
+            landing = InMemory(into) if isinstance(into, memoryview) else into
+        any_source = source == MPI.ANY_SOURCE
+        with self.lock:
+            box = self._box(m.context, inner)
+            if landing.sized and source in m.near and not box.matcher.queue:
+                request = box.native.Irecv(landing.native(0), m.near[source], tag)
+                return NativeOperation(request, m.rank_from, f"a message from rank {source}")
+            receive = Receive(
+                box,
+                pattern_of(source, tag),
+                landing,
+                near=bool(m.rank_from) if any_source else source in m.near,
+                far=not m.all_near if any_source else source not in m.near,
+            )
+            box.post(receive)
+            if receive.comes_from is not None:
+                self._landing.add(receive)
+            if not receive.done:
+                self._fail_if_hopeless(receive)
+            return receive
+
+    def send_word(self, m: Membership, to: int, tag: int, words: bytes) -> None:
+        """Tell a member something about collectives, in this cluster too; nobody waits for it."""
+        with self.lock, suppress(ProcessGone):  # who is gone needs no words
+            self.leave_alone(self._send_far(m, to, self.head_of(m, tag), [words], False))
+
+    def head_of(self, m: Membership, tag: int) -> bytes:
+        """Return how this process's messages of collectives with a tag begin."""
+        return _HEAD.pack(m.context, True, m.rank, tag)
+
+    def send_brief(self, m: Membership, to: int, head: bytes, data: Data) -> Operation | None:
+        """Send little data, which stays as it is, to a member, in this cluster too.
+
+        Return what has to be waited for, if it cannot be sent at once. The lock is held.
+        """
+        index = m.peers[to]
+        if self.connections is None:
+            raise self.losses.problem(index, RuntimeError(_SHUT))
+        outgoing = self.connections.send(index, head, (memoryview(data),))
+        if outgoing.done and outgoing.error is None:
+            return None
+        return self._far_send(outgoing, to, index)
+
+    def round_trip(self, m: Membership, to: int) -> float:
+        """Return the shortest seconds to a member and back; 0 where nobody knows."""
+        with self.lock:
+            return 0.0 if self.connections is None else self.connections.round_trip(m.peers[to])
+
+    def collective_box(self, m: Membership) -> CollectiveBox:
+        """Return where the messages of the collectives of a communicator arrive."""
+        with self.lock:
+            box = self._box(m.context, True)
+        assert isinstance(box, CollectiveBox)
+        return box
+
+    def receive_found(
+        self, m: Membership, envelope: Envelope, incoming: Incoming, landing: Landing
+    ) -> Operation:
+        """Receive a message of another cluster that a matched probe has found."""
+        with self.lock:
+            receive = Receive(m.box, Pattern(*envelope), landing, near=False, far=True)
+            receive.begin_far(envelope, incoming)
+            if receive.comes_from is not None:
+                problem = self.losses.of(incoming.source)
+                if problem is None:
+                    self._landing.add(receive)
+                else:
+                    receive.finish(problem)
+            return receive
+
+    def native(self, request: MPI.Request, what: str = "a native operation") -> Operation:
+        """Return the operation that is done when a request of native MPI is."""
+        return NativeOperation(request, None, what)
+
+    def start(
+        self, m: Membership, steps: Steps, what: str = "a collective", *, has_begun: bool = False
+    ) -> Task:
+        """Begin a collective; those of one membership run strictly one after the other.
+
+        `steps` yields operations, or several at once, and goes on when they are done; what fails is
+        thrown into it. What it returns is the task's `result`. One that `has_begun` goes on before
+        all others.
+        """
+        task = Task(steps, what)
+        with self.lock:
+            self._tasks.add(m, task, has_begun=has_begun)
+            self._tell_waiting()
+        return task
+
+    def collectives(self) -> list[Task]:
+        """Return those that go on now, one of each communicator."""
+        return self._tasks.first()
+
+    def leave_alone(self, operation: Operation) -> None:
+        """Keep what is freed before it is done, with its memory, until it is."""
+        with self.lock:
+            if not operation.done:
+                self._left_alone.append(operation)
+
+    # ------------------------------------------------------------------------------- waiting
+
+    def wait(self, *operations: Operation) -> None:
+        """Wait until all are done. Raises the first error."""
+        self.wait_until(
+            lambda: all(one.test() for one in operations),
+            lambda: [one for one in operations if not one.done],
+        )
+        for one in operations:
+            if one.error is not None:
+                raise one.error
+
+    def wait_until(
+        self, ready: Callable[[], bool], operations: Callable[[], Sequence[Operation]]
+    ) -> None:
+        """Wait until `ready` returns true, which is called with the lock held after each move.
+
+        `operations` says which ones it looks at.
+        """
+        self.waits.wait(ready, operations)
+
+    def poll(self) -> bool:
+        """Move what can be moved without waiting; return whether anything did."""
+        with self.lock:
+            moved = self.move()
+            if moved:
+                self._tell_waiting()
+            return moved
+
+    def ask(self) -> None:
+        """Do that for a program that asks whether something is done, again and again perhaps.
+
+        Others of its cluster rely on it that native MPI goes on then, whatever it asks for.
+        """
+        with self.lock:
+            if not self.poll() and not self.is_alone and self.urgency == IDLE:
+                politeness.ask_native()
+
+    def move(self) -> bool:
+        """Do what `poll` does with the lock held, and wake nobody who waits for it."""
+        moved = self.connections.progress() if self.connections is not None else False
+        for box in tuple(self._boxes.values()):
+            if box.matcher.queue:
+                moved |= box.matcher.look()
+        moved |= self._tasks.advance()
+        if self._left_alone:
+            self._left_alone = [one for one in self._left_alone if not one.test()]
+        return moved
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing goes on but what the wire brings by itself; the lock is held."""
+        if self._tasks.queues or self._left_alone:
+            return False
+        for box in self._boxes.values():  # noqa: SIM110 - a generator costs more than all of it
+            if box.matcher.queue:
+                return False
+        return True
+
+    @property
+    def urgency(self) -> int:
+        """How urgent it is to ask native MPI for things that go on, whoever waits for them."""
+        for box in tuple(self._boxes.values()):
+            if box.matcher.queue:
+                return POLLED
+        return max(self._tasks.urgency, most_urgent(tuple(self._left_alone)))
+
+    def attend(self) -> None:
+        """Look meanwhile after what was begun, which may need native MPI."""
+        if self._progress_thread is not None:
+            self._progress_thread.attend()
+
+    def waiting_for(self) -> list[str]:
+        """Say what the threads of this process wait for that sleep in `wait` now."""
+        return self.waits.describe()
+
+    def watch(self, indexes: Iterable[int]) -> None:
+        """Learn soon if one of these processes is gone."""
+        with self.lock:
+            for index in set(indexes):
+                if self.connections is not None:
+                    self.connections.watch(index)
+
+    # --------------------------------------------------------------- what connections call back
+
+    def arrived(self, incoming: Incoming) -> None:
+        """Match a message of another cluster, or keep it."""
+        context, inner, rank, tag = _HEAD.unpack(incoming.head)
+        box = self._boxes.get((context, inner)) or self._box(context, inner)
+        box.arrive(rank, tag, incoming)
+        owner = incoming.owner
+        if owner is not None and owner.comes_from is not None:
+            self._landing.add(owner)
+
+    def completed(self, incoming: Incoming) -> None:
+        """Record that a message is all there."""
+        if incoming.owner is not None:
+            self._landing.discard(incoming.owner)
+            incoming.owner.landed()
+
+    def lost(self, peer: int, why: Exception) -> None:
+        """Fail what cannot be done any more."""
+        self.losses.add(peer, why)
+        for landing in [one for one in self._landing if one.comes_from == peer]:
+            self._landing.discard(landing)
+            landing.finish(self.losses.of(peer))
+        for box in tuple(self._boxes.values()):
+            for asked in box.matcher.pending():
+                self._fail_if_hopeless(asked.owner)
+
+    def names_of_gone(self) -> list[str]:
+        """Return the identifiers of the ranks that are gone, such as `0:1:3`."""
+        return [self.name_of(peer).partition(" ")[0] for peer in tuple(self.losses.gone)]
+
+    def hopeless(self, senders: Sequence[int], *, near: bool) -> Exception | None:
+        """Return why no message of any of these can be waited for; `near`: somebody else's can."""
+        return self.losses.among(senders, near=near)
+
+    # ------------------------------------------------------------------------------ its parts
+
+    def _box(self, context: bytes, inner: bool) -> Mailbox:
+        box = self._boxes.get((context, inner))
+        if box is None:
+            kind = CollectiveBox if inner else Mailbox
+            box = self._boxes[context, inner] = kind(self.name_of)
+        return box
+
+    def _send_far(
+        self, m: Membership, to: int, head: bytes, pieces: Sequence[Any], sync: bool
+    ) -> Operation:
+        index = m.peers[to]
+        views = [one if isinstance(one, memoryview) else memoryview(one) for one in pieces]
+        with self.lock:
+            if self.connections is None:
+                raise self.losses.problem(index, RuntimeError(_SHUT))
+            outgoing = self.connections.send(index, head, views, sync=sync)
+            self._tell_waiting()
+            if outgoing.done and outgoing.error is None:
+                return Finished(MPI.ANY_SOURCE)
+            sent = self._far_send(outgoing, to, index)
+            sent.test()
+            return sent
+
+    def _far_send(self, outgoing: Outgoing, to: int, index: int) -> FarSend:
+        return FarSend(
+            outgoing,
+            index,
+            lambda: f"a send to rank {to} ({self.name_of(index)})",
+            self.losses.problem,
+        )
+
+    def _tell_waiting(self) -> None:
+        """Wake other threads, whose operations this one may have moved."""
+        if self.waits.going_on > self.waits.driving and self.connections is not None:
+            self.connections.wake()
+
+    def _fail_if_hopeless(self, receive: Receive) -> None:
+        """End a receive that can get nothing any more."""
+        if self.losses.gone and receive.asked.far and receive.comes_from is None:
+            error = self.losses.among(receive.awaited(), near=receive.asked.near)
+            if error is not None and receive.forget():
+                receive.finish(error)

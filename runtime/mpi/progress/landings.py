@@ -1,0 +1,122 @@
+"""Where a message goes that is received: memory of the program, or memory made for its size."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.values.specs import Spec
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    from runtime.mpi.values.specs import Data
+else:
+    Protocol = object
+
+
+class Landing(Protocol):
+    """One place to land."""
+
+    sized: bool
+    """Whether native MPI can be told of it before the size of the message is known."""
+
+    def native(self, size: int) -> Any:
+        """Return what native MPI receives into; `size` matters if it has no size of its own."""
+
+    def room(self, size: int) -> memoryview | None:
+        """Return memory of exactly this size that a message can be read into, if there is."""
+
+    def land(self, data: Data) -> Data | None:
+        """Put a message where it belongs that was not read into `room`; return its new bytes.
+
+        Raises MPI.Exception if it is too long.
+        """
+
+
+class InSpec:
+    """Memory that a message specification describes."""
+
+    __slots__ = ("_spec",)
+
+    sized = True
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+
+    def native(self, size: int) -> Any:  # noqa: ARG002 - a landing without a specification needs it
+        """Return the specification."""
+        return self._spec.native()
+
+    def room(self, size: int) -> memoryview | None:
+        """Return the memory itself if it is long enough and without gaps."""
+        view = self._spec.view
+        return None if view is None or size > len(view) else view[:size]
+
+    def land(self, data: Data) -> Data | None:
+        """Unpack it."""
+        self._spec.unpack(data)
+        return None
+
+
+class InMemory:
+    """Plain writable memory."""
+
+    __slots__ = ("_memory",)
+
+    sized = True
+
+    def __init__(self, memory: memoryview) -> None:
+        is_flat = memory.format == "B" and memory.ndim == 1
+        self._memory = memory if is_flat else memory.cast("B")
+
+    def native(self, size: int) -> Any:  # noqa: ARG002 - a landing without memory needs it
+        """Return the memory."""
+        return [self._memory, MPI.BYTE]
+
+    def room(self, size: int) -> memoryview | None:
+        """Return the memory itself if it is long enough."""
+        return None if size > len(self._memory) else self._memory[:size]
+
+    def land(self, data: Data) -> Data | None:  # noqa: ARG002 - other landings keep it
+        """Refuse what did not fit into `room`."""
+        raise MPI.Exception(MPI.ERR_TRUNCATE)
+
+
+class Exactly(InMemory):
+    """Plain memory for a message of its size; a shorter one is as wrong as a longer one."""
+
+    __slots__ = ()
+
+    def room(self, size: int) -> memoryview | None:
+        """Return the memory itself if it has that size."""
+        return self._memory if size == len(self._memory) else None
+
+
+class Fresh:
+    """Memory that is made when the size is known."""
+
+    __slots__ = ("_made",)
+
+    sized = False
+
+    def __init__(self) -> None:
+        self._made = bytearray(0)
+
+    def native(self, size: int) -> Any:
+        """Return new memory."""
+        self._made = bytearray(size)
+        return [self._made, MPI.BYTE]
+
+    def room(self, size: int) -> memoryview | None:  # noqa: ARG002 - landings with memory need it
+        """Return nothing: what reads the message makes its memory."""
+        return None
+
+    def land(self, data: Data) -> Data | None:
+        """Keep what has been made for it."""
+        return data
+
+    @property
+    def made(self) -> bytearray:
+        """What native MPI has received into."""
+        return self._made

@@ -1,0 +1,49 @@
+"""Processes that are gone, and what that means for those who wait for them."""
+
+from __future__ import annotations
+
+from runtime.mpi.errors import ProcessGone
+from runtime.wire import PeerAbsent, PeerLeft
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Losses:
+    """Who is gone, and why."""
+
+    def __init__(self, name_of: Callable[[int], str]) -> None:
+        self._name_of = name_of
+        self.gone: dict[int, Exception] = {}
+
+    def add(self, peer: int, why: Exception) -> None:
+        """Record one more."""
+        self.gone[peer] = why
+
+    def of(self, peer: int) -> Exception | None:
+        """Return the error of a call that waits for a process if it is gone."""
+        why = self.gone.get(peer)
+        return None if why is None else self.problem(peer, why)
+
+    def among(self, senders: Sequence[int], *, near: bool) -> Exception | None:
+        """Return why no message of any of these can be waited for, or None.
+
+        That is when one of them has died, or when nobody `near` could send it and all have left or
+        were never reached.
+        """
+        if not self.gone:
+            return None
+        gone = [index for index in senders if index in self.gone]
+        dead = [index for index in gone if not isinstance(self.gone[index], PeerLeft | PeerAbsent)]
+        if dead or (gone and len(gone) == len(senders) and not near):
+            return self.of((dead or gone)[0])
+        return None
+
+    def problem(self, peer: int, why: Exception) -> Exception:
+        """Return the error of a call that waits for a process that is gone."""
+        return ProcessGone(
+            f"{self._name_of(peer)} is gone",
+            cause=str(why),
+            cure="What it has sent before can still be received, nothing else.",
+        )

@@ -1,0 +1,141 @@
+"""The mailbox of a communicator: what is asked for and what has come, natively and from afar."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.matching import ANY, Asked, Envelope, JointMatcher, Pattern
+from runtime.mpi.progress.receives import Receive
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from runtime.mpi.progress.membership import Membership
+    from runtime.wire import Incoming
+
+
+class Mailbox:
+    """The messages of programs, or those of collectives, of one communicator.
+
+    It may exist before the communicator: others may have it already, and send. The engine's lock
+    protects it.
+    """
+
+    def __init__(self, name_of: Callable[[int], str]) -> None:
+        self.matcher = JointMatcher(self)
+        self._name_of = name_of
+        self._members: Membership | None = None
+        self.native = MPI.COMM_NULL
+        self._status = MPI.Status()
+
+    def open(self, m: Membership, native: MPI.Intracomm) -> None:
+        """Know the communicator."""
+        self._members, self.native = m, native
+
+    @property
+    def members(self) -> Membership:
+        """The communicator."""
+        assert self._members is not None, "only messages of others come before the communicator"
+        return self._members
+
+    def post(self, receive: Receive) -> None:
+        """Ask for a message."""
+        asked = receive.asked
+        self.matcher.post(asked)
+        if asked.envelope is not None:
+            receive.begin_far(asked.envelope, asked.message)
+
+    def arrive(self, rank: int, tag: int, incoming: Incoming) -> bool:
+        """Match a message of another cluster, or keep it; return whether it was matched."""
+        envelope = Envelope("", rank, tag)
+        asked = self.matcher.arrive(envelope, incoming)
+        if asked is not None:
+            asked.owner.begin_far(envelope, incoming)
+        return asked is not None
+
+    def forget(self, receive: Receive) -> bool:
+        """Ask for it no longer; False if it is matched or native MPI has it."""
+        return self.matcher.cancel(receive.asked)
+
+    def drain(self) -> list[Incoming]:
+        """Return and forget what has come and nobody asked for."""
+        return self.matcher.drain()
+
+    # what the matcher asks of native MPI
+
+    def give(self, asked: Asked) -> None:
+        """Let native MPI wait for a message."""
+        receive: Receive = asked.owner
+        source, tag = self._native_pattern(asked.pattern)
+        try:
+            receive.begin_natively(self.native.Irecv(receive.landing.native(0), source, tag))
+        except MPI.Exception as error:
+            receive.finish(error)
+
+    def peek(self, pattern: Pattern, status: MPI.Status | None = None) -> Envelope | None:
+        """Return what is written on the first message that native MPI has and that fits."""
+        status = status or self._status
+        if not self.native.Iprobe(*self._native_pattern(pattern), status):
+            return None
+        return Envelope("", self.rank_from(status.source), status.tag)
+
+    def take(self, asked: Asked, envelope: Envelope) -> bool:
+        """Receive the first message with this envelope."""
+        status = MPI.Status()
+        message = self.pick(envelope, status)
+        if message is None:
+            return False
+        receive: Receive = asked.owner
+        try:
+            receive.begin_natively(message.Irecv(receive.landing.native(status.count)))
+        except MPI.Exception as error:
+            receive.source, receive.tag = envelope.rank, envelope.tag
+            receive.finish(error)
+        return True
+
+    def pick(
+        self, envelope: Envelope, status: MPI.Status, *, lower: bool = False
+    ) -> MPI.Message | None:
+        """Let native MPI give away the first message with this envelope; `lower`: as an object."""
+        probe = self.native.improbe if lower else self.native.Improbe
+        return probe(self.members.near[envelope.rank], envelope.tag, status)
+
+    def has_near(self, pattern: Pattern) -> bool:
+        """Tell whether native MPI may have a message that fits."""
+        return pattern.rank is ANY or pattern.rank in self.members.near
+
+    def rank_from(self, native_rank: int) -> int:
+        """Return the rank in the peers of a native rank; what is none stays as it is."""
+        return self.members.rank_from[native_rank] if native_rank >= 0 else native_rank
+
+    def _native_pattern(self, pattern: Pattern) -> tuple[int, int]:
+        source = MPI.ANY_SOURCE if pattern.rank is ANY else self.members.near[pattern.rank]
+        return source, MPI.ANY_TAG if pattern.tag is ANY else pattern.tag
+
+    # who sends
+
+    def senders(self, pattern: Pattern) -> Sequence[int]:
+        """Return the processes of other clusters whose messages fit."""
+        m = self.members
+        if pattern.rank is not ANY:
+            return () if pattern.rank in m.near else (m.peers[pattern.rank],)
+        return [index for rank, index in enumerate(m.peers) if m.native_rank[rank] < 0]
+
+    def describe(self, pattern: Pattern) -> str:
+        """Say what is asked for."""
+        m = self.members
+        tag = "any tag" if pattern.tag is ANY else f"tag {pattern.tag}"
+        if pattern.rank is ANY:
+            who = "any rank"
+        else:
+            who = f"rank {pattern.rank} ({self._name_of(m.peers[pattern.rank])})"
+        return f"a message with {tag} from {who} on {m.native.name or 'a communicator'}"
+
+
+def pattern_of(source: int, tag: int) -> Pattern:
+    """Return what is asked for by a rank and a tag as MPI writes them."""
+    any_source: Any = ANY if source == MPI.ANY_SOURCE else source
+    any_tag: Any = ANY if tag == MPI.ANY_TAG else tag
+    return Pattern("", any_source, any_tag)

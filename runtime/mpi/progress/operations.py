@@ -1,0 +1,325 @@
+"""What goes on: an `Operation` is one message, native request or collective that will be done."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+
+from mpi4py import MPI
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    from runtime.wire import Outgoing
+
+IDLE, NOTIFIED, POLLED = range(3)
+"""How urgent it is to ask native MPI if something is done: not at all; seldom, since a wake-up
+says when it is worth to ask; again and again."""
+
+STEPS, MOST_QUESTIONS = 3, 64
+"""How often native MPI is asked at once for its part of a collective: at first, later."""
+
+
+class Operation:
+    """Something that will be done: then `done` is true, or it failed, and there is an `error` too.
+
+    Of what was received, `source` is the rank in the peers of its communicator, `tag` the tag,
+    `nbytes` the size, and `data` the bytes if no memory was given for them. All of it is changed
+    with the engine's lock held only.
+    """
+
+    __slots__ = ("cancelled", "data", "done", "error", "nbytes", "source", "tag")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.error: BaseException | None = None
+        self.source = MPI.ANY_SOURCE
+        self.tag = MPI.ANY_TAG
+        self.nbytes = 0
+        self.cancelled = False
+        self.data: bytes | bytearray | memoryview | None = None
+
+    @property
+    def urgency(self) -> int:
+        """How urgent it is to ask native MPI if it is done."""
+        return IDLE
+
+    def test(self) -> bool:
+        """Tell whether it is done; asks native MPI if need be, moves nothing else."""
+        return self.done
+
+    def cancel(self) -> None:
+        """Call it off if that is still possible; it is `done` then, and `cancelled`."""
+
+    def takes_long(self) -> None:
+        """Record that whoever waits for it has waited for long."""
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return "something"
+
+    def awaited(self) -> Sequence[int]:
+        """Return the indexes of processes elsewhere without which it cannot be done."""
+        return ()
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Be done."""
+        self.error = error
+        self.done = True
+
+
+def most_urgent(operations: Iterable[Operation]) -> int:
+    """Return how urgent it is to ask native MPI for those that are not done."""
+    most = IDLE
+    for one in operations:
+        if not one.done and (urgency := one.urgency) > most:
+            most = urgency
+    return most
+
+
+class Finished(Operation):
+    """What was done when it was begun, such as a message to nobody."""
+
+    __slots__ = ()
+
+    def __init__(self, source: int = MPI.PROC_NULL, tag: int = MPI.ANY_TAG) -> None:
+        super().__init__()
+        self.source = source
+        self.tag = tag
+        self.done = True
+
+
+class NativeOperation(Operation):
+    """A request of native MPI; `ranks` leads from its ranks to those of the peers."""
+
+    __slots__ = ("_ranks", "_request", "_status", "_what")
+
+    def __init__(
+        self,
+        request: MPI.Request,
+        ranks: Sequence[int] | None = None,
+        what: str = "a native operation",
+    ) -> None:
+        super().__init__()
+        self._request = request
+        self._ranks = ranks
+        self._status = MPI.Status()
+        self._what = what
+
+    @property
+    def urgency(self) -> int:
+        """It is urgent: no wake-up announces it."""
+        return POLLED
+
+    def test(self) -> bool:
+        """Ask native MPI."""
+        return self.done or self._ask(1)
+
+    def _ask(self, times: int) -> bool:
+        """Ask so many times at most."""
+        test, status = self._request.Test, self._status
+        try:
+            for _ in range(times):
+                if test(status):
+                    self._read()
+                    self.finish()
+                    return True
+        except MPI.Exception as error:
+            self._read()
+            self.finish(error)
+        return self.done
+
+    def cancel(self) -> None:
+        """Ask native MPI to."""
+        if not self.done:
+            self._request.Cancel()
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return self._what
+
+    def _read(self) -> None:
+        status = self._status
+        source = status.source
+        self.source = self._ranks[source] if self._ranks and source >= 0 else source
+        self.tag = status.tag
+        self.nbytes = max(status.count, 0)
+        self.cancelled = status.cancelled
+
+
+class NativeStep(NativeOperation):
+    """A native request of a collective; a wake-up says when it is worth to ask."""
+
+    __slots__ = ("_questions", "_urgency", "_wake")
+
+    def __init__(
+        self,
+        request: MPI.Request,
+        what: str,
+        *,
+        urgency: int,
+        wake: Callable[[], None] | None,
+        messages: int = 0,
+    ) -> None:
+        """Let `wake` wake those that wait for its end.
+
+        So many `messages` of members may be there already, which native MPI takes one by one.
+        """
+        super().__init__(request, None, what)
+        self._urgency = urgency
+        self._wake = wake
+        self._questions = STEPS + messages
+
+    @property
+    def urgency(self) -> int:
+        """It is urgent unless a wake-up announces it."""
+        return self._urgency
+
+    def test(self) -> bool:
+        """Ask native MPI, which with each question takes one step of a collective.
+
+        Or it takes one message of a program that came before: after questions in vain it is asked
+        twice as many, because whoever waits sleeps for long before the next ones.
+        """
+        if self.done or self._ask(self._questions):
+            return True
+        self._questions = min(2 * self._questions, MOST_QUESTIONS)
+        return False
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Be done, and tell others of this cluster."""
+        super().finish(error)
+        if self._wake is not None:
+            self._wake()
+
+
+class FarSend(Operation):
+    """A message to another cluster."""
+
+    __slots__ = ("_index", "_outgoing", "_problem", "_what")
+
+    def __init__(
+        self,
+        outgoing: Outgoing,
+        index: int,
+        what: Callable[[], str],
+        problem: Callable[[int, Exception], Exception],
+    ) -> None:
+        super().__init__()
+        self._outgoing = outgoing
+        self._index = index
+        self._what = what
+        self._problem = problem
+
+    def test(self) -> bool:
+        """Look whether the payload's memory is free again, or the message matched."""
+        if not self.done:
+            outgoing = self._outgoing
+            if outgoing.error is not None:
+                self.finish(self._problem(self._index, outgoing.error))
+            elif outgoing.done:
+                self.finish()
+        return self.done
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return self._what()
+
+    def awaited(self) -> Sequence[int]:
+        """Return the receiver."""
+        return (self._index,)
+
+
+class Both(Operation):
+    """Two at once; what was received is what the second one has received."""
+
+    __slots__ = ("_first", "_second")
+
+    def __init__(self, first: Operation, second: Operation) -> None:
+        super().__init__()
+        self._first = first
+        self._second = second
+
+    @property
+    def urgency(self) -> int:
+        """As urgent as the more urgent one."""
+        return most_urgent((self._first, self._second))
+
+    def test(self) -> bool:
+        """Look after both."""
+        if not self.done and self._first.test() & self._second.test():
+            second = self._second
+            self.source, self.tag, self.nbytes = second.source, second.tag, second.nbytes
+            self.data = second.data
+            self.finish(self._first.error or second.error)
+        return self.done
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return " and ".join(one.describe() for one in self._parts())
+
+    def awaited(self) -> Sequence[int]:
+        """Return whom either needs."""
+        return [index for one in self._parts() for index in one.awaited()]
+
+    def _parts(self) -> list[Operation]:
+        return [one for one in (self._first, self._second) if not one.done]
+
+
+Steps: TypeAlias = "Generator[Operation | Sequence[Operation], None, Any]"
+"""What a collective yields: what has to be done before it goes on. It returns its result."""
+
+
+class Task(Operation):
+    """A collective under way: its generator goes on whenever what it yielded is done."""
+
+    __slots__ = ("_steps", "_waits", "_what", "result")
+
+    def __init__(self, steps: Steps, what: str = "a collective") -> None:
+        super().__init__()
+        self._steps = steps
+        self._waits: Sequence[Operation] = ()
+        self._what = what
+        self.result: Any = None
+
+    @property
+    def urgency(self) -> int:
+        """As urgent as what it waits for."""
+        return most_urgent(self._waits)
+
+    def advance(self) -> bool:
+        """Go on as far as possible now; return whether it went on. Errors are thrown into it."""
+        moved = False
+        while not self.done:
+            failed = None
+            for one in self._waits:
+                if not one.test():
+                    return moved
+                if failed is None:
+                    failed = one.error
+            moved = True
+            try:
+                step = next(self._steps) if failed is None else self._steps.throw(failed)
+            except StopIteration as end:
+                self.result = end.value
+                self.finish()
+            except BaseException as error:  # whatever it is, who waits for the task gets it
+                self.finish(error)
+            else:
+                self._waits = (step,) if isinstance(step, Operation) else tuple(step)
+        return moved
+
+    def takes_long(self) -> None:
+        """Let what it waits for know."""
+        for one in self._waits:
+            one.takes_long()
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        waits = ", ".join(one.describe() for one in self._waits if not one.done)
+        return f"{self._what} ({waits or 'after those begun before it'})"
+
+    def awaited(self) -> Sequence[int]:
+        """Return whom its present step needs."""
+        return [index for one in self._waits if not one.done for index in one.awaited()]

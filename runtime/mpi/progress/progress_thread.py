@@ -1,0 +1,74 @@
+"""The thread that keeps messages moving while the program computes."""
+
+from __future__ import annotations
+
+import threading
+
+from runtime.later import logger
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.mpi.progress.engine import Engine
+    from runtime.wire.peer_connections import PeerConnections
+
+REST, LONG_REST = 5e-3, 20e-3
+"""How often it looks, in seconds, whether the program has stopped waiting: at first, later."""
+
+PAUSE = 2e-3
+"""How often it asks native MPI for what collectives need."""
+
+_log = logger(__name__)
+
+
+class ProgressThread:
+    """It steps aside as long as the program waits itself, and for a while after each wait.
+
+    Where it sleeps when a wait begins it stays until something comes: to wake it then would cost
+    more than that both are woken.
+    """
+
+    def __init__(self, engine: Engine, connections: PeerConnections) -> None:
+        self._engine = engine
+        self._connections = connections
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="gcm-progress", daemon=True)
+        self.is_on_duty = False
+        """Whether it sleeps where the wire wakes it."""
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def attend(self) -> None:
+        """Ask native MPI from time to time, for what was begun and is not waited for."""
+        if self.is_on_duty:
+            self._connections.wake()
+
+    def end(self) -> None:
+        """Stop; returns when it has."""
+        self._ended.set()
+        self._connections.wake()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        engine, waits, seen, rest = self._engine, self._engine.waits, -1, REST
+        while not self._ended.is_set():
+            if self._is_relieved() or waits.begun != seen:
+                rest = REST if waits.begun != seen else min(2 * rest, LONG_REST)
+                seen = waits.begun
+                self._ended.wait(rest)
+                continue
+            self.is_on_duty = True
+            self._connections.ready(PAUSE if engine.urgency else None)
+            self.is_on_duty = False
+            if self._is_relieved():
+                continue
+            try:
+                engine.poll()
+            except Exception:  # the wait of the program meets it again, and raises it there
+                _log.debug("progress failed", exc_info=True)
+                seen = -1
+
+    def _is_relieved(self) -> bool:
+        return self._engine.waits.going_on > 0 or self._ended.is_set()

@@ -1,0 +1,135 @@
+"""Receives that may be satisfied by another cluster, or whose message has to be looked for."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.matching import Asked, Envelope, Pattern
+from runtime.mpi.progress.landings import Fresh
+from runtime.mpi.progress.operations import IDLE, POLLED, Operation
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.mpi.progress.landings import Landing
+    from runtime.mpi.progress.mailboxes import Mailbox
+    from runtime.wire import Incoming
+
+
+class Receive(Operation):
+    """One message that is asked for; it goes from the mailbox to the wire or to native MPI."""
+
+    __slots__ = ("_box", "_incoming", "_is_taken", "_landing", "_request", "_status", "asked")
+
+    def __init__(
+        self, box: Mailbox, pattern: Pattern, landing: Landing, *, near: bool, far: bool
+    ) -> None:
+        super().__init__()
+        self._box = box
+        self._landing = landing
+        self._request: MPI.Request | None = None
+        self._status = MPI.Status()
+        self._incoming: Incoming | None = None
+        self._is_taken = False
+        self.asked = Asked(pattern, self, near=near, far=far, sought=not landing.sized)
+
+    @property
+    def urgency(self) -> int:
+        """It is urgent while native MPI has it, or is asked by the mailbox."""
+        return POLLED if self._incoming is None and self.asked.near and not self.done else IDLE
+
+    def test(self) -> bool:
+        """Look whether it is there."""
+        request = self._request
+        if self.done or request is None:
+            return self.done
+        try:
+            if request.Test(self._status):
+                self._end_natively(None)
+        except MPI.Exception as error:
+            self._end_natively(error)
+        return self.done
+
+    def begin_natively(self, request: MPI.Request) -> None:
+        """Leave it to native MPI."""
+        self._request = request
+        self.test()
+
+    def begin_far(self, envelope: Envelope, incoming: Incoming) -> None:
+        """Let a message of another cluster land, which may still be coming in."""
+        self._incoming = incoming
+        self.source, self.tag, self.nbytes = envelope.rank, envelope.tag, incoming.size
+        incoming.owner = self
+        room = self._landing.room(incoming.size)
+        if room is None:
+            self._is_taken = True
+            incoming.take()
+        else:
+            incoming.give(room)
+        if incoming.done:
+            self.landed()
+
+    def landed(self) -> None:
+        """Record that the message is all there."""
+        incoming, error = self._incoming, None
+        if incoming is not None:
+            incoming.owner = None
+        if self._is_taken and incoming is not None:
+            try:
+                payload = incoming.payload
+                self.data = self._landing.land(b"" if payload is None else payload)
+            except MPI.Exception as problem:
+                error = problem
+        self._incoming = None
+        self.finish(error)
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Be done; memory of the program is held no longer than whoever holds this."""
+        self.asked.owner = None
+        super().finish(error)
+
+    @property
+    def comes_from(self) -> int | None:
+        """The index of the process whose message is coming in now."""
+        return None if self._incoming is None else self._incoming.source
+
+    def cancel(self) -> None:
+        """Ask for it no longer, if no message has been matched with it."""
+        if self.done:
+            return
+        if self._request is not None:
+            self._request.Cancel()
+        elif self.forget():
+            self.cancelled = True
+            self.finish()
+
+    def forget(self) -> bool:
+        """Leave the mailbox; False if a message has been matched, or native MPI has it."""
+        return self._box.forget(self)
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return self._box.describe(self.asked.pattern)
+
+    def awaited(self) -> Sequence[int]:
+        """Return who could send it."""
+        if self._incoming is not None:
+            return (self._incoming.source,)
+        return self._box.senders(self.asked.pattern) if self.asked.far else ()
+
+    @property
+    def landing(self) -> Landing:
+        """Where it goes."""
+        return self._landing
+
+    def _end_natively(self, error: MPI.Exception | None) -> None:
+        status = self._status
+        self.source = self._box.rank_from(status.source)
+        self.tag = status.tag
+        self.nbytes = max(status.count, 0)
+        self.cancelled = status.cancelled
+        if isinstance(self._landing, Fresh):
+            self.data = self._landing.made
+        self._request = None
+        self.finish(error)

@@ -1,0 +1,199 @@
+"""How a thread waits: it sleeps where the wire wakes it, and says for what.
+
+Native MPI wakes nobody: a wait for it spins briefly and then asks again and again.
+"""
+
+from __future__ import annotations
+
+import time
+
+from runtime.mpi.progress import polling as politeness
+from runtime.mpi.progress.operations import IDLE, POLLED, most_urgent
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.operations import Operation
+
+SPIN = 50e-6
+"""For how many seconds a wait for native MPI does not sleep, if no wake-up announces it."""
+
+LEAST, MOST, SHARE = 30e-6, 1e-3, 1 / 3
+"""How long to sleep between two questions to native MPI, which wakes nobody: at first, later.
+
+It is a share of the time for which nothing has happened.
+"""
+
+LEAST_NOTIFIED, SELDOM = 5e-3, 20e-3
+"""The same where a wake-up says when it is worth to ask; it is all of that
+time."""
+
+NAP = 10e-3
+"""How long to sleep at first where nothing that is waited for comes natively. Members of this
+cluster may need it to ask native MPI, so that what they send, or do with its memory, goes on."""
+
+AT_ONCE = 0.25
+"""For how many seconds to do little more than to take in what the wire brings, if that may do."""
+
+PATIENCE = 1.0
+"""After how many seconds to look, again and again, whether those that are waited for are there."""
+
+
+class Waits:
+    """The waits of all threads of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._asleep: dict[object, Callable[[], Sequence[Operation]]] = {}
+        self._native_asked_at = 0.0  # when native MPI was asked for others
+        self.begun = 0
+        """How many waits there were that did not end at once."""
+        # one removal, which nothing can interrupt, for each of them
+        self._going_on: dict[object, None] = {}
+        self.driving = 0
+        """How many of them move the engine: none or one."""
+
+    def wait(
+        self, ready: Callable[[], bool], operations: Callable[[], Sequence[Operation]]
+    ) -> None:
+        """Drive the engine until `ready` is true, which is asked with its lock held."""
+        engine = self._engine
+        with engine.lock:
+            if ready():
+                return
+            needs_no_asking = most_urgent(operations()) == IDLE
+        if needs_no_asking and self.wait_for_wire(ready):
+            return
+        me = object()
+        try:
+            with engine.lock:
+                if ready():
+                    return
+                # before the lock is let go: who makes it ready then sees that it is waited for
+                self.begun += 1
+                self._going_on[me] = None
+            self._wait(me, ready, operations)
+        finally:
+            self._going_on.pop(me, None)
+            self._asleep.pop(me, None)
+
+    def _wait(
+        self,
+        me: object,
+        ready: Callable[[], bool],
+        operations: Callable[[], Sequence[Operation]],
+    ) -> None:
+        """Drive the engine, whatever else goes on and however long it takes.
+
+        Who is woken sleeps first: what others sent has been looked for just before. If nobody wakes
+        it native MPI is asked once more, because it may have had several things to do before.
+        """
+        engine = self._engine
+        begun = quiet = time.perf_counter()
+        looked = begun
+        is_asked = False
+        while True:
+            left, now = operations(), time.perf_counter()
+            pause = self._pause(left, now - begun, now - quiet)
+            if now - looked > PATIENCE:
+                looked = now
+                self._look_after(left)
+            elif pause >= LEAST_NOTIFIED or (pause and is_asked):
+                self._asleep[me] = operations
+                self._sleep(pause)
+            is_asked = True
+            with engine.lock:
+                moved = self._drive()
+                if ready():
+                    return
+                if pause >= LEAST_NOTIFIED:
+                    self._progress_native_if_due(time.perf_counter())
+            if moved:
+                quiet = time.perf_counter()
+
+    def wait_for_wire(self, ready: Callable[[], bool]) -> bool:
+        """Wait until `ready`, which is asked with the lock held, as long as the wire alone matters.
+
+        That is so while nothing else goes on, and not for long; return whether it is ready. On a
+        processor that has just woken up every function costs, so this does little else.
+        """
+        engine = self._engine
+        me, connections, begun, is_counted = object(), engine.connections, 0.0, False
+        try:
+            while connections is not None:
+                with engine.lock:
+                    if is_counted and connections.progress() and len(self._going_on) > 1:
+                        connections.wake()  # others may wait for what has come
+                    if not engine.is_quiet:
+                        return False
+                    if ready():
+                        return True
+                    now = time.perf_counter()
+                    if not is_counted:
+                        self.begun += 1
+                        self._going_on[me] = None
+                        begun, is_counted = now, True
+                    elif now - begun > AT_ONCE:
+                        return False
+                    self._progress_native_if_due(now)
+                connections.ready(min(max(now - begun, NAP), SELDOM))
+            return False
+        finally:
+            self._going_on.pop(me, None)
+
+    def _progress_native_if_due(self, now: float) -> None:
+        """Let native MPI go on if it was not asked lately."""
+        if now - self._native_asked_at >= NAP and not self._engine.is_alone:
+            self._native_asked_at = now
+            politeness.progress_native()
+
+    def _look_after(self, left: Sequence[Operation]) -> None:
+        """Learn soon of losses, and of whatever else keeps a wait from its end."""
+        engine = self._engine
+        with engine.lock:
+            awaited = [*left, *engine.collectives()]
+            engine.watch(index for one in awaited for index in one.awaited())
+            for one in awaited:
+                one.takes_long()
+
+    def _pause(self, left: Sequence[Operation], waiting: float, quiet: float) -> float:
+        """Return for how long to sleep before native MPI is asked again."""
+        urgency = max(self._engine.urgency, most_urgent(left))
+        if urgency == IDLE and self._engine.is_alone:
+            return PATIENCE
+        if urgency < POLLED:
+            return min(max(quiet, NAP if urgency == IDLE else LEAST_NOTIFIED), SELDOM)
+        return 0.0 if waiting < SPIN else min(max(SHARE * quiet, LEAST), MOST)
+
+    @property
+    def going_on(self) -> int:
+        """How many waits there are now."""
+        return len(self._going_on)
+
+    def describe(self) -> list[str]:
+        """Say what each sleeping thread waits for."""
+        return [
+            ", ".join(one.describe() for one in operations() if not one.done)
+            for operations in tuple(self._asleep.values())
+        ]
+
+    def _drive(self) -> bool:
+        """Move what can be moved, with the engine's lock held; return whether anything was."""
+        engine = self._engine
+        self.driving = 1
+        try:
+            moved = engine.move()
+        finally:
+            self.driving = 0
+        if moved and self.going_on > 1 and engine.connections is not None:
+            engine.connections.wake()  # others may wait for what has been moved here
+        return moved
+
+    def _sleep(self, pause: float) -> None:
+        connections = self._engine.connections
+        if connections is None:
+            time.sleep(min(pause, MOST))  # without other clusters nobody can wake it
+        else:
+            connections.ready(pause)

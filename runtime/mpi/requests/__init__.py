@@ -1,0 +1,1 @@
+"""Requests as programs see them, and calls that complete several of them."""

@@ -1,0 +1,122 @@
+"""What requests of communicators of the grid are made of, and of native MPI alike."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.errors import tell
+from runtime.mpi.progress import polling as politeness
+from runtime.mpi.values.statuses import clear, fill
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.operations import Operation
+
+
+def is_ours(request: MPI.Request) -> bool:
+    """Tell whether a request is one that native MPI knows nothing of."""
+    return (
+        getattr(request, "_operation", None) is not None
+        or getattr(request, "_begin", None) is not None
+    )
+
+
+def identity(request: MPI.Request) -> object | None:
+    """Return what two copies of a request have in common."""
+    return getattr(request, "_begin", None) or getattr(request, "_operation", None)
+
+
+def operation_of(request: MPI.Request) -> Operation | None:
+    """Return what goes on, if it is not native MPI's."""
+    operation: Operation | None = getattr(request, "_operation", None)
+    return operation
+
+
+def finish(request: MPI.Request, status: MPI.Status | None) -> Literal[True]:
+    """End a request that is done: write down what has become of it, raise its error."""
+    if not is_ours(request):
+        correct(request, status)
+        return True
+    operation = describe(request, status)
+    if operation is not None:
+        request._operation = None  # type: ignore[attr-defined]  # it is ours
+        if operation.error is not None:
+            fail(request, operation.error)
+    return True
+
+
+def finish_object(request: MPI.Request, status: MPI.Status | None) -> Any:
+    """End a request that is done; return the object it has received."""
+    operation, load = operation_of(request), getattr(request, "_load", None)
+    finish(request, status)
+    if operation is None or load is None:
+        return None
+    if operation.error is not None:
+        raise operation.error  # the error handler has returned, but there is no object
+    return load(operation)
+
+
+def describe(request: MPI.Request, status: MPI.Status | None) -> Operation | None:
+    """Write down what has become of a request that is done."""
+    operation = operation_of(request)
+    if operation is None:
+        clear(status)
+    else:
+        fill(status, operation)
+    return operation
+
+
+def correct(request: MPI.Request, status: MPI.Status | None) -> None:
+    """Let the status of a request of native MPI name the rank on the grid."""
+    source = getattr(request, "_source", None)
+    if source is not None and status is not None and status.source >= 0:
+        status.source = source
+
+
+def corrected(request: MPI.Request, status: MPI.Status | None, found: Any) -> Any:
+    """Correct the status, and return what was found."""
+    correct(request, status)
+    return found
+
+
+def fail(request: MPI.Request, error: BaseException) -> None:
+    """Raise the error of a request as a call on its communicator does, or let a handler hear it."""
+    m = getattr(request, "_members", None)
+    if m is None:
+        raise error
+    tell(m.native, error)
+
+
+def engine_of(request: MPI.Request) -> Engine | None:
+    """Return what waits politely for a request; None if native MPI shall wait itself."""
+    m: Membership | None = getattr(request, "_members", None)
+    return politeness.current() if m is None else m.engine
+
+
+def is_done(request: MPI.Request) -> bool:
+    """Tell whether a request is done that is not native MPI's; lets things move."""
+    operation, engine = operation_of(request), engine_of(request)
+    if operation is None:
+        return True
+    if engine is None:
+        return operation.test()
+    with engine.lock:
+        if not operation.test():
+            engine.ask()
+        return operation.test()
+
+
+def wait_for(request: MPI.Request) -> None:
+    """Wait for a request that is not native MPI's."""
+    operation, engine = operation_of(request), engine_of(request)
+    if operation is None:
+        return
+    if engine is not None:
+        engine.wait_until(operation.test, lambda: (operation,))
+        return
+    while not operation.test():  # as native MPI waits
+        pass

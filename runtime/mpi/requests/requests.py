@@ -1,0 +1,269 @@
+"""Requests of communicators of the grid, which wait without burning a core."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.progress.polling import settle
+from runtime.mpi.requests.parts import (
+    correct,
+    corrected,
+    describe,
+    engine_of,
+    finish,
+    finish_object,
+    identity,
+    is_done,
+    is_ours,
+    operation_of,
+    wait_for,
+)
+from runtime.mpi.requests.several_calls import SeveralCalls
+from runtime.mpi.values.face_type import FaceType
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, ClassVar, Literal, Self
+
+    from runtime.mpi.progress.membership import Membership
+    from runtime.mpi.progress.operations import Operation
+
+
+class Request(SeveralCalls, metaclass=FaceType):
+    """A request: one of native MPI, whose handle it owns, or an operation of the grid.
+
+    For one of native MPI `_source` is what the status has to say, if native MPI says otherwise. An
+    operation that is not done is in `_operation`; its object, if it is for one, is made by `_load`.
+    """
+
+    _stands_for: ClassVar[type[MPI.Request]] = MPI.Request
+    _members: Membership | None = None
+    _operation: Operation | None = None
+    _source: int | None = None
+    _load: Callable[[Operation], Any] | None = None
+    _begin: Callable[[], Operation] | None = None
+
+    def __new__(cls, request: MPI.Request | None = None) -> Self:
+        """Return a request that is the same as another one, or none."""
+        self = MPI.Request.__new__(cls, request)
+        if hasattr(type(request), "_operation"):  # `isinstance` accepts those of mpi4py too
+            vars(self).update(vars(request))
+        return self
+
+    @classmethod
+    def of(
+        cls,
+        operation: Operation,
+        comm: MPI.Comm,
+        load: Callable[[Operation], Any] | None = None,
+    ) -> Request:
+        """Return the request for an operation on a communicator of the grid.
+
+        `load` makes the object, if it is for one, of the operation that is done.
+        """
+        return new_request(members_of(comm), operation, load)
+
+    def __bool__(self) -> bool:
+        """Tell whether there is something to wait for, or to start again."""
+        return is_ours(self) or MPI.Request.__bool__(self)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether it is the same request."""
+        if not isinstance(other, MPI.Request):
+            return NotImplemented
+        if is_ours(self) or is_ours(other):
+            return identity(self) is identity(other)
+        return MPI.Request.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        """Tell whether it is another request."""
+        return not self == other if isinstance(other, MPI.Request) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as mpi4py's
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Refuse to be pickled unless it is null."""
+        if is_ours(self):
+            raise ValueError(f"cannot serialize '{type(self).__module__}.{type(self).__name__}'")
+        return super().__reduce__()
+
+    # ------------------------------------------------------------------------------ one of them
+
+    def Wait(self, status: MPI.Status | None = None) -> Literal[True]:
+        """Wait until it is done."""
+        if is_ours(self):
+            wait_for(self)
+            return finish(self, status)
+        engine = engine_of(self)
+        if engine is None:
+            MPI.Request.Wait(self, status)
+        elif not MPI.Request.Test(self, status):
+            settle(engine, lambda: MPI.Request.Test(self, status))
+        if status is not None:
+            correct(self, status)
+        return True
+
+    def Test(self, status: MPI.Status | None = None) -> bool:
+        """Tell whether it is done, and is no request any more then."""
+        if not is_ours(self):
+            return MPI.Request.Test(self, status) and finish(self, status)
+        return is_done(self) and finish(self, status)
+
+    def Get_status(self, status: MPI.Status | None = None) -> bool:
+        """Tell whether it is done, and leave it as it is."""
+        if not is_ours(self):
+            done = MPI.Request.Get_status(self, status)
+            correct(self, status)
+            return done
+        if not is_done(self):
+            return False
+        describe(self, status)
+        return True
+
+    get_status = Get_status
+
+    def wait(self, status: MPI.Status | None = None) -> Any:
+        """Wait until it is done, and return the object it has received."""
+        if is_ours(self):
+            wait_for(self)
+            return finish_object(self, status)
+        engine = engine_of(self)
+        if engine is None:
+            return MPI.Request.wait(self, status)
+        found: tuple[bool, Any] = (False, None)
+
+        def test() -> bool:
+            nonlocal found
+            found = MPI.Request.test(self, status)
+            return found[0]
+
+        settle(engine, test)
+        return corrected(self, status, found[1])
+
+    def test(self, status: MPI.Status | None = None) -> tuple[bool, Any | None]:
+        """Tell whether it is done, with the object it has received."""
+        if not is_ours(self):
+            done, found = MPI.Request.test(self, status)
+            return done, corrected(self, status, found)
+        return (True, finish_object(self, status)) if is_done(self) else (False, None)
+
+    def Cancel(self) -> None:
+        """Ask for it no longer; it still has to be waited for."""
+        operation = operation_of(self)
+        if operation is None:
+            MPI.Request.Cancel(self)
+        elif self._members is not None:
+            with self._members.engine.lock:
+                operation.cancel()
+
+    cancel = Cancel
+
+    def Free(self) -> None:
+        """Let it go on alone."""
+        if not is_ours(self):
+            MPI.Request.Free(self)
+            return
+        operation, m = self._operation, self._members
+        if operation is not None and not operation.done and m is not None:
+            m.engine.leave_alone(operation)
+        self._operation = self._begin = None
+
+    def free(self) -> None:
+        """Free it if there is something to free."""
+        if is_ours(self):
+            Request.Free(self)
+        else:
+            MPI.Request.free(self)
+
+    @classmethod
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the request with a handle of native MPI."""
+        return cls(_native_class(cls).fromhandle(handle))
+
+    @classmethod
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the request with a number of native MPI."""
+        return cls(_native_class(cls).fromint(arg))
+
+    @classmethod
+    def f2py(cls, arg: int) -> Self:
+        """Return the request with a Fortran handle."""
+        return cls(_native_class(cls).f2py(arg))
+
+
+class Prequest(Request, MPI.Prequest):
+    """A request that can be started again and again; `_begin` starts the operation."""
+
+    _stands_for: ClassVar[type[MPI.Request]] = MPI.Prequest
+
+    def __new__(cls, request: MPI.Request | None = None) -> Self:
+        """Return a request that is the same as another one, or none."""
+        if request and not isinstance(request, Prequest):
+            raise TypeError(f"expecting a persistent request, got {type(request).__name__}")
+        return super().__new__(cls, request)
+
+    @classmethod
+    def of(  # type: ignore[override]  # it begins the operation itself
+        cls, begin: Callable[[], Operation], comm: MPI.Comm
+    ) -> Prequest:
+        """Return the request that begins an operation whenever it is started."""
+        return persistent_request(members_of(comm), begin)
+
+    def Start(self) -> None:
+        """Begin."""
+        begin = getattr(self, "_begin", None)
+        if begin is None:
+            MPI.Prequest.Start(self)
+            return
+        if self._operation is not None:
+            raise MPI.Exception(MPI.ERR_REQUEST)
+        self._operation = begin()
+
+    @classmethod
+    def Startall(cls, requests: Sequence[MPI.Prequest]) -> None:
+        """Begin all of them."""
+        for request in requests:
+            Prequest.Start(request)  # type: ignore[arg-type]  # one of native MPI will do
+
+
+def new_request(
+    m: Membership, operation: Operation, load: Callable[[Operation], Any] | None = None
+) -> Request:
+    """Return the request for an operation of the grid."""
+    request = request_for(m, operation)
+    request._load = load
+    return request
+
+
+def request_for(m: Membership | None, operation: Operation) -> Request:
+    """Return the request for an operation, on a communicator of the grid or of native MPI."""
+    request = Request()
+    request._members, request._operation = m, operation
+    return request
+
+
+def native_request(m: Membership, native: MPI.Request, source: int | None = None) -> Request:
+    """Return the request that owns one of native MPI; `source` is what its status shall say."""
+    request = MPI.Request.__new__(Request, native)  # quicker than to call the class
+    request._members = m
+    if source is not None:
+        request._source = source
+    return request
+
+
+def persistent_request(m: Membership | None, begin: Callable[[], Operation]) -> Prequest:
+    """Return the request that begins an operation whenever it is started."""
+    request = Prequest()
+    request._members, request._begin = m, begin
+    return request
+
+
+def members_of(comm: MPI.Comm) -> Membership:
+    """Return what stands behind a communicator of the grid."""
+    m: Membership = comm._members  # type: ignore[attr-defined]  # it is one of the grid
+    return m
+
+
+def _native_class(cls: type[Request]) -> type[MPI.Request]:
+    return MPI.Prequest if issubclass(cls, Prequest) else MPI.Request

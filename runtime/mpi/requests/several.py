@@ -1,0 +1,354 @@
+"""Completing several requests at once, of the grid and of native MPI in any mix.
+
+No communicator is meant by such a call, so the error handler of COMM_SELF hears of its errors. What
+native MPI finds it has told that already.
+"""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.errors import tell
+from runtime.mpi.progress.polling import NATIVE, settle
+from runtime.mpi.requests.parts import (
+    correct,
+    describe,
+    engine_of,
+    finish,
+    finish_object,
+    is_ours,
+    operation_of,
+)
+from runtime.mpi.values.statuses import clear, error_class_of, hand_out
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, TypeVar
+
+    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.operations import Operation
+
+    T = TypeVar("T")
+
+
+class Mix:
+    """Some requests: those of the grid, and those of native MPI, each with its place."""
+
+    def __init__(self, requests: Sequence[MPI.Request], *, objects: bool = False) -> None:
+        self.size = len(requests)
+        self.objects = objects
+        self.mine: list[tuple[int, MPI.Request]] = []
+        self.places: list[int] = []
+        self.natives: list[MPI.Request] = []
+        for place, request in enumerate(requests):
+            if is_ours(request):
+                self.mine.append((place, request))
+            else:
+                self.places.append(place)
+                self.natives.append(request)
+        self.left: list[Operation] = []
+        """What goes on, the last first; what is not there is done, or persistent and not begun."""
+        for _, request in reversed(self.mine):
+            operation = operation_of(request)
+            if operation is not None:
+                self.left.append(operation)
+
+    def done(self) -> Iterator[tuple[int, MPI.Request]]:
+        """Yield those of the grid that are done."""
+        for one in self.mine:
+            operation = operation_of(one[1])
+            if operation is not None and operation.test():
+                yield one
+
+    def are_done(self) -> bool:
+        """Tell whether all of the grid are done; asks again only for the first that was not."""
+        left = self.left
+        while left and left[-1].test():
+            left.pop()
+        return not left
+
+    def engine(self) -> Engine | None:
+        """Return what to wait with; None if native MPI shall wait itself."""
+        one = self.mine[0][1] if self.mine else self.natives[0] if self.natives else MPI.Request()
+        return engine_of(one)
+
+    def complete(
+        self, request: MPI.Request, status: MPI.Status | None
+    ) -> tuple[BaseException | None, Any]:
+        """End a request of the grid that is done; return its error, and its object."""
+        operation = operation_of(request)
+        if operation is not None and operation.error is not None:
+            describe(request, status)
+            request._operation = None  # type: ignore[attr-defined]  # it is ours
+            return operation.error, None
+        if self.objects:
+            return None, finish_object(request, status)
+        finish(request, status)
+        return None, None
+
+
+def test_any(
+    requests: Sequence[MPI.Request], status: MPI.Status | None, *, objects: bool
+) -> tuple[int, bool, Any]:
+    """Complete one that is done; return which, whether there is one, and its object."""
+    mix = Mix(requests, objects=objects)
+    _move(mix)
+    return _any(mix, status)
+
+
+def wait_any(
+    requests: Sequence[MPI.Request], status: MPI.Status | None, *, objects: bool
+) -> tuple[int, Any]:
+    """Wait until one is done and complete it; return which, and its object."""
+    mix = Mix(requests, objects=objects)
+    index, _, found = _until(mix, lambda: _any(mix, status), lambda found: found[1])
+    return index, found
+
+
+def test_all(
+    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
+) -> list[Any] | None:
+    """Complete all if all are done; return their objects, or None."""
+    mix = Mix(requests, objects=objects)
+    _move(mix)
+    return _all(mix, statuses, gives_up=False)
+
+
+def wait_all(
+    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
+) -> list[Any]:
+    """Wait until all are done and complete them; return their objects."""
+    mix = Mix(requests, objects=objects)
+    return (
+        _until(mix, lambda: _all(mix, statuses, gives_up=True), lambda found: found is not None)
+        or []
+    )
+
+
+def test_some(
+    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
+) -> tuple[list[int] | None, list[Any] | None]:
+    """Complete those that are done; return which, and their objects."""
+    mix = Mix(requests, objects=objects)
+    _move(mix)
+    return _some(mix, statuses)
+
+
+def wait_some(
+    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
+) -> tuple[list[int] | None, list[Any] | None]:
+    """Wait until some are done and complete them; return which, and their objects."""
+    mix = Mix(requests, objects=objects)
+    return _until(mix, lambda: _some(mix, statuses), lambda found: found[0] != [])
+
+
+def status_any(requests: Sequence[MPI.Request], status: MPI.Status | None) -> tuple[int, bool]:
+    """Tell whether one is done, and which."""
+    mix = Mix(requests)
+    _move(mix)
+    for place, request in mix.done():
+        describe(request, status)
+        return place, True
+    index, flag = MPI.Request.Get_status_any(mix.natives, status)
+    if index != MPI.UNDEFINED and flag:
+        correct(mix.natives[index], status)
+        return mix.places[index], True
+    return MPI.UNDEFINED, flag and not mix.left
+
+
+def status_all(requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None) -> bool:
+    """Tell whether all are done."""
+    mix = Mix(requests)
+    _move(mix)
+    found = [MPI.Status() for _ in requests]
+    near = [found[place] for place in mix.places]
+    if not mix.are_done() or not MPI.Request.Get_status_all(mix.natives, near):
+        return False
+    _correct_all(mix, near)
+    for place, request in mix.mine:
+        describe(request, found[place])
+    hand_out(found, statuses)
+    return True
+
+
+def status_some(
+    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None
+) -> list[int] | None:
+    """Return which are done, or None if none can be waited for."""
+    mix = Mix(requests)
+    _move(mix)
+    found: list[MPI.Status] = []
+    near = MPI.Request.Get_status_some(mix.natives, found)
+    if near is None and not mix.left:
+        return None
+    indices = [mix.places[index] for index in near or ()]
+    for place, request in mix.done():
+        indices.append(place)
+        found.append(MPI.Status())
+        describe(request, found[-1])
+    hand_out(found, statuses)
+    return indices
+
+
+def _any(mix: Mix, status: MPI.Status | None) -> tuple[int, bool, Any]:
+    for place, request in mix.done():
+        error, loaded = mix.complete(request, status)
+        if error is not None:
+            tell(MPI.COMM_SELF, error)
+        return place, True, loaded
+    index, flag, found = _native_any(mix, status)
+    if flag and index != MPI.UNDEFINED:
+        correct(mix.natives[index], status)
+        return mix.places[index], True, found
+    is_idle = flag and not mix.left
+    if is_idle:
+        clear(status)
+    return MPI.UNDEFINED, is_idle, None
+
+
+def _native_any(mix: Mix, status: MPI.Status | None) -> tuple[int, bool, Any]:
+    if mix.objects:
+        return MPI.Request.testany(mix.natives, status)
+    return (*MPI.Request.Testany(mix.natives, status), None)
+
+
+def _all(mix: Mix, statuses: Sequence[MPI.Status] | None, *, gives_up: bool) -> list[Any] | None:
+    """Complete all if all are done. Who `gives_up` waits no longer once native MPI has an error.
+
+    What is not done then is ERR_PENDING in its status, and a request still.
+    """
+    if not mix.are_done():
+        return None
+    found = [MPI.Status() for _ in range(mix.size)]
+    near = [found[place] for place in mix.places]
+    objects: list[Any] = [None] * mix.size
+    raised: MPI.Exception | None = None
+    try:
+        done, near_objects = _native_all(mix, near)
+    except MPI.Exception as error:
+        done, near_objects, raised = True, [None] * len(near), error
+    if not (done or (gives_up and _has_error(near))):
+        return None
+    for place, one in zip(mix.places, near_objects, strict=True):
+        objects[place] = one
+    _correct_all(mix, near)
+    errors = _complete_all(mix, mix.mine, found, objects)
+    is_told = bool(errors) and _has_error(near)
+    hand_out(found, statuses)
+    _raise_one_of(errors, raised, is_told=is_told)
+    return objects
+
+
+def _native_all(mix: Mix, near: list[MPI.Status]) -> tuple[bool, list[Any]]:
+    if mix.objects:
+        done, objects = MPI.Request.testall(mix.natives, near)
+        return done, objects or [None] * len(near)
+    return MPI.Request.Testall(mix.natives, near), [None] * len(near)
+
+
+def _some(
+    mix: Mix, statuses: Sequence[MPI.Status] | None
+) -> tuple[list[int] | None, list[Any] | None]:
+    found: list[MPI.Status] = []
+    raised: MPI.Exception | None = None
+    before = list(map(bool, mix.natives))
+    try:
+        near, objects = _native_some(mix, found)
+    except MPI.Exception as error:
+        near = [one for one, was in enumerate(before) if was and not mix.natives[one]]
+        objects, raised = [None] * len(near), error
+        del found[len(near) :]
+    if near is None and not mix.left:
+        return None, None
+    for index, status in zip(near or (), found, strict=False):
+        correct(mix.natives[index], status)
+    indices = [mix.places[index] for index in near or ()]
+    ended = list(mix.done())
+    done = [(len(indices) + number, one) for number, (_, one) in enumerate(ended)]
+    is_told = bool(done) and _has_error(found)
+    indices.extend(place for place, _ in ended)
+    found.extend(MPI.Status() for _ in done)
+    objects.extend(None for _ in done)
+    errors = _complete_all(mix, done, found, objects)
+    hand_out(found, statuses)
+    _raise_one_of(errors, raised, is_told=is_told)
+    return indices, objects
+
+
+def _native_some(mix: Mix, found: list[MPI.Status]) -> tuple[list[int] | None, list[Any]]:
+    if mix.objects:
+        near, objects = MPI.Request.testsome(mix.natives, found)
+        return near, objects or []
+    near = MPI.Request.Testsome(mix.natives, found)
+    return near, [None] * len(near or ())
+
+
+def _complete_all(
+    mix: Mix,
+    done: Sequence[tuple[int, MPI.Request]],
+    found: list[MPI.Status],
+    objects: list[Any],
+) -> list[BaseException]:
+    """End requests of the grid, and return the errors of those that failed."""
+    errors: list[BaseException] = []
+    for place, request in done:
+        error, objects[place] = mix.complete(request, found[place])
+        if error is not None:
+            found[place].error = error_class_of(error)
+            errors.append(error)
+    return errors
+
+
+def _has_error(statuses: Sequence[MPI.Status]) -> bool:
+    return any(one.error != MPI.SUCCESS for one in statuses)
+
+
+def _raise_one_of(
+    errors: Sequence[BaseException], raised: MPI.Exception | None, *, is_told: bool
+) -> None:
+    """Raise what is worth most: a loss, which names who is lost; else what native MPI `raised`."""
+    for error in errors:
+        if not isinstance(error, MPI.Exception):
+            tell(MPI.COMM_SELF, error)
+    if raised is not None:
+        raise raised
+    if errors and not is_told:
+        tell(MPI.COMM_SELF, MPI.Exception(MPI.ERR_IN_STATUS))
+
+
+def _correct_all(mix: Mix, near: Sequence[MPI.Status]) -> None:
+    for request, status in zip(mix.natives, near, strict=True):
+        correct(request, status)
+
+
+def _move(mix: Mix) -> None:
+    engine = mix.engine() if mix.mine else None
+    if engine is not None:
+        engine.ask()
+
+
+def _until(mix: Mix, attempt: Callable[[], T], is_enough: Callable[[T], object]) -> T:
+    """Try again until it is enough; sleeps in between."""
+    found = attempt()
+    engine = mix.engine()
+    if is_enough(found):
+        return found
+
+    def again() -> object:
+        nonlocal found
+        found = attempt()
+        return is_enough(found)
+
+    if engine is None:
+        while not again():
+            pass
+    elif not mix.mine:
+        settle(engine, again)
+    else:
+        engine.wait_until(lambda: bool(again()), lambda: _operations(mix))
+    return found
+
+
+def _operations(mix: Mix) -> list[Operation]:
+    return [*mix.left, NATIVE] if any(mix.natives) else mix.left

@@ -1,0 +1,126 @@
+"""The communicator classes that programs see, put together from their parts."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.collectives.calls import Collectives, NeighbourCollectives, Scans
+from runtime.mpi.communicators.attributes import Attributes
+from runtime.mpi.communicators.classes import class_of, use, wanted_by
+from runtime.mpi.communicators.creation import Creation
+from runtime.mpi.communicators.intercommunicators import GroupCreation, InterParts
+from runtime.mpi.communicators.topologies import CartParts, DistgraphParts, GraphParts
+from runtime.mpi.communicators.topology_creation import TopologyCreation
+from runtime.mpi.errors import abort
+from runtime.mpi.point_to_point.calls import PointToPoint
+from runtime.mpi.process.predefined import predefined
+from runtime.mpi.surface.refusals import Refusals
+from runtime.mpi.surface.topology_calls import TopologyCalls
+from runtime.mpi.values.face_type import FaceType
+from runtime.mpi.values.handles import with_checked_handles
+from runtime.mpi.values.numbers import integer
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, NoReturn, Self
+
+    from runtime.mpi.progress.membership import Membership
+
+
+class Comm(
+    PointToPoint,
+    Collectives,
+    Creation,
+    Attributes,
+    TopologyCalls,
+    Refusals,
+    MPI.Comm,
+    metaclass=FaceType,
+):
+    """A communicator. Without `_members` it is a native one, and all its methods are mpi4py's."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Comm
+    _members: Membership | None = None
+
+    def __new__(cls, comm: MPI.Comm | None = None) -> Self:
+        """Return a communicator with the handle of another one; raises TypeError for a wrong one.
+
+        It does not call the constructors of mpi4py's subclasses, which look at the handle: behind
+        a Cartesian communicator of the grid there is a native one without a topology.
+        """
+        members: Membership | None = getattr(comm, "_members", None)
+        if comm is not None:
+            _check(cls, comm, members)
+        self = MPI.Comm.__new__(cls, comm)
+        if members is not None:
+            self._members = members
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Let predefined communicators be pickled; raises ValueError for others."""
+        if not self:
+            return type(self), ()
+        ours = predefined()
+        name = ours.name_of(self)
+        if name is None:
+            raise ValueError(f"cannot serialize '{type(self).__module__}.{type(self).__name__}'")
+        if ours.comms[name] is self:
+            return ours.find, (name,)
+        return type(self), (ours.comms[name],)
+
+    def Abort(self, errorcode: int = 0) -> NoReturn:
+        """End the whole run, all clusters of it, with this exit code."""
+        errorcode = integer(errorcode)
+        abort(errorcode)
+        super().Abort(errorcode)
+
+
+with_checked_handles(Comm, MPI.Comm)
+
+
+class Intracomm(Comm, Scans, GroupCreation, TopologyCreation, MPI.Intracomm):
+    """A communicator of one group."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Intracomm
+
+
+class Topocomm(Intracomm, NeighbourCollectives, MPI.Topocomm):
+    """A communicator whose ranks have neighbours."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Topocomm
+
+
+class Cartcomm(Topocomm, CartParts, MPI.Cartcomm):
+    """A communicator whose ranks form a grid of any number of dimensions."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Cartcomm
+
+
+class Graphcomm(Topocomm, GraphParts, MPI.Graphcomm):
+    """A communicator whose ranks form a graph that every rank knows."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Graphcomm
+
+
+class Distgraphcomm(Topocomm, DistgraphParts, MPI.Distgraphcomm):
+    """A communicator whose ranks form a graph of which every rank knows its neighbours."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Distgraphcomm
+
+
+class Intercomm(Comm, InterParts, MPI.Intercomm):
+    """A communicator of two groups, which talk to each other."""
+
+    _stands_for: ClassVar[type[MPI.Comm]] = MPI.Intercomm
+
+
+use(Comm, Intracomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Intercomm)
+
+
+def _check(cls: type[Comm], comm: MPI.Comm, members: Membership | None) -> None:
+    """Raise the TypeError of mpi4py if a communicator does not fit a class."""
+    wanted = wanted_by(cls)
+    if members is None:
+        wanted.__new__(wanted, comm)
+    elif not issubclass(class_of(members), wanted):
+        raise TypeError(f"expecting a communicator that is a {wanted.__name__}")

@@ -1,0 +1,100 @@
+"""The MPI that programs see: mpi4py's, with the communicators of the whole machine.
+
+    from runtime import MPI
+
+    world = MPI.COMM_GRID
+    print(f"{world.rank} of {world.size} in {world.my_cluster}")
+
+Everything that is not defined here is mpi4py's own.
+"""
+
+# ruff: noqa: PLC0414 - `as` tells type checkers that a name is for those who import this module
+
+from __future__ import annotations
+
+import atexit
+
+from mpi4py import MPI as _native
+
+from runtime.later import Later as _Later
+from runtime.mpi.collectives.reductions import AVG as AVG
+from runtime.mpi.communicators.creation import COMM_TYPE_CLUSTER as COMM_TYPE_CLUSTER
+from runtime.mpi.communicators.creation import COMM_TYPE_SITE as COMM_TYPE_SITE
+from runtime.mpi.communicators.groups import Group as Group
+from runtime.mpi.errors import NotOnTheGrid as NotOnTheGrid
+from runtime.mpi.errors import OutOfStep as OutOfStep
+from runtime.mpi.errors import ProcessGone as ProcessGone
+from runtime.mpi.point_to_point.messages import Message as Message
+from runtime.mpi.process import predefined as _predefined
+from runtime.mpi.requests.requests import Prequest as Prequest
+from runtime.mpi.requests.requests import Request as Request
+from runtime.mpi.surface import library_calls as _library_calls
+from runtime.mpi.surface import lifetime as _lifetime
+from runtime.mpi.surface import start as _worlds
+from runtime.mpi.surface.communicator_classes import Cartcomm as Cartcomm
+from runtime.mpi.surface.communicator_classes import Comm as Comm
+from runtime.mpi.surface.communicator_classes import Distgraphcomm as Distgraphcomm
+from runtime.mpi.surface.communicator_classes import Graphcomm as Graphcomm
+from runtime.mpi.surface.communicator_classes import Intercomm as Intercomm
+from runtime.mpi.surface.communicator_classes import Intracomm as Intracomm
+from runtime.mpi.surface.communicator_classes import Topocomm as Topocomm
+from runtime.mpi.surface.lifetime import Finalize as Finalize
+from runtime.mpi.surface.lifetime import Init as Init
+from runtime.mpi.surface.lifetime import Init_thread as Init_thread
+from runtime.mpi.surface.lifetime import Is_initialized as Is_initialized
+from runtime.mpi.surface.lifetime import Query_thread as Query_thread
+from runtime.mpi.surface.refusals import File as File
+from runtime.mpi.surface.refusals import Win as Win
+from runtime.mpi.surface.sessions import Session as Session
+from runtime.mpi.values import handles as _handles
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.mpi.surface.topology_facts import ClusterInfo as ClusterInfo
+    from runtime.mpi.surface.topology_facts import Gateways as Gateways
+    from runtime.mpi.surface.topology_facts import Neighborhood as Neighborhood
+    from runtime.mpi.surface.topology_facts import SiteInfo as SiteInfo
+    from runtime.topology import Neighbourhood as Neighbourhood
+    from runtime.topology import Reachability as Reachability
+
+    COMM_CLUSTER: Intracomm
+    COMM_SITE: Intracomm
+    COMM_GRID: Intracomm
+    COMM_SITE_GATEWAYS: Intracomm
+    COMM_GRID_GATEWAYS: Intracomm
+    COMM_WORLD: Intracomm
+    COMM_SELF: Intracomm
+    from mpi4py.MPI import *  # type: ignore[assignment]  # noqa: F403 - what is ours comes first
+
+
+_LATER = {
+    "ClusterInfo": "runtime.mpi.surface.topology_facts",
+    "Gateways": "runtime.mpi.surface.topology_facts",
+    "Neighborhood": "runtime.mpi.surface.topology_facts",
+    "SiteInfo": "runtime.mpi.surface.topology_facts",
+    "Neighbourhood": "runtime.topology",
+    "Reachability": "runtime.topology",
+}
+"""Types of answers, which few programs name."""
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("COMM_") and not _native.Is_initialized():
+        raise AttributeError(f"MPI.{name} is not there before MPI.Init has been called")
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_Later(_LATER[name]), name)
+
+
+def _begin() -> None:
+    globals().update(_worlds.start().comms)
+    _worlds.handle_errors()
+
+
+globals().update({name: one for name, one in vars(_native).items() if name not in globals()})
+_lifetime.when_up(_begin)
+_addressof = _handles.addressof
+_handleof = _handles.handleof
+_commctx_intra = _library_calls.commctx_intra
+_commctx_inter = _library_calls.commctx_inter
+atexit.register(_predefined.finish)

@@ -1,0 +1,101 @@
+"""Unmodified programs: `from mpi4py import MPI` gives them the machine, once they say so.
+
+Until then nothing of it is loaded, so that a program without MPI starts as quickly as ever.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from runtime.mpi.process.predefined import let_world_be_grid
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+PACKAGE = "mpi4py"
+NAME = "mpi4py.MPI"
+
+
+class _Finder:
+    """Stands in for mpi4py's own MPI until somebody imports it."""
+
+    def __init__(self) -> None:
+        package = sys.modules.get(PACKAGE)
+        self._native = sys.modules.pop(NAME, None)
+        if package is not None and hasattr(package, "MPI"):
+            del package.MPI
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how to load the one module that is meant."""
+        del path, target
+        if name != NAME:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, self)  # type: ignore[arg-type]  # it has all that a loader needs
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Load the face."""
+        del spec
+        return load()
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: it has been run."""
+
+    def step_aside(self) -> None:
+        """Let mpi4py's own MPI be found: the face needs it."""
+        sys.meta_path.remove(self)
+        if self._native is not None:
+            sys.modules[NAME] = self._native
+            vars(sys.modules[PACKAGE])["MPI"] = self._native
+
+
+_finder: _Finder | None = None
+
+
+def install() -> None:
+    """Let COMM_WORLD be the grid for what runs in this process from now on."""
+    global _finder  # noqa: PLW0603 - a process runs one program
+    if _finder is None:
+        let_world_be_grid()
+        _finder = _Finder()
+        sys.meta_path.insert(0, _finder)
+
+
+def load() -> ModuleType:
+    """Return the face; the first call makes it, and puts it where `import` looks if need be."""
+    global _native  # noqa: PLW0603 - a process has one MPI
+    if _finder is not None and _finder in sys.meta_path:
+        _finder.step_aside()
+    from runtime.mpi.surface import face
+
+    if _finder is not None and _native is None:
+        _native = sys.modules[NAME]
+        sys.modules[NAME] = face
+        sys.modules[PACKAGE].__class__ = _Package
+    return face
+
+
+_native: ModuleType | None = None
+
+
+class _Package(type(sys)):  # type: ignore[misc]  # `types` says what this is, and takes its time
+    """mpi4py, whose `MPI` is the face for everybody but the modules that the face is made of.
+
+    Those are partly imported late, when `mpi4py.MPI` is the face already.
+    """
+
+    @property
+    def MPI(self) -> object:
+        """The module that whoever asks has to have."""
+        asks = sys._getframe(1).f_globals.get("__name__", "")
+        return _native if asks.startswith("runtime.mpi.") else sys.modules[NAME]
+
+    @MPI.setter
+    def MPI(self, module: object) -> None:
+        """Do nothing for `import`, which sets it once more."""

@@ -1,0 +1,87 @@
+"""What mpi4py's own libraries, such as `mpi4py.util.pkl5`, ask of `MPI` beyond its public calls."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mpi4py import MPI
+
+from runtime.mpi.communicators.classes import wrap
+from runtime.mpi.communicators.members import members_behind
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from runtime.mpi.progress.membership import Membership
+
+_TAGS = 32768
+"""MPI promises that many."""
+
+
+class _Aside:
+    """A duplicate of a communicator for one library's messages, and their next tag."""
+
+    def __init__(self, members: Membership) -> None:
+        plain: Any = wrap(members)  # a library's own class would come back here
+        self.comm = plain.Dup()
+        self.local, self.is_low = None, False
+        if members.is_inter:
+            self.local, self.is_low = _local_group(plain, members)
+        self._tag = -1
+
+    def next_tag(self) -> int:
+        """Return a tag that no call before has used, or none for long."""
+        self._tag = (self._tag + 1) % _TAGS
+        return self._tag
+
+
+def commctx_intra(comm: Any) -> tuple[Any, int]:
+    """Return a communicator like another one, for messages of a library, and a tag for them."""
+    if members_behind(comm) is None:
+        found: tuple[Any, int] = MPI._commctx_intra(comm)
+        return found
+    aside = _aside(comm)
+    return aside.comm, aside.next_tag()
+
+
+def commctx_inter(comm: Any) -> tuple[Any, int, Any, bool]:
+    """Return the same for two groups, a communicator of the own one, and if that comes first."""
+    if members_behind(comm) is None:
+        found: tuple[Any, int, Any, bool] = MPI._commctx_inter(comm)
+        return found
+    aside = _aside(comm)
+    return aside.comm, aside.next_tag(), aside.local, aside.is_low
+
+
+def _aside(comm: Any) -> _Aside:
+    members = members_behind(comm)
+    assert members is not None
+    kept = members.inner.Get_attr(_key())
+    if not isinstance(kept, _Aside):
+        kept = _Aside(members)
+        members.inner.Set_attr(_key(), kept)
+    return kept
+
+
+def _local_group(comm: Any, members: Membership) -> tuple[Any, bool]:
+    """Return a communicator of the own group, and whether that comes first."""
+    is_low = min(members.group) < min(members.peers)
+    whole = comm.Merge(high=not is_low)
+    try:
+        return whole.Split(int(is_low), members.rank), is_low
+    finally:
+        whole.Free()
+
+
+@cache
+def _key() -> int:
+    forget: Callable[[MPI.Comm, int, _Aside], None] = _forget
+    return MPI.Comm.Create_keyval(delete_fn=forget)
+
+
+def _forget(_comm: MPI.Comm, _key: int, aside: _Aside) -> None:
+    if aside.local is not None:
+        aside.local.Free()
+    aside.comm.Free()

@@ -1,0 +1,119 @@
+"""Whether MPI is up, as a program sees it: what `mpi4py.rc` asks for, `Init` and `Finalize`.
+
+A rank that a front-end has started has its MPI before the program begins, with all that threads
+need. The program sees what mpi4py would have done for it: MPI that is not up before it calls `Init`
+if `rc.initialize` is false, and the level of threads that it has asked for. Anywhere else all calls
+are mpi4py's own.
+"""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.membership.rank_link import current
+from runtime.mpi.process.options import LEVELS, YES, option
+from runtime.mpi.process.predefined import finish
+from runtime.mpi.values.numbers import integer
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CALLS = ("Init", "Init_thread", "Is_initialized", "Query_thread", "Finalize")
+_native: dict[str, Callable[..., object]] = {name: getattr(MPI, name) for name in CALLS}
+
+
+class _Lifetime:
+    """That of MPI as the program sees it, in a rank whose MPI is up all the time."""
+
+    def __init__(self) -> None:
+        level = str(option("thread_level")) if option("threads") in YES else "single"
+        self.is_up = option("initialize") in YES
+        self.level = LEVELS.index(level) + MPI.THREAD_SINGLE
+
+    def begin(self, level: int) -> bool:
+        """Let MPI be up at a level of threads; False if it has been before."""
+        if self.is_up:
+            return False
+        self.is_up, self.level = True, level
+        return True
+
+    def check(self) -> None:
+        """Raise MPI's error if MPI is not up yet."""
+        if not self.is_up:
+            error = MPI.Exception(MPI.ERR_OTHER)
+            error.add_note("mpi4py.rc.initialize is false, and MPI.Init has not been called")
+            raise error
+
+
+_life: _Lifetime | None = None
+_whenever_up: list[Callable[[], None]] = []
+
+
+def _lifetime() -> _Lifetime | None:
+    """Return what this rank has to seem; None where a program starts MPI itself."""
+    global _life  # noqa: PLW0603 - mpi4py asks once in a process, too
+    if _life is None and current() is not None:
+        _life = _Lifetime()
+    return _life
+
+
+def when_up(begin: Callable[[], None]) -> None:
+    """Call a function as soon as native MPI is up: now, or when the program has called `Init`."""
+    _lifetime()
+    if MPI.Is_initialized():
+        begin()
+    else:
+        _whenever_up.append(begin)
+
+
+def _is_up() -> None:
+    while _whenever_up:
+        _whenever_up.pop(0)()
+
+
+def Init() -> None:
+    """Initialise MPI."""
+    life = _lifetime()
+    if life is None or not life.begin(MPI.THREAD_SINGLE):
+        _native["Init"]()
+    _is_up()
+
+
+def Init_thread(required: int = MPI.THREAD_MULTIPLE) -> int:
+    """Initialise MPI for threads, and return what they may do."""
+    life, level = _lifetime(), integer(required)
+    provided = max(MPI.THREAD_SINGLE, min(level, MPI.THREAD_MULTIPLE))
+    if life is None or not life.begin(provided):
+        provided = integer(_native["Init_thread"](level))
+    _is_up()
+    return provided
+
+
+def Is_initialized() -> bool:
+    """Tell whether MPI has been initialised."""
+    life = _lifetime()
+    return bool(_native["Is_initialized"]()) if life is None else life.is_up
+
+
+def Query_thread() -> int:
+    """Return what threads may do."""
+    life = _lifetime()
+    if life is None or MPI.Is_finalized():
+        return integer(_native["Query_thread"]())
+    life.check()
+    return life.level
+
+
+def Finalize() -> None:
+    """Send what is still to be sent, then end the native MPI of this cluster."""
+    life = _lifetime()
+    if life is not None:
+        life.check()
+    finish()
+    _native["Finalize"]()
+
+
+def put_into_mpi4py() -> None:
+    """Let a program whose `mpi4py.MPI` is mpi4py's own see the same: its MPI is up, too."""
+    vars(MPI).update({name: globals()[name] for name in CALLS})

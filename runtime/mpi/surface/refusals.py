@@ -1,0 +1,98 @@
+"""What several MPIs together cannot do: calls that say so, and what to use instead."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.mpi.errors import NotOnTheGrid
+from runtime.mpi.process.error_handlers import hand_down, handle_as_asked
+from runtime.mpi.values.face_type import FaceType
+from runtime.mpi.values.handles import named_like
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from runtime.mpi.progress.membership import Membership
+
+_IN_CLUSTER = "Use a communicator of one cluster, such as MPI.COMM_CLUSTER"
+_MESSAGES = "Use messages between clusters: Send and Recv, or a collective operation"
+_PROCESSES = "Let the descriptor start all processes, or call it on MPI.COMM_SELF"
+_LOSSES = "Catch the error that a call raises when a process is lost; it names the process"
+
+_INSTEAD = {
+    "Accept": _PROCESSES,
+    "Connect": _PROCESSES,
+    "Spawn": _PROCESSES,
+    "Spawn_multiple": _PROCESSES,
+    "Psend_init": "Use Send_init for each part",
+    "Precv_init": "Use Recv_init for each part",
+    "Revoke": _LOSSES,
+    "Is_revoked": _LOSSES,
+    "Get_failed": _LOSSES,
+    "Ack_failed": _LOSSES,
+    "Agree": _LOSSES,
+    "Iagree": _LOSSES,
+    "Shrink": _LOSSES,
+    "Ishrink": _LOSSES,
+}
+
+
+def not_on_the_grid(call: str, instead: str) -> NotOnTheGrid:
+    """Return the error for a call on a communicator with members in several clusters."""
+    return NotOnTheGrid(f"{call} is not possible over several clusters", cure=instead)
+
+
+class Refusals:
+    """The part of a communicator that raises `NotOnTheGrid`."""
+
+    __slots__ = ()
+    _members: Membership | None
+
+
+def _refusal(name: str, instead: str) -> Callable[..., Any]:
+    def refuse(self: Refusals, *args: Any, **kwargs: Any) -> Any:
+        if self._members is None:
+            made = getattr(super(Refusals, self), name)(*args, **kwargs)
+            return hand_down(self, made) if isinstance(made, MPI.Comm) else made  # type: ignore[arg-type]  # it is a part of one
+        raise not_on_the_grid(name, instead)
+
+    return named_like(getattr(MPI.Cartcomm, name), refuse)
+
+
+for _name, _instead in _INSTEAD.items():
+    setattr(Refusals, _name, _refusal(_name, _instead))
+
+
+def _inside(native: type[Any], name: str, instead: str) -> Any:
+    """Return a class method like a native one that refuses communicators of several clusters."""
+
+    def call(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        if any(getattr(one, "_members", None) is not None for one in given):
+            raise not_on_the_grid(f"{native.__name__}.{name}", instead)
+        made = getattr(super(_FACES[native], cls), name)(*args, **kwargs)
+        return handle_as_asked(made, _DEFAULTS[native])
+
+    return classmethod(named_like(vars(native)[name].__func__, call))
+
+
+class Win(MPI.Win, metaclass=FaceType):
+    """One-sided communication, which stays inside a cluster."""
+
+    _stands_for = MPI.Win
+
+
+class File(MPI.File, metaclass=FaceType):
+    """Parallel input and output, which stays inside a cluster."""
+
+    _stands_for = MPI.File
+
+
+_DEFAULTS = {MPI.Win: MPI.ERRORS_ARE_FATAL, MPI.File: MPI.ERRORS_RETURN}
+_FACES: dict[type[Any], type[Any]] = {MPI.Win: Win, MPI.File: File}
+
+for _name in ("Create", "Allocate", "Allocate_shared", "Create_dynamic"):
+    setattr(Win, _name, _inside(MPI.Win, _name, f"{_MESSAGES}. {_IN_CLUSTER} for windows"))
+File.Open = _inside(MPI.File, "Open", f"{_IN_CLUSTER}, or gather at one rank and write there")  # type: ignore[method-assign]

@@ -1,0 +1,96 @@
+"""Makes the communicators that every process has from the start, and the engine behind them."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.membership.rank_link import current
+from runtime.mpi.communicators.classes import near, wrap
+from runtime.mpi.process import predefined
+from runtime.mpi.process.error_handlers import handle_errors_as_asked
+from runtime.mpi.process.place import Place, place_of_plain_mpi, place_of_rank, settle
+from runtime.mpi.process.predefined import Predefined
+from runtime.mpi.progress.engine import Engine
+from runtime.mpi.progress.membership import derived_context, intra
+from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - their classes
+from runtime.topology import Communicator, rank_table
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.membership.rank_link import RankLink
+
+_made: Predefined | None = None
+
+
+def start() -> Predefined:
+    """Return the communicators; the first call makes them, together with all of the cluster."""
+    global _made  # noqa: PLW0603 - a process is in one machine
+    if _made is None:
+        link = current()
+        place = place_of_plain_mpi() if link is None else place_of_rank(link)
+        settle(place)
+        engine = None if link is None or place.is_one_cluster else _engine(place, link)
+        _made = Predefined(engine, _communicators(place, engine), find)
+        predefined.settle(_made)
+    return _made
+
+
+def find(name: str) -> MPI.Comm:
+    """Return a communicator that is there from the start by its name."""
+    return start().comms[name]
+
+
+def handle_errors() -> None:
+    """Let errors be handled as the program asks; under plain MPI mpi4py has seen to that."""
+    if current() is not None:
+        handle_errors_as_asked(comm for comm in start().comms.values() if comm)
+
+
+def _communicators(place: Place, engine: Engine | None) -> dict[str, MPI.Comm]:
+    comms: dict[str, MPI.Comm] = {
+        "COMM_SELF": near(MPI.COMM_SELF),
+        "COMM_CLUSTER": near(MPI.COMM_WORLD),
+    }
+    for name in Communicator:
+        if name not in comms:
+            comms[name] = _named(place, engine, name)
+    is_grid = predefined.world_is_grid()
+    comms["COMM_WORLD"] = comms["COMM_GRID" if is_grid else "COMM_CLUSTER"]
+    if is_grid:
+        comms["COMM_CLUSTER"].Set_name("COMM_CLUSTER")
+        comms["COMM_WORLD"].Set_name("MPI_COMM_WORLD")
+    return comms
+
+
+def _named(place: Place, engine: Engine | None, name: Communicator) -> MPI.Comm:
+    members = tuple(place.index_of(one) for one in rank_table(place.grid, name, place.me))
+    if place.index not in members:
+        return MPI.COMM_NULL
+    comm = _over(place, engine, name, members)
+    comm.Set_name(name)
+    return comm
+
+
+def _over(
+    place: Place, engine: Engine | None, name: Communicator, members: Sequence[int]
+) -> MPI.Comm:
+    close = [one for one in members if place.first <= one < place.last]
+    parent = MPI.COMM_SELF if len(close) == 1 else MPI.COMM_WORLD
+    made: MPI.Comm
+    if len(close) == len(members) or engine is None:
+        made = near(parent.Dup())
+    else:
+        context = derived_context(b"", name, tuple(members))
+        made = wrap(intra(engine, members, parent.Dup(), parent.Dup(), context))
+    return made
+
+
+def _engine(place: Place, link: RankLink) -> Engine:
+    from runtime.wire import open_connections  # only where there are other clusters
+
+    engine = Engine(place.index, place.first, place.last, place.name_of)
+    connections = open_connections(link, engine)
+    engine.attach(connections, connections.wake_ups)
+    return engine

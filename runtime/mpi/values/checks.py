@@ -1,0 +1,40 @@
+"""Faults of arguments as the exceptions that mpi4py raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mpi4py import MPI
+
+from runtime.mpi.errors import report
+from runtime.mpi.values.faults import ArgumentFault
+
+
+def check_kind(given: object, kind: type, name: str) -> None:
+    """Raise mpi4py's TypeError for an argument that has to be an object of MPI, and is not."""
+    if not isinstance(given, kind):
+        words = f"expected mpi4py.MPI.{kind.__name__}, got {type(given).__name__}"
+        raise TypeError(f"Argument {name!r} has incorrect type ({words})")
+
+
+def check_status(status: object) -> None:
+    """Raise mpi4py's TypeError for what is given as a status, and is none."""
+    if status is not None:
+        check_kind(status, MPI.Status, "status")
+
+
+@contextmanager
+def as_mpi(comm: MPI.Comm | None = None) -> Iterator[None]:
+    """Turn an `ArgumentFault` into the `MPI.Exception` of its class, with its text as a note.
+
+    The error handler of a communicator is called first.
+    """
+    try:
+        yield
+    except ArgumentFault as fault:
+        error = MPI.Exception(getattr(MPI, fault.wrong))
+        error.add_note(str(fault))
+        if comm is None:
+            raise error from None
+        report(comm, error)

@@ -1,0 +1,58 @@
+"""Messages of this process to itself: how native MPI turns any datatype into bytes and back."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+
+from mpi4py import MPI
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any
+
+    from runtime.mpi.values.specs import Data
+
+_one_at_a_time = threading.Lock()
+
+
+def pack_natively(spec: Any) -> memoryview:
+    """Return a copy of what a message specification describes, as its bytes travel.
+
+    Raises what mpi4py raises for one it does not understand.
+    """
+    with _one_at_a_time:
+        comm, status = _self(), MPI.Status()
+        request = comm.Isend(spec, 0)
+        message = comm.Mprobe(0, status=status)
+        data = bytearray(status.count)
+        message.Recv([data, MPI.BYTE])
+        request.Wait()
+    return memoryview(data)
+
+
+def unpack_natively(spec: Any, data: Data) -> int:
+    """Put bytes where a message specification says; return how many.
+
+    Raises what mpi4py raises for one it does not understand, or when there are too many.
+    """
+    with _one_at_a_time:
+        comm, status = _self(), MPI.Status()
+        request = comm.Isend([data, MPI.BYTE], 0)
+        comm.Recv(spec, 0, status=status)
+        request.Wait()
+    return status.count
+
+
+def check_natively(spec: Any, *, readonly: bool) -> None:
+    """Raise what mpi4py raises for a message specification that it does not understand."""
+    comm = _self()
+    request = comm.Send_init(spec, 0) if readonly else comm.Recv_init(spec, 0)
+    request.Free()
+
+
+@cache
+def _self() -> MPI.Intracomm:
+    comm = MPI.COMM_SELF.Dup()
+    comm.Set_errhandler(MPI.ERRORS_RETURN)
+    return comm

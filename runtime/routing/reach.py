@@ -1,0 +1,75 @@
+"""Who opens the connections between clusters, for each two kinds of them that a machine has."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from gcm.records import dataclass
+from runtime.routing.stops import FrontEnd, Rank, Stop
+from runtime.routing.ways import Route, routes
+from runtime.topology import Grid, Identifier, Reachability
+
+Position = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The shortest way from the ranks of some clusters to those of others, in words.
+
+    `words` is empty where there is none: no two such clusters, or none that reach each other.
+    """
+
+    source: Reachability
+    target: Reachability
+    words: str
+
+
+def clusters_by_reachability(grid: Grid) -> dict[Reachability, list[Position]]:
+    """Return the clusters that have ranks, by how their processes can be reached."""
+    found: dict[Reachability, list[Position]] = {}
+    for site, number, cluster in grid.clusters():
+        if cluster.size:
+            found.setdefault(cluster.reachability, []).append((site, number))
+    return found
+
+
+def ways(grid: Grid) -> list[Way]:
+    """Return the shortest way between each two kinds of clusters, both directions.
+
+    >>> from runtime.topology import Cluster, Node, Site
+    >>> there = Cluster("b", (Node("n", ranks=1),), Reachability.OUTWARDS)
+    >>> grid = Grid((Site("s", (Cluster("a", (Node("n", ranks=1),)), there)),))
+    >>> [way.words for way in ways(grid)]
+    ['', 'rank ← rank', 'rank → rank', '']
+    """
+    kinds = clusters_by_reachability(grid)
+    return [
+        Way(source, target, _between(grid, kinds[source], kinds[target]))
+        for source in kinds
+        for target in kinds
+    ]
+
+
+def _between(grid: Grid, sources: list[Position], targets: list[Position]) -> str:
+    pair = next(((one, two) for one in sources for two in targets if one != two), None)
+    if pair is None:
+        return ""
+    here, there = (Identifier(*position, 0) for position in pair)
+    found = routes(grid, here, there)
+    return _words(found[0], *pair) if found else "no way"
+
+
+def _words(route: Route, here: Position, there: Position) -> str:
+    """Return the stops of a route with an arrow from who dials to who listens."""
+    words = _stop(route.stops[0], here, there)
+    for (before, after), leg in zip(pairwise(route.stops), route.legs, strict=True):
+        words += f" {'→' if leg.dialler == before else '←'} {_stop(after, here, there)}"
+    return words
+
+
+def _stop(stop: Stop, here: Position, there: Position) -> str:
+    if isinstance(stop, Rank):
+        return "rank"
+    assert isinstance(stop, FrontEnd)
+    owner = "its" if stop.cluster == here else "their" if stop.cluster == there else "a third"
+    return f"{owner} front-end"

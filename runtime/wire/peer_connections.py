@@ -1,0 +1,409 @@
+"""The connections of a rank to ranks of other clusters, and all that moves on them."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from runtime.later import logger
+from runtime.transport.credentials import Credentials
+from runtime.transport.decrypted import DECRYPTED
+from runtime.wire.connecting import Attempt, Connector
+from runtime.wire.directory import Directory
+from runtime.wire.errors import WireError
+from runtime.wire.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
+from runtime.wire.listeners import Listeners
+from runtime.wire.meetings import Meetings
+from runtime.wire.messages import MessageSink, Outgoing
+from runtime.wire.peer import Peer
+from runtime.wire.receiver import STAGE
+from runtime.wire.traffic import Traffic
+from runtime.wire.wake_ups import WakeUps
+from runtime.wire.words import LANE, PROBES
+
+_log = logger(__name__)
+
+LINGER = 2.0
+"""Seconds in which peers hear the goodbye of this rank."""
+
+_MOST_EVENTS = 64
+
+_COARSE = 4e-3
+"""Sleeps of fewer seconds are made by `select`: epoll counts in whole milliseconds."""
+
+_MOST_SELECTABLE = 1024
+
+_LEAVE = 50e-6
+"""Seconds in which others that were woken get up, rather than to keep them from that."""
+
+
+class PeerConnections:
+    """Sends messages to peers and hands over those that arrive; see the package.
+
+    `listeners` are listening sockets, which are closed with it. After so many seconds of `silence`
+    a connection is of no use whose other end does not answer; one that broke has to be resumed
+    within so many of `resume_timeout`.
+    """
+
+    def __init__(
+        self,
+        me: int,
+        directory: Directory,
+        sink: MessageSink,
+        connector: Connector,
+        *,
+        listeners: Sequence[socket.socket] = (),
+        credentials: Credentials | None = None,
+        silence: float = SILENCE_TIMEOUT,
+        resume_timeout: float = RESUME_TIMEOUT,
+    ) -> None:
+        self.me = me
+        self.silence = silence
+        self.resume_timeout = resume_timeout
+        self.sink = sink
+        self.connector = connector
+        self.stage = memoryview(bytearray(STAGE))
+        self.now = time.monotonic
+        self._directory = directory
+        self._peers: dict[int, Peer] = {}
+        self._epoll = select.epoll()
+        self._poll = self._epoll.poll
+        self._handlers: dict[int, Callable[[int], bool]] = {}
+        self._hint: list[tuple[int, int]] | None = None
+        self._is_due = False
+        self._deadline: float | None = None
+        self._wake_up = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._wake_lock = _thread.allocate_lock()
+        self._is_signalled = False  # until the last sleeper is awake
+        self._was_woken = False  # while nobody slept
+        self._wishes: deque[Callable[[], None]] = deque()
+        self.at_end: Callable[[], None] | None = None
+        """What is called once, when all has been sent and all have heard goodbye."""
+        self._sleepers = 0
+        self._is_closed = False
+        self._epoll.register(self._wake_up, READ)
+        self.wake_ups = WakeUps(me, directory)
+        """Those of this machine; `ready` returns when somebody wakes this rank."""
+        if self.wake_ups.fileno() >= 0:
+            self.watch_descriptor(self.wake_ups.fileno(), READ, self.wake_ups.drain)
+        self._meetings = Meetings(
+            self._met, watch=self.watch_descriptor, clock=self.now, look_again=self.look_again
+        )
+        self._listeners: Listeners | None = None
+        if listeners and credentials is not None:
+            self._listeners = Listeners(
+                list(listeners),
+                credentials,
+                self._admitted,
+                watch=self.watch_descriptor,
+                clock=self.now,
+                look_again=self.look_again,
+            )
+
+    # --- sending and receiving --------------------------------------------------------------------
+
+    def send(
+        self, to: int, head: bytes, payload: Sequence[memoryview] = (), *, sync: bool = False
+    ) -> Outgoing:
+        """Start to send a message; with `sync` it is done only once it has been matched.
+
+        The payload is the concatenation of views of bytes. To a peer that is lost the error is
+        there at once.
+
+        Raises:
+            BadFrame: the head or the payload is larger than it can be.
+            WireError: there is no such peer.
+        """
+        peer = self._peers.get(to) or self._meet(to)
+        if peer.why is not None:
+            failed = Outgoing(done=True)
+            failed.error = peer.why
+            return failed
+        line = peer.line
+        if line is not None and not sync:
+            data = peer.sender.pass_by(head, payload)
+            if data is not None:
+                return line.write(data)
+        outgoing = peer.sender.put(head, payload, sync)
+        if line is None:
+            peer.dial()
+        elif not line.is_blocked:
+            line.flush()
+        return outgoing
+
+    def progress(self) -> bool:
+        """Read and write what can be, without waiting; return whether anything happened."""
+        events = self._hint
+        if events is None:
+            events = self._poll(0, _MOST_EVENTS)
+        else:
+            self._hint = None
+        happened = False
+        handlers = self._handlers
+        if DECRYPTED:
+            events = [*events, *((one, READ) for one in DECRYPTED.intersection(handlers))]
+        for descriptor, which in events:
+            handle = handlers.get(descriptor)
+            if handle is not None and handle(which):
+                happened = True
+        if self._is_due or (self._deadline is not None and self.now() >= self._deadline):
+            self._look()
+            happened = True
+        return happened
+
+    def ready(self, timeout: float | None) -> bool:
+        """Sleep until `progress` has something to do or `wake` is called; False after `timeout`.
+
+        Any thread may call it, several at a time, and it changes nothing. None is for ever.
+        """
+        if self._is_due or self._hint or (DECRYPTED and not DECRYPTED.isdisjoint(self._handlers)):
+            return True
+        deadline = self._deadline
+        if deadline is not None:
+            left = max(0.0, deadline - self.now())
+            timeout = left if timeout is None else min(left, timeout)
+        with self._wake_lock:
+            if self._was_woken:
+                self._was_woken = False
+                return True
+            is_signalled = self._is_signalled
+            self._sleepers += not is_signalled
+        if is_signalled:
+            time.sleep(_LEAVE)
+            return True
+        try:
+            if timeout is not None and 0 < timeout < _COARSE:
+                events = self._sleep_briefly(timeout)
+            else:
+                events = self._poll(timeout, _MOST_EVENTS)
+        finally:
+            with self._wake_lock:
+                self._sleepers -= 1
+                if self._is_signalled and not self._sleepers:
+                    self._is_signalled = False
+                    os.eventfd_read(self._wake_up)
+        if not events:
+            return deadline is not None and self.now() >= deadline
+        if events[0][0] != self._wake_up or len(events) > 1:
+            self._hint = events
+        return True
+
+    def _sleep_briefly(self, timeout: float) -> list[tuple[int, int]]:
+        descriptor = self._epoll.fileno()
+        if descriptor < _MOST_SELECTABLE:
+            if not select.select((descriptor,), (), (), timeout)[0]:
+                return []
+            timeout = 0
+        return self._poll(timeout, _MOST_EVENTS)
+
+    def wake(self) -> None:
+        """Let all that sleep in `ready` return, or the next one; any thread may call it."""
+        with self._wake_lock:
+            if not self._sleepers:
+                self._was_woken = True
+            elif not self._is_signalled:
+                self._is_signalled = True
+                os.eventfd_write(self._wake_up, 1)
+
+    # --- peers ------------------------------------------------------------------------------------
+
+    def watch(self, peer: int) -> None:
+        """See to it that the loss of a peer is noticed, also where nothing is sent to it."""
+        (self._peers.get(peer) or self._meet(peer)).watch()
+
+    def soon(self, wish: Callable[[], None]) -> None:
+        """Let a later `progress` call `wish`; any thread may ask for that."""
+        self._wishes.append(wish)
+        self.look_again()
+
+    def come(self, attempt: Attempt) -> None:
+        """Go where a peer waits; it proves itself there as one that has dialled."""
+        self._meetings.come(attempt)
+
+    def why_lost(self, peer: int) -> Exception | None:
+        """Return why a peer is lost, or None if it is not."""
+        found = self._peers.get(peer)
+        return None if found is None else found.why
+
+    def describe(self, peer: int) -> str:
+        """Return how errors name a peer: its rank, its host, its addresses."""
+        return str(self._directory.party(peer))
+
+    def is_near(self, peer: int) -> bool:
+        """Tell whether a peer is on this machine."""
+        machine = self._directory.party(peer).machine
+        return bool(machine) and machine == self._directory.party(self.me).machine
+
+    def share_a_machine(self, peers: Sequence[int]) -> bool:
+        """Tell whether some ranks, of which this may be one, are on one machine."""
+        machines = {self._directory.party(one).machine for one in peers}
+        return len(machines) <= 1 and "" not in machines
+
+    def round_trip(self, peer: int) -> float:
+        """Return the shortest seconds to a peer and back; 0 where nobody knows.
+
+        Where front-ends pass messages on it is that to the first of them.
+        """
+        found = self._peers.get(peer)
+        return 0.0 if found is None else found.breadth.round_trip
+
+    def rest(self, peer: int) -> bool:
+        """Begin to close the connection to a peer, in agreement; return whether that began.
+
+        False means that there is none, that something is queued, on its way or half received, or
+        that somebody watches the peer and nothing has come of it since.
+        The peer may refuse. Nothing is forgotten, and whoever sends next opens another connection.
+        """
+        found = self._peers.get(peer)
+        return found is not None and found.rest()
+
+    def connected(self) -> Mapping[int, int]:
+        """Return all peers to which there is a connection, with the messages sent and received.
+
+        Where that number has not grown since the last call nothing was said meanwhile.
+        """
+        return {
+            index: peer.sender.messages + peer.receiver.expected
+            for index, peer in self._peers.items()
+            if peer.line is not None
+        }
+
+    @property
+    def lanes(self) -> int:
+        """How many connections there are beside the first one to each peer."""
+        return sum(peer.breadth.count for peer in self._peers.values())
+
+    def narrow(self) -> None:
+        """Do with one connection to each peer, for a while."""
+        for peer in self._peers.values():
+            peer.breadth.narrow()
+
+    def traffic(self) -> Mapping[int, Traffic]:
+        """Return what went between this rank and each peer, as far as it began."""
+        return {
+            index: Traffic(
+                peer.sender.messages,
+                peer.sender.bytes,
+                peer.receiver.expected,
+                peer.receiver.bytes,
+                peer.connections,
+                peer.resumptions,
+                peer.breadth.most,
+            )
+            for index, peer in self._peers.items()
+        }
+
+    def _meet(self, index: int) -> Peer:
+        party = self._directory.party(index)
+        if index == self.me:
+            raise WireError(f"{party} is no peer of itself")
+        peer = self._peers[index] = Peer(index, self)
+        return peer
+
+    def _admitted(self, connected: socket.socket, name: str, received: bytes) -> None:
+        if name.endswith(PROBES):
+            connected.close()  # it knows now
+            return
+        index = self._directory.index(name.removesuffix(LANE))
+        if index is None or index == self.me:
+            _log.warning("a connection of %s was refused: it is no peer", name)
+            connected.close()
+            return
+        if name.endswith(LANE):
+            known = self._peers.get(index)
+            if known is None:
+                connected.close()  # a lane belongs to a connection that is there
+            else:
+                known.breadth.admit(connected, received)
+            return
+        (self._peers.get(index) or self._meet(index)).admit(connected, received)
+
+    def _met(self, connected: socket.socket, received: bytes) -> None:
+        if self._listeners is None:
+            connected.close()
+        else:
+            self._listeners.receive(connected, "a meeting", received)
+
+    # --- what peers and listeners need ------------------------------------------------------------
+
+    def watch_descriptor(
+        self, descriptor: int, events: int, handle: Callable[[int], bool] | None, /
+    ) -> None:
+        """Call `handle` when the events are true; with None not any more."""
+        known = self._handlers.pop(descriptor, None) is not None
+        # A descriptor that was closed meanwhile is not registered any more.
+        if handle is None:
+            if known:
+                with suppress(OSError):
+                    self._epoll.unregister(descriptor)
+            return
+        self._handlers[descriptor] = handle
+        try:
+            (self._epoll.modify if known else self._epoll.register)(descriptor, events)
+        except FileNotFoundError:
+            self._epoll.register(descriptor, events)
+
+    def look_again(self) -> None:
+        """See to it that peers are looked after soon, by whoever is in `ready` or comes there."""
+        self._is_due = True
+        self.wake()
+
+    def _look(self) -> None:
+        """Do what is due, and find out when something will be due again."""
+        self._is_due = False
+        while self._wishes:
+            self._wishes.popleft()()
+        now = self.now()
+        self._meetings.look(now)
+        for peer in list(self._peers.values()):
+            peer.look(now)
+        times = [peer.deadline for peer in self._peers.values()]
+        times.append(self._meetings.deadline)
+        if self._listeners is not None:
+            self._listeners.look(now)
+            times.append(self._listeners.deadline)
+        self._deadline = min((one for one in times if one is not None), default=None)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def close(self, timeout: float | None = None) -> None:
+        """Send what is to be sent, for at most `timeout` seconds, say goodbye, and hang up."""
+        if self._is_closed:
+            return
+        peers = list(self._peers.values())
+        until = None if timeout is None else self.now() + timeout
+        self._go_on_until(lambda: all(one.is_finished for one in peers), timeout)
+        for peer in peers:
+            peer.say_goodbye()
+        self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
+        if any(one.is_interrupted for one in peers):
+            left = None if until is None else until - self.now()
+            self._go_on_until(lambda: not any(one.is_interrupted for one in peers), left)
+            self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
+        if self.at_end is not None:
+            self.at_end()
+        if self._listeners is not None:
+            self._listeners.close()
+        self._meetings.close()
+        for peer in self._peers.values():
+            peer.hang_up()
+        self.wake_ups.close()
+        with self._wake_lock:
+            self._is_closed = True
+            self._epoll.close()
+            os.close(self._wake_up)
+
+    def _go_on_until(self, is_over: Callable[[], bool], timeout: float | None) -> None:
+        deadline = None if timeout is None else self.now() + timeout
+        while not is_over():
+            left = None if deadline is None else deadline - self.now()
+            if left is not None and left <= 0:
+                return
+            self.ready(left)
+            self.progress()

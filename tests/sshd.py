@@ -1,0 +1,97 @@
+"""An sshd of the current user on this machine: what is far away, for tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+
+NEAR_AND_FAR = pytest.mark.parametrize(
+    "way", ["local", pytest.param("sshd", marks=pytest.mark.needs_sshd)], indirect=True
+)
+"""Marks a test that runs twice: on this machine alone, and with its first cluster behind sshd."""
+
+CONFIG = """\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host
+PidFile none
+StrictModes no
+AuthorizedKeysFile {folder}/key.pub
+PermitRootLogin yes
+UsePAM no
+MaxStartups 100
+SetEnv {settings}
+"""
+
+
+@dataclass(frozen=True)
+class Sshd:
+    """A running sshd, and what a client needs."""
+
+    folder: Path
+    port: int
+
+    @property
+    def hop(self) -> str:
+        """The element of a descriptor that leads there."""
+        return (
+            f'<ssh host="127.0.0.1" port="{self.port}" key="{self.folder}/key"'
+            f' known-hosts="{self.folder}/known"/>'
+        )
+
+
+@contextmanager
+def running_sshd(folder: Path, **settings: str | Path) -> Iterator[Sshd]:
+    """Run an sshd with keys of its own in a folder; whoever logs in has these variables."""
+    settings = {"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", **settings}
+    for name in ("key", "host"):
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True
+        )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
+    words = " ".join(f"{name}={value}" for name, value in settings.items())
+    config = folder / "config"
+    config.write_text(CONFIG.format(port=port, folder=folder, settings=words))
+    if os.getuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    process = subprocess.Popen(
+        [str(SSHD), "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:  # it says so once it listens
+        if f"port {port}" in line:
+            break
+    with process:
+        yield Sshd(folder, port)
+        process.terminate()
+
+
+@pytest.fixture(scope="session")
+def far_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd | None]:
+    """A running sshd, or None where there is none."""
+    if SSHD is None:
+        yield None
+        return
+    with running_sshd(tmp_path_factory.mktemp("sshd")) as server:
+        yield server
+
+
+@pytest.fixture
+def way(request: pytest.FixtureRequest, far_host: Sshd | None) -> str:
+    """What leads to the first cluster: nothing, except where `NEAR_AND_FAR` asks for ssh."""
+    if far_host is None or getattr(request, "param", "local") == "local":
+        return ""
+    return f'{far_host.hop}<front-end python="{sys.executable}"/>'

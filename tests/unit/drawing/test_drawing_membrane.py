@@ -1,0 +1,116 @@
+"""The membrane is drawn around the content, with what is in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gcm.drawing import Box, Link, Port, Scene, SceneError, draw
+from gcm.drawing.geometry import PlacedBox
+from gcm.drawing.placing import place
+from gcm.drawing.routing import Point
+
+METER = Box("meter", (Port("stats", "server"), Port("alarm", "client")))
+GUARD = Box("guard", (Port("alarm", "server"), Port("target", "client")))
+OWN = Box("controllers", (Port("lifecycle-controller", "server"),), kind="controller")
+MEMBRANE = Box(
+    "membrane",
+    (Port("stats", "server"),),
+    (METER, GUARD, OWN),
+    (
+        Link(("this", "stats"), ("meter", "stats")),
+        Link(("meter", "alarm"), ("guard", "alarm")),
+        Link(("guard", "target"), ("controllers", "lifecycle-controller")),
+    ),
+    "composite",
+)
+DISK = Box("disk", (Port("store", "server"),))
+STORE = Port("store", "server", interceptors=("meter", "Log"))
+COMPOSITE = Box(
+    "storage",
+    (STORE,),
+    (DISK,),
+    (Link(("this", "store"), ("disk", "store")),),
+    "composite",
+    membrane=MEMBRANE,
+)
+PRIMITIVE = Box("plain", (STORE,), note="demo.Disk", membrane=MEMBRANE)
+
+
+def both() -> list[PlacedBox]:
+    return [place(COMPOSITE), place(PRIMITIVE)]
+
+
+def test_what_is_in_the_membrane_lies_above_the_content_and_inside_the_border() -> None:
+    for placed in both():
+        assert placed.membrane is not None
+        bottom = placed.membrane.content_top + placed.membrane.content_height
+        assert bottom < placed.height
+        for part in placed.membrane.parts:
+            assert 0 < part.x < part.x + part.width < placed.width
+            assert 0 < part.y < part.y + part.height < placed.membrane.content_top
+        for child in placed.children:
+            assert placed.membrane.content_top < child.y
+            assert child.y + child.height < bottom
+
+
+def test_wires_in_the_membrane_end_at_their_interfaces() -> None:
+    for placed in both():
+        assert placed.membrane is not None
+        corner = {part.box.name: (part.x, part.y) for part in placed.membrane.parts}
+        at = {
+            (part.box.name, found.port.name): found.outer
+            for part in placed.membrane.parts
+            for found in part.ports
+        }
+        border = {("this", found.port.name): found.inner for found in placed.ports}
+        for wire in placed.membrane.wires:
+            for end, point in (
+                (wire.link.client, wire.points[0]),
+                (wire.link.server, wire.points[-1]),
+            ):
+                x, y = corner.get(end[0], (0, 0))
+                touched = {**at, **border}[end]
+                assert point == Point(x + touched.x, y + touched.y)
+
+
+def test_interfaces_of_the_membrane_are_beside_it_and_functional_ones_beside_the_content() -> None:
+    for placed in both():
+        assert placed.membrane is not None
+        heights = {found.port.name: found.at.y for found in placed.ports}
+        assert heights["stats"] < placed.membrane.content_top < heights["store"]
+        assert {found.at.x for found in placed.ports} == {0}
+
+
+def test_a_wider_content_makes_the_membrane_wider() -> None:
+    wide = tuple(Box(f"{n}" * 30, (Port("in", "server"), Port("out", "client"))) for n in range(6))
+    links = tuple(Link((wide[n].name, "out"), (wide[n + 1].name, "in")) for n in range(5))
+    placed = place(Box("wide", (), wide, links, "composite", membrane=MEMBRANE))
+    assert placed.membrane is not None
+    assert placed.width == place(Box("wide", (), wide, links, "composite")).width
+    stats = next(wire for wire in placed.membrane.wires if wire.link.client[0] == "this")
+    assert stats.points[0].x < 100
+
+
+def test_what_surrounds_a_component_reaches_the_interfaces_of_its_membrane() -> None:
+    user = Box("user", (Port("stats", "client"),))
+    link = Link(("user", "stats"), ("storage", "stats"))
+    picture = draw(Scene(Box("app", (), (user, COMPOSITE), (link,), "composite")))
+    assert "<title>/app/user.stats → /app/storage.stats</title>" in picture
+
+
+def test_what_intercepts_is_written_at_the_interface_and_in_the_key() -> None:
+    picture = draw(Scene(PRIMITIVE))
+    assert ">store ◆ meter, Log</text>" in picture
+    assert "intercepted by meter, Log" in picture
+    assert ">◆ interceptors</text>" in picture
+    assert ">membrane</text>" in picture
+
+
+def test_the_controllers_in_a_membrane_are_drawn_without_being_asked_for() -> None:
+    assert ">lifecycle-controller</text>" in draw(Scene(PRIMITIVE))
+
+
+def test_faults_in_a_membrane_are_told() -> None:
+    broken = Box("m", (), (METER,), (Link(("meter", "alarm"), ("ghost", "x")),), "composite")
+    with pytest.raises(SceneError, match="the membrane of /root names 'ghost', which is not there"):
+        draw(Scene(Box("root", membrane=broken)))
