@@ -42,8 +42,16 @@ class RanksAbove(Protocol):
     """What ranks are bound to: the clustering component of their cluster."""
 
     from_ranks: Served
-    views: Views
-    control: Control
+
+    @property
+    def views(self) -> Views:
+        """The views of all ranks that are here."""
+        ...
+
+    @property
+    def control(self) -> Control:
+        """The control of all ranks that are here."""
+        ...
 
     def join(self, rank: str, channel: Channel) -> None:
         """Bind a rank for as long as its connection lives."""

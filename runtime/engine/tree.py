@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from gcm.adl.writing import describe, write_definition
 from gcm.components.composite import Composite
@@ -90,6 +90,18 @@ class ClusteringElsewhere(Elsewhere, Membership, Views):
     """The clustering component of a site or the grid, in the front-end that leads it."""
 
 
+# A wrapper sends its calls away, so the operations of these classes only say what can be called.
+_CONTENTS = cast(
+    "dict[Level, Callable[[str, Send], Elsewhere]]",
+    {
+        Level.WRAPPER: RankElsewhere,
+        Level.CLUSTER: ClusterElsewhere,
+        Level.SITE: ClusteringElsewhere,
+        Level.GRID: ClusteringElsewhere,
+    },
+)
+
+
 def machine_tree(root: Part, send: Send) -> Composite:
     """Return the assembly of a machine: `/grid/north/alder/wrapper2` and all between."""
     made = _made(root, send)
@@ -115,12 +127,12 @@ def _nowhere(invocation: Invocation) -> Future[Any]:
 
 def _made(part: Part, send: Send) -> Component:
     if part.level is Level.WRAPPER:
-        behind: Elsewhere = RankElsewhere(part.identifier, send)
+        behind = _CONTENTS[part.level](part.identifier, send)
         return wrapper(part.name, WRAPPER_TYPE, behind, controllers=PART)
     is_grid, is_cluster = part.level is Level.GRID, part.level is Level.CLUSTER
     whole = composite(part.name, None if is_grid else OPEN_TYPE)
     content = whole.controller(ContentController)
-    behind = (ClusterElsewhere if is_cluster else ClusteringElsewhere)(part.identifier, send)
+    behind = _CONTENTS[part.level](part.identifier, send)
     type = CLUSTER_TYPE if is_cluster else TYPE
     clustering = wrapper(CLUSTERING, type, behind, controllers=PART)
     content.add(clustering)

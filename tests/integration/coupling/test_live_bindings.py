@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gcm.adl.writing import export
+from gcm.adl.writing.describe import export
 from gcm.documents import Diagnostics
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of

@@ -45,12 +45,13 @@ def test_messages_and_bytes_are_counted_for_each_way(tmp_path: Path) -> None:
     assert list(few) == names
     assert list(many) == names
     for path in clusters:
-        # Each of two ranks asks to be let in, is answered, tells whom it reached, and its end.
-        assert few[f"{path} - its ranks"][0] == 8
-        assert many[f"{path} - its ranks"][0] == 8
+        # Each of two ranks is ready, gets its view, its settings and the word to go, tells whom it
+        # reached, and its end.
+        assert few[f"{path} - its ranks"][0] == 12
+        assert many[f"{path} - its ranks"][0] == 12
         output = 2 * 3000 * 999
         before, after = few[f"launcher - {path}"], many[f"launcher - {path}"]
-        assert before[0] >= 10  # bind, handshake, go, stop and what the front-end says to them
+        assert before[0] >= 10  # handshake, go, stop and what the front-end says to them
         assert 2500 < before[2] < 20_000
         assert output < after[2] < output * 1.2
         assert after[0] > before[0]
