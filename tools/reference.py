@@ -176,7 +176,7 @@ def _said(found: griffe.Object | griffe.Alias) -> str:
         elif example and not shown:
             lines.append("```")
         example = bool(shown)
-        lines.append(line.replace("    # doctest: +SKIP", "").rstrip() if shown else line)
+        lines.append(re.sub(r" *# doctest: .*", "", line) if shown else line)
     lines += ["```"] if example else []
     return _ROLE.sub(r"**\1**\n", "\n".join(lines)) + "\n"
 
