@@ -7,6 +7,8 @@ VENV ?= .venv
 # The main job of `make run`.
 RUN ?= gcm-deploy descriptors/quickstart.xml
 TESTS ?= tests
+# These leave each other alone, so they run in two processes; the others want to be alone.
+QUICK := --only quick --numprocesses 2 --dist loadfile
 BUDGET ?= 900
 
 BIN := $(VENV)/bin
@@ -22,12 +24,13 @@ EXAMPLES := $(patsubst %/,%,$(dir $(wildcard examples/*/*.py)))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help run test lint format conformance fractal bench mutate clean
+.PHONY: help run test test-all lint format conformance fractal bench mutate clean
 MAKEFLAGS += --no-print-directory
 
 help:
 	@echo "make run      install into $(VENV) and run the first grid, on this machine"
-	@echo "make test     run all tests (one folder: make test TESTS=tests/unit/house)"
+	@echo "make test     run the quick tests (all of one folder: make test TESTS=tests/mpi)"
+	@echo "make test-all run all tests; takes half an hour"
 	@echo "make lint     check style, format, types and import rules"
 	@echo "make format   rewrite the code in the checked format"
 	@echo "make conformance  run mpi4py's own tests on grids (CONFORMANCE='--grid 1+1 p2p_buf')"
@@ -41,7 +44,11 @@ run: $(VENV)/.run
 	@$(BIN)/$(RUN)
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest --quiet $(TESTS)
+	@$(BIN)/python -m pytest --quiet $(if $(filter tests,$(TESTS)),$(QUICK)) $(TESTS)
+
+test-all: $(VENV)/.dev
+	@$(BIN)/python -m pytest --quiet $(QUICK) tests
+	@$(BIN)/python -m pytest --quiet --only slow tests
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet .

@@ -116,11 +116,11 @@ def shares(pairs: int, seconds: float) -> list[int]:
 
 
 def count(pairs: int) -> None:
-    """Count what comes over each connection to the door that is this process's input."""
-    with socket.socket(fileno=os.dup(0)) as door, selectors.DefaultSelector() as selector:
+    """Count what comes over each connection to the listener that is this process's input."""
+    with socket.socket(fileno=os.dup(0)) as listener, selectors.DefaultSelector() as selector:
         counts = [0] * pairs
         for number in range(pairs):
-            came, _ = door.accept()
+            came, _ = listener.accept()
             selector.register(came, selectors.EVENT_READ, number)
         room = bytearray(PIECE)
         while selector.get_map():

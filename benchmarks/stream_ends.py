@@ -21,7 +21,7 @@ from benchmarks.echoes.members import ENDS, member
 from runtime.wire import Incoming, Outgoing
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
-from runtime.wire.post import Post
+from runtime.wire.peer_connections import PeerConnections
 
 SENDER, RECEIVER = 0, 1
 MIB = 1 << 20
@@ -72,7 +72,7 @@ class Ear:
         self.is_over = True
 
 
-def post(me: int, host: str, port: int, ear: Ear, *, way: str) -> Post:
+def open_connections(me: int, host: str, port: int, ear: Ear, *, way: str) -> PeerConnections:
     """Return one end of ours; only the receiver can be dialled."""
     parties = (
         Party(ENDS[SENDER], "sender", "here"),
@@ -80,25 +80,27 @@ def post(me: int, host: str, port: int, ear: Ear, *, way: str) -> Post:
     )
     directory = Directory(parties)
     credentials = member(ENDS[me], encrypts=way == "tls")
-    doors = [socket.create_server((host, port))] if me == RECEIVER else []
+    listeners = [socket.create_server((host, port))] if me == RECEIVER else []
     connector = DirectConnector(me, directory, credentials)
-    return Post(me, directory, ear, connector, doors=doors, credentials=credentials)
+    return PeerConnections(
+        me, directory, ear, connector, listeners=listeners, credentials=credentials
+    )
 
 
 def receive(way: str, host: str, port: int) -> None:
     """Receive until the sender has gone."""
     log = Log()
     if way == "tcp":
-        with socket.create_server((host, port)) as door:
+        with socket.create_server((host, port)) as listener:
             listening()
-            connection, _ = door.accept()
+            connection, _ = listener.accept()
         buffer = bytearray(MIB)
         with connection:
             while count := connection.recv_into(buffer):
                 log.came(count)
     else:
         ear = Ear(log)
-        made = post(RECEIVER, host, port, ear, way=way)
+        made = open_connections(RECEIVER, host, port, ear, way=way)
         listening()
         while not ear.is_over:
             made.ready(None)
@@ -118,7 +120,7 @@ def send(way: str, host: str, port: int, seconds: float) -> None:
             while time.monotonic() < until:
                 connection.send(data[:MIB])
     else:
-        made = post(SENDER, host, port, Ear(Log()), way=way)
+        made = open_connections(SENDER, host, port, Ear(Log()), way=way)
         sent: deque[Outgoing] = deque()
         until = math.inf
         while time.monotonic() < until:

@@ -122,6 +122,10 @@ class MulticastError(DispatchError):
         self.results = tuple(results)
 
 
+class CircularCallError(GcmError):
+    """A call that would wait for itself: the active objects of a circle wait for each other."""
+
+
 class GathercastTimeoutError(GcmError):
     """A gathercast round whose clients did not all call in time."""
 

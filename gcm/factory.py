@@ -50,8 +50,8 @@ def new_component(
             and content do not fit.
     """
     _check_name(name)
-    base = controllers.removesuffix(TEMPLATE_SUFFIX) if isinstance(controllers, str) else ""
-    if base != controllers and find_description(base):
+    base = made_by_template(controllers) if isinstance(controllers, str) else ""
+    if base:
         return new_template(name, type, base, content)
     made = _new_part(name, type, described(controllers, name), content)
     made.attach()
@@ -81,6 +81,16 @@ def new_template(
     made.controller(FactoryController).is_to_make(new_component, instances, content)
     made.attach()
     return made
+
+
+def made_by_template(name: str) -> str:
+    """Return the membrane of what a ready-made template makes, or nothing where it is none.
+
+    >>> made_by_template("primitiveTemplate"), made_by_template("primitive")
+    ('primitive', '')
+    """
+    base = name.removesuffix(TEMPLATE_SUFFIX)
+    return base if base != name and find_description(base) else ""
 
 
 def described(controllers: object, component: str = "") -> MembraneDescription:

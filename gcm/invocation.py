@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from gcm.interfaces.call_chain import as_header
 from gcm.interfaces.future import Future
 
 
@@ -13,7 +14,8 @@ from gcm.interfaces.future import Future
 class Invocation:
     """One call as a value, so that it can be queued, shown and sent to another process.
 
-    `client` names the client interface that calls, where the server has to know.
+    `client` names the client interface that calls, where the server has to know; `chain` tells
+    which requests wait for the call (see `call_chain`).
     """
 
     component: str
@@ -22,6 +24,7 @@ class Invocation:
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     client: str = ""
+    chain: str = ""
 
     def __str__(self) -> str:
         """Return where the call goes, without its arguments."""
@@ -52,12 +55,22 @@ class RemotePort:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call and wait for the result."""
-        return self.submit(*args, **kwargs).result()
+        return self.send(args, kwargs, as_header()).result()
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
         """Call and return at once with the future of the result."""
+        return self.send(args, kwargs, "")
+
+    def send(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chain: str) -> Future[Any]:
+        """Send a call off for which `chain` waits."""
         return self._caller.call(
             Invocation(
-                self._component, self._interface, self._operation, args, kwargs, self._client
+                self._component,
+                self._interface,
+                self._operation,
+                args,
+                kwargs,
+                self._client,
+                chain,
             )
         )

@@ -29,6 +29,28 @@ GRACE_SECONDS = 20.0
 
 STANDARD_ERROR = 2
 
+QUICK = (
+    "unit",
+    "contract",
+    "fractal",
+    "fuzz",
+    "examples/test_documents.py",
+    "faults/test_endings.py",
+    "integration/coupling/test_coupled_example.py",
+    "integration/deploy/test_one_line_runs.py",
+    "integration/engine/test_rank_contracts.py",
+    "integration/gcm/test_bad_input.py",
+    "integration/hosting/test_node_processes.py",
+    "integration/nodes/test_example_on_nodes.py",
+    "integration/wire/test_posts.py",
+    "mpi/test_communicators.py",
+    "mpi/test_means.py",
+    "mpi/test_messages_on_grids.py",
+    "mpi/test_worlds.py",
+    "security/test_where_the_secret_is.py",
+)
+"""The tests of `make test`: all pure logic, and a few of each seam with the real thing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
@@ -195,6 +217,30 @@ LACKS: dict[str, Callable[[], str]] = {
     "needs_sshd": _lacks_sshd,
     "mpi": _lacks_mpi,
 }
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--only",
+        choices=("quick", "slow"),
+        help="the tests of `make test`, or all the others",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not (wanted := config.getoption("--only")):
+        return
+    folder = Path(__file__).parent
+    quick = tuple(folder / name for name in QUICK)
+    if missing := [str(path) for path in quick if not path.exists()]:
+        raise pytest.UsageError(f"QUICK in {__file__} names what does not exist: {missing}")
+    others = [
+        item
+        for item in items
+        if any(item.path.is_relative_to(one) for one in quick) != (wanted == "quick")
+    ]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in set(others)]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

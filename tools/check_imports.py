@@ -55,6 +55,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
         "loading",
         "opening",
         "picture",
+        "port",
         "writing",
     },
     "runtime.topology": set(),

@@ -1,4 +1,4 @@
-"""Ours: the post that carries messages between ranks of different clusters.
+"""Ours: what carries messages between ranks of different clusters.
 
 `post` is a direct connection, `tls` one that is encrypted, and `forwarded` one through the
 front-ends of both ends, each in a process of its own.
@@ -20,7 +20,7 @@ from runtime.wire import Incoming, PeerLeft
 from runtime.wire.connecting import Attempt, Connector, Dialling, DirectConnector
 from runtime.wire.directory import Directory, Party
 from runtime.wire.forwarded import Asked, Forwarded
-from runtime.wire.post import Post
+from runtime.wire.peer_connections import PeerConnections
 
 CLIENT, SERVER = 0, 1
 LOOPBACK = "127.0.0.1"
@@ -95,26 +95,30 @@ def _front_end(way: str, me: int, host: str, port: int) -> Iterator[int]:
         yield mine
 
 
-def _post(way: str, me: int, ear: Ear, where: tuple[str, int], front_end: int) -> Post:
+def _connections(
+    way: str, me: int, ear: Ear, where: tuple[str, int], front_end: int
+) -> PeerConnections:
     host, port = where
     # only the server can be dialled
     server = Party(ENDS[SERVER], "server", "here", (f"{host}:{port}",))
     parties = Party(ENDS[CLIENT], "client", "here"), server
     directory = Directory(parties)
     credentials = member(ENDS[me], encrypts=way == "tls")
-    doors = [socket.create_server((host, port))] if me == SERVER else []
+    listeners = [socket.create_server((host, port))] if me == SERVER else []
     connector: Connector = DirectConnector(me, directory, credentials)
     if front_end:
         connector = _ByFrontEnds(front_end, credentials)
-    return Post(me, directory, ear, connector, doors=doors, credentials=credentials)
+    return PeerConnections(
+        me, directory, ear, connector, listeners=listeners, credentials=credentials
+    )
 
 
-def _next(post: Post, ear: Ear) -> memoryview:
+def _next(connections: PeerConnections, ear: Ear) -> memoryview:
     while not ear.complete:
         if ear.why_alone is not None:
             raise ear.why_alone
-        if not post.progress():
-            post.ready(None)
+        if not connections.progress():
+            connections.ready(None)
     payload = ear.complete.popleft().payload
     assert payload is not None
     return payload
@@ -124,13 +128,13 @@ def serve(way: str, host: str, port: int) -> None:
     """Send everything back, until the client has gone."""
     ear = Ear()
     with _front_end(way, SERVER, host, port) as front_end:
-        post = _post(way, SERVER, ear, (host, port), front_end)
+        connections = _connections(way, SERVER, ear, (host, port), front_end)
         listening()
         try:
             while True:
-                post.send(CLIENT, b"", [_next(post, ear)])
+                connections.send(CLIENT, b"", [_next(connections, ear)])
         except PeerLeft:
-            post.close()
+            connections.close()
 
 
 @contextmanager
@@ -138,18 +142,18 @@ def client(way: str, host: str, port: int) -> Iterator[Rounds]:
     """Connect."""
     ear = Ear()
     with _front_end(way, CLIENT, host, port) as front_end:
-        post = _post(way, CLIENT, ear, (host, port), front_end)
+        connections = _connections(way, CLIENT, ear, (host, port), front_end)
 
         def rounds(size: int, times: int) -> list[float]:
             there = [memoryview(bytes(size))]
 
             def trip() -> None:
-                post.send(SERVER, b"", there)
-                _next(post, ear)
+                connections.send(SERVER, b"", there)
+                _next(connections, ear)
 
             return timed(trip, times)
 
         try:
             yield rounds
         finally:
-            post.close()
+            connections.close()

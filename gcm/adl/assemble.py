@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import cast
 
 from gcm.adl.plan import (
     AssemblyPlan,
     BindingPlan,
     ComponentPlan,
+    End,
     InterceptorPlan,
-    MembraneKind,
     MembranePlan,
     NodeCardinality,
 )
@@ -20,8 +22,9 @@ from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeNote
 from gcm.errors import AdlError, GcmError, InstantiationError
-from gcm.factory import new_component
+from gcm.factory import new_component, new_template
 from gcm.interfaces.interface import Referenced, ServerEnd, ServerInterface
+from gcm.interfaces.types import InterfaceType
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import DESCRIPTIONS
@@ -29,7 +32,9 @@ from gcm.membranes.interceptor import Interceptor, InterceptorController
 from gcm.membranes.membrane_controller import MembraneController
 
 Make = Callable[[ComponentPlan], Component]
-FindRemote = Callable[[str], ServerEnd]
+FindRemote = Callable[[str, InterfaceType], ServerEnd]
+"""Turns a remote reference into a server end, for a client interface of that type."""
+
 
 THIS = "this"
 
@@ -43,8 +48,8 @@ def describe_membrane(plan: MembranePlan) -> MembraneDescription:
 
 def make_component(plan: ComponentPlan) -> Component:
     """Make the bare component of a plan, without its sub-components."""
-    content = None if plan.membrane.kind is MembraneKind.COMPOSITE else plan.content
-    return new_component(plan.name, plan.component_type, describe_membrane(plan.membrane), content)
+    make = new_template if plan.membrane.is_template else new_component
+    return make(plan.name, plan.component_type, describe_membrane(plan.membrane), plan.content)
 
 
 def assemble(
@@ -53,7 +58,7 @@ def assemble(
     """Make, fill, configure and bind everything in `plan`; return the root, stopped.
 
     `make` makes one bare component and can put it elsewhere; `find_remote` turns a remote
-    reference into a server end.
+    reference into a server end, for a client of the type that it is given too.
 
     Raises:
         InstantiationError: a content class or an interceptor cannot be instantiated.
@@ -62,17 +67,34 @@ def assemble(
     assembler = _Assembler(make, find_remote)
     root = assembler.make(plan.root)
     assembler.share(plan.root)
+    membranes = list(assembler.with_membranes(plan.root))
+    for one in membranes:
+        assembler.export(one)
     assembler.bind(plan.root)
+    for one in membranes:
+        assembler.bind_membrane(one)
+    for one in membranes:
+        assembler.start_membrane(one)
     return root
 
 
 def fill_membrane(component: Component, plan: ComponentPlan) -> None:
     """Put the non-functional components and interceptors of a plan into a bare component.
 
+    What its membrane is bound to in the content is left to the one who has the content.
+
     Raises:
         InstantiationError: a content class or an interceptor cannot be instantiated.
     """
-    _Assembler(make_component, None).fill_membrane(component, plan)
+    assembler = _Assembler(make_component, None)
+    assembler.take(component, plan)
+    membranes = list(assembler.with_membranes(replace(plan, components=(), shared=())))
+    for one in membranes:
+        assembler.export(one)
+    for one in membranes:
+        assembler.bind_membrane(one, around_content=one is not membranes[-1])
+    for one in membranes:
+        assembler.start_membrane(one)
 
 
 class _Assembler:
@@ -93,8 +115,13 @@ class _Assembler:
             for child in plan.components:
                 content.add(self.make(child))
         if not component.is_elsewhere:
-            self.fill_membrane(component, plan)
+            self.fill_membrane(component, plan.membrane)
         return component
+
+    def take(self, component: Component, plan: ComponentPlan) -> None:
+        """Fill the membrane of a component that somebody else has made."""
+        self._made[plan.path] = component
+        self.fill_membrane(component, plan.membrane)
 
     def _bare(self, plan: ComponentPlan) -> Component:
         try:
@@ -121,15 +148,11 @@ class _Assembler:
     def _bind_one(self, plan: ComponentPlan, binding: BindingPlan) -> None:
         name, interface = binding.client
         if isinstance(binding.server, str):
-            server = self._remote(binding.server, binding)
-            self._part(plan, name).bind(interface, server)
+            client = self._part(plan, name)
+            client.bind(interface, self._remote(binding, client.bindable(interface).type))
             return
-        try:
+        with _located(binding):
             self._part(plan, name).bind(interface, self._server(plan, *binding.server))
-        except GcmError as error:
-            # Only here it is known where in the document.
-            error.what = f"{binding.location}: {error.what}"
-            raise
 
     def _server(self, plan: ComponentPlan, name: str, interface: str) -> ServerEnd:
         part = self._part(plan, name)
@@ -143,36 +166,110 @@ class _Assembler:
         shared = next((one.target for one in plan.shared if one.name == name), None)
         return self._made[shared or f"{plan.path}/{name}"]
 
-    def _remote(self, reference: str, binding: BindingPlan) -> ServerEnd:
+    def _remote(self, binding: BindingPlan, client: InterfaceType) -> ServerEnd:
+        reference = str(binding.server)
         if self._find_remote is None:
             raise AdlError(
                 f"{binding.location}: the remote reference '{reference}' cannot be reached from "
                 "one process",
-                cure="Deploy the assembly with gcm-deploy, or bind a local component",
+                cure="Deploy the assembly with gcm-deploy and a descriptor that names it in "
+                "<assembly file=...>, or bind a component of the assembly",
             )
-        found = self._find_remote(reference)
+        try:
+            found = self._find_remote(reference, client)
+        except Exception as error:  # who finds it may raise anything
+            what = f"{binding.location}: the remote reference '{reference}' leads nowhere: {error}"
+            raise AdlError(what) from error
         return Referenced(found) if isinstance(found, ServerInterface) else found
 
-    def fill_membrane(self, component: Component, plan: ComponentPlan) -> None:
-        membrane = plan.membrane
-        if not membrane.components and not plan.interceptors:
+    def fill_membrane(self, component: Component, membrane: MembranePlan) -> None:
+        """Make the components in a membrane, and give it its client interfaces."""
+        for part in membrane.components:
+            component.controller(MembraneController).add(self.make(part))
+        for declared in membrane.component_type.interfaces:
+            if declared.is_client:
+                component.controller(MembraneController).declare(declared)
+
+    def with_membranes(self, plan: ComponentPlan) -> Iterator[ComponentPlan]:
+        """Yield the components with something in their membranes, the innermost first."""
+        is_elsewhere = self._made[plan.path].is_elsewhere
+        for one in (*plan.components, *(() if is_elsewhere else plan.membrane.components)):
+            yield from self.with_membranes(one)
+        if plan.interceptors or _has_assembly(plan.membrane):
+            yield plan
+
+    def export(self, plan: ComponentPlan) -> None:
+        """Give the server interfaces of a membrane to what serves them."""
+        if self._made[plan.path].is_elsewhere:
             return
-        holder = component.controller(MembraneController)
-        for part in membrane.components:
-            holder.add(self.make(part))
-        for binding in membrane.bindings:
-            client, server = ".".join(binding.client), ".".join(binding.server)
-            if binding.client[0] == THIS:
-                holder.export(binding.client[1], server)
-            else:
-                holder.bind(client, server)
-        for part in membrane.components:
+        holder = self._made[plan.path].controller(MembraneController)
+        for binding in plan.membrane.bindings:
+            declared = _exported(plan.membrane, binding)
+            if declared is not None:
+                holder.export(
+                    binding.client[1], _dotted(binding.server), internal=declared.is_internal
+                )
+        for part in plan.membrane.components:
             self.share(part)
+
+    def bind_membrane(self, plan: ComponentPlan, *, around_content: bool = True) -> None:
+        """Make the other bindings of a membrane, and those within its components."""
+        component = self._made[plan.path]
+        inside = {part.name for part in plan.membrane.components}
+        for part in plan.membrane.components if not component.is_elsewhere else ():
             self.bind(part)
-        holder.start()
-        interceptors = component.controller(InterceptorController)
+        for binding in plan.membrane.bindings:
+            is_inside = binding.client[0] in inside
+            if _exported(plan.membrane, binding) or (is_inside and component.is_elsewhere):
+                continue  # where the component is they were made
+            if not is_inside and component.is_elsewhere:
+                raise AdlError(
+                    f"{binding.location}: '{_dotted(binding.client)}' cannot be bound: the "
+                    f"membrane of {plan.path} is on another node than this binding is made on",
+                    cure="Take the virtual node of that composite away",
+                )
+            if is_inside or around_content:
+                with _located(binding):
+                    component.controller(MembraneController).bind(
+                        _dotted(binding.client), _dotted(binding.server)
+                    )
+
+    def start_membrane(self, plan: ComponentPlan) -> None:
+        """Start the components in a membrane, and let them intercept."""
+        component = self._made[plan.path]
+        if component.is_elsewhere:
+            return
+        if _has_assembly(plan.membrane):
+            component.controller(MembraneController).start()
         for planned in plan.interceptors:
-            interceptors.add(_interceptor(component, planned), planned.interface)
+            component.controller(InterceptorController).add(
+                _interceptor(component, planned), planned.interface
+            )
+
+
+def _has_assembly(membrane: MembranePlan) -> bool:
+    return bool(membrane.components or membrane.bindings or membrane.component_type.interfaces)
+
+
+def _exported(membrane: MembranePlan, binding: BindingPlan) -> InterfaceType | None:
+    """Return the server interface of the membrane for which a binding tells what serves it."""
+    name, interface = binding.client
+    found = membrane.component_type.find(interface) if name == THIS else None
+    return found if found is not None and found.is_server else None
+
+
+def _dotted(end: End | str) -> str:
+    return end if isinstance(end, str) else ".".join(end)
+
+
+@contextmanager
+def _located(binding: BindingPlan) -> Iterator[None]:
+    """Tell of an error where in the document the binding is."""
+    try:
+        yield
+    except GcmError as error:
+        error.what = f"{binding.location}: {error.what}"
+        raise
 
 
 def _interceptor(component: Component, planned: InterceptorPlan) -> Interceptor:

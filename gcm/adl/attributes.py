@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 from gcm.adl.classes import ClassFault, LoadClass
 from gcm.adl.definitions import AttributesNode
 from gcm.adl.findings import Findings
+from gcm.adl.structure import stands_in_for
 from gcm.adl.values import ValueFault, convert
 from gcm.components import declared_attributes
 from gcm.documents import did_you_mean
@@ -26,8 +27,24 @@ def read_attributes(
     """Return the attributes as (name, value); faults go to `findings`."""
     if node is None:
         return ()
+    if content is not None and stands_in_for(content):
+        return _as_written(node, load_class, findings, path)
     annotations = _annotations(node, content, load_class, findings, path)
     return () if annotations is None else _convert(node, annotations, findings, path)
+
+
+def _as_written(
+    node: AttributesNode, load_class: LoadClass, findings: Findings, path: str
+) -> Values:
+    """Return the attributes of a content class that is not there; its signature may be."""
+    if node.signature:
+        try:
+            load_class(node.signature)
+        except ClassFault as fault:
+            findings.report(
+                fault.code, fault.message, node.location, path, hint=fault.hint, detail=fault.detail
+            )
+    return tuple([(one.name, one.value) for one in node.attributes])
 
 
 def _convert(
@@ -85,7 +102,7 @@ def _annotations(
         "a composite has no content whose attributes could be set",
         node.location,
         path,
-        hint="move them to a primitive, or name a class in 'signature'",
+        hint='add <content class="module.Class"/>, the class that declares them',
     )
     return None
 

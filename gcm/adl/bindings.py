@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from collections.abc import Mapping
+from dataclasses import field, replace
 from typing import Any
 
 from gcm.adl.control_ends import control_names, control_type, has_known_membrane
@@ -11,15 +12,19 @@ from gcm.adl.definitions import BindingNode
 from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
 from gcm.adl.plan import BindingPlan, End
+from gcm.adl.structure import stands_in_for
 from gcm.components import controller_name
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
-from gcm.interfaces import Cardinality, InterfaceType, mismatches, redistributes
+from gcm.interfaces import Cardinality, InterfaceType, Role, mismatches, redistributes
 from gcm.records import dataclass
 from gcm.suggestion import nearest
 
 _THIS = "this"
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_FLIPPED = {Role.INTERNAL_CLIENT: Role.SERVER, Role.INTERNAL_SERVER: Role.CLIENT}
+"""What an internal interface of a membrane is for the components in the membrane."""
+
 _MANY = (Cardinality.MULTICAST, Cardinality.COLLECTION)
 
 
@@ -27,13 +32,15 @@ _MANY = (Cardinality.MULTICAST, Cardinality.COLLECTION)
 class _Face:
     """An interface as it is seen from inside the composite that holds the binding.
 
-    `calls` is the cardinality of the calls that leave through it.
+    `calls` is the cardinality of the calls that leave through it. `is_inside` tells, of a binding
+    in a membrane, whether it is an end for components in there or for the content; None is both.
     """
 
     owner: Draft
     is_this: bool
     interface: InterfaceType
     calls: Cardinality = Cardinality.SINGLETON
+    is_inside: bool | None = None
 
 
 @dataclass(slots=True)
@@ -59,7 +66,7 @@ class BindingCheck:
             server = self._end(composite, node.server, "server", node.location)
             if client is None or not self._may_bind(composite, client, node, taken):
                 continue
-            if server is not None:
+            if server is not None and self._same_side(composite, client, server, node):
                 self._compare(composite, client, server, node)
             self._add(composite, client, node, _parts(node.server))
 
@@ -84,7 +91,7 @@ class BindingCheck:
                 _excuse(
                     composite, _owner(composite, nearest(name, composite.children)), interface_name
                 )
-            known = (*composite.children, _THIS)
+            known = (*composite.children, *_content(composite), _THIS)
             hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
             message = f"the {role} end '{text}' names no component '{name}'"
             self._report("unknown-component", message, location, composite, hint)
@@ -94,14 +101,20 @@ class BindingCheck:
     def _face(
         self, composite: Draft, owner: Draft, name: str, role: str, location: Location
     ) -> _Face | None:
-        found = owner.traits.find(name)
         is_this = owner is composite
-        if found is None and role == "server":
+        in_content = owner is _content(composite).get(owner.name)
+        found = None if in_content else owner.traits.find(name)
+        is_control = found is None
+        if found is None and (role == "server" or in_content):
             found = control_type(owner, name)
         if found is None:
             self._unknown_interface(composite, owner, name, role, location)
             return None
-        seen = _seen(composite, owner, name) or found
+        seen = _seen(composite, owner, name) or found if not in_content else found
+        flipped = (
+            composite.is_membrane and found.is_internal and seen.is_client != (role == "client")
+        )
+        seen = replace(found, role=_FLIPPED[found.role]) if flipped else seen
         shown = f"'{_THIS if is_this else owner.name}.{name}'"
         if found.is_internal and not is_this:
             hint = "bind an external interface"
@@ -121,17 +134,37 @@ class BindingCheck:
         gathers_here = (
             not blocks and found.is_gathercast and (found.is_server if is_this else found.is_client)
         )
-        return _Face(owner, is_this, seen, Cardinality.GATHERCAST if gathers_here else calls)
+        is_inside = not in_content and (flipped or not found.is_internal)
+        is_free = not composite.is_membrane or (is_control and role == "server" and not in_content)
+        calls = Cardinality.GATHERCAST if gathers_here else calls
+        return _Face(owner, is_this, seen, calls, None if is_free else is_inside)
+
+    def _same_side(self, composite: Draft, client: _Face, server: _Face, node: BindingNode) -> bool:
+        """Report a binding in a membrane that passes by the membrane's own interfaces."""
+        if None in (client.is_inside, server.is_inside) or client.is_inside is server.is_inside:
+            return True
+        self._report(
+            "across-membrane",
+            f"'{node.client}' and '{node.server}' are on different sides of the membrane",
+            node.location,
+            composite,
+            "bind both to an interface of the membrane with the role "
+            + ("internal-client" if client.is_inside else "internal-server"),
+        )
+        return False
 
     def _unknown_interface(
         self, composite: Draft, owner: Draft, name: str, role: str, location: Location
     ) -> None:
         traits = owner.traits
         unresolved = owner.is_reference and owner.target is None
-        if traits.incomplete or unresolved or name in traits.broken:
+        if traits.incomplete or unresolved or traits.is_broken(name):
             return  # what is missing there was reported already
         if role == "server" and controller_name(name) and not has_known_membrane(owner):
             return  # that membrane was reported already
+        if owner is _content(composite).get(owner.name):
+            self._unknown_in_content(composite, owner, name, role, location)
+            return
         known = [one.name for one in traits.component_type.interfaces]
         if role == "client":
             _excuse(composite, owner, nearest(name, known))
@@ -141,6 +174,21 @@ class BindingCheck:
         message = f"{shown} has no interface '{name}' to be the {role} end"
         self._report("unknown-interface", message, location, composite, hint)
 
+    def _unknown_in_content(
+        self, composite: Draft, owner: Draft, name: str, role: str, location: Location
+    ) -> None:
+        """Report an end that is no non-functional interface of a sub-component."""
+        made = owner.target or owner
+        inside = made.membrane.traits.component_type.interfaces if made.membrane else ()
+        known = (*(one.name for one in inside), *control_names(owner))
+        message = f"component '{owner.name}' has no non-functional interface '{name}'"
+        hint = did_you_mean(name, known) or f"it has: {', '.join(known)}"
+        if owner.traits.find(name):
+            hint = "it is a functional one: bind it in the composite, outside of <controller>"
+        self._report(
+            "unknown-interface", f"{message} to be the {role} end", location, composite, hint
+        )
+
     def _reversed(self, composite: Draft, node: BindingNode) -> bool:
         """Report a binding whose two ends were exchanged, once instead of for each end."""
         ends = [_parts(node.client), _parts(node.server)]
@@ -149,6 +197,10 @@ class BindingCheck:
             _seen(composite, owner, interface)
             for owner, (_, interface) in zip(owners, ends, strict=True)
         ]
+        if composite.is_membrane and not all(
+            owner in composite.children.values() for owner in owners
+        ):
+            return False  # an interface of the membrane has a face to either side
         if None in seen or [one.is_client for one in seen if one] != [False, True]:
             return False
         _excuse(composite, owners[1], ends[1][1])
@@ -193,6 +245,8 @@ class BindingCheck:
                 composite,
                 "make the server end mandatory, or the client end optional",
             )
+        if stands_in_for(client.interface.signature) or stands_in_for(server.interface.signature):
+            return
         found = self._mismatches(
             client.interface.signature, server.interface.signature, client.calls
         )
@@ -232,7 +286,20 @@ class BindingCheck:
 
 
 def _owner(composite: Draft, name: str) -> Draft | None:
-    return composite if name == _THIS else composite.children.get(name)
+    if name == _THIS:
+        return composite
+    return composite.children.get(name) or _content(composite).get(name)
+
+
+def _content(composite: Draft) -> Mapping[str, Draft]:
+    """Return the sub-components around whose membranes the bindings of a membrane may lead."""
+    if not composite.is_membrane or composite.parent is None:
+        return {}
+    return {
+        name: one
+        for name, one in composite.parent.children.items()
+        if name not in composite.children
+    }
 
 
 def _seen(composite: Draft, owner: Draft | None, name: str) -> InterfaceType | None:

@@ -10,14 +10,18 @@ from gcm.adl.classes import LoadClass
 from gcm.adl.definitions import INCOMPLETE, ComponentNode, is_path
 from gcm.adl.drafts import Draft, Traits, membrane_node
 from gcm.adl.findings import Findings
+from gcm.adl.membranes.circles import report_circles
 from gcm.adl.membranes.interceptors import check_interceptors
 from gcm.adl.shared import resolve_shared
+from gcm.adl.structure import MissingClasses
 from gcm.adl.traits import TraitsReader
-from gcm.documents import Diagnostics, did_you_mean
+from gcm.documents import Diagnostics, Severity, did_you_mean
 from gcm.interfaces import InterfaceType
 from gcm.records import dataclass
 
 _RESERVED = "this"
+_LOCAL = "null"
+"""What an exported virtual node is composed of where the component stays in this process."""
 
 
 def check(
@@ -25,13 +29,18 @@ def check(
     load_class: LoadClass,
     diagnostics: Diagnostics,
     folders: Sequence[Path] = (),
+    *,
+    is_made: bool = True,
+    missing: MissingClasses | None = None,
 ) -> Draft:
     """Report every breach of a rule, and return what is known of each component.
 
-    `folders` are searched for what is named by its path. The drafts are complete only if no error
-    was reported.
+    `folders` are searched for what is named by its path. Abstract components are faults if the
+    assembly is to be made. With `missing`, classes need not be there: what depends on them is not
+    checked. The drafts are complete only if no error was reported.
     """
-    findings = Findings(diagnostics)
+    findings = Findings(diagnostics, missing)
+    load_class = load_class if missing is None else missing.noted_by(load_class)
     tree = _Builder(findings, TraitsReader(findings, load_class, folders)).build(root, None)
     resolve_shared(tree, findings)
     bindings = BindingCheck(findings)
@@ -46,8 +55,12 @@ def check(
                 draft.path,
                 hint="write the binding in the composite around it",
             )
+    report_circles(tree, findings)
     for draft in tree.walk():
         draft.traits.interceptors = check_interceptors(draft, findings)
+        if draft.traits.is_abstract and missing is None:
+            _abstract(draft, tree, is_made, findings)
+        _check_template(draft, findings)
         _check_bound(draft, tree, findings)
         _check_exported(draft, findings)
     return tree
@@ -71,7 +84,9 @@ class _Builder:
         draft = Draft(node.name, path, node, traits, parent)
         self._fill(draft)
         controller = node.body.controller
-        if controller is not None and (controller.interfaces or controller.components):
+        if controller is not None and (
+            controller.interfaces or controller.components or controller.bindings
+        ):
             inside = membrane_node(controller)
             where = f"{path}/{inside.name}"
             traits = self.traits.read_membrane(inside, where)
@@ -94,13 +109,55 @@ class _Builder:
             )
 
 
+def _abstract(draft: Draft, root: Draft, is_made: bool, findings: Findings) -> None:
+    """Report a component without content where it would be made; the root may be a mere type."""
+    if draft is root and not is_made:
+        return
+    findings.report(
+        "missing-content",
+        f"component '{draft.name}' has neither content nor sub-components"
+        + (", so it cannot be made" if is_made else " yet, so the assembly cannot be made"),
+        draft.node.location,
+        draft.path,
+        hint='add <content class="module.Class"/>, or name a definition that has some'
+        if is_made
+        else "supply it in a definition that extends this one",
+        severity=Severity.ERROR if is_made else Severity.WARNING,
+    )
+
+
+def _check_template(draft: Draft, findings: Findings) -> None:
+    """Report what stands where only a template, or only a component, can be."""
+    traits = draft.traits
+    for child in draft.children.values():
+        if child.is_reference and child.target is None:
+            continue
+        if child.traits.is_template != traits.is_template and not child.traits.incomplete:
+            is_not = "is no template" if traits.is_template else "is a template"
+            inside = "one" if traits.is_template else "none"
+            findings.report(
+                "template-mixture",
+                f"'{child.name}' {is_not} and is inside '{draft.name}', which is {inside}",
+                child.node.location,
+                child.path,
+                hint="give both a <template-controller>, or neither",
+            )
+    if traits.is_template and (traits.interceptors or draft.membrane):
+        findings.report(
+            "template-membrane",
+            f"the template '{draft.name}' has interceptors or components in its membrane",
+            draft.node.location,
+            draft.path,
+            hint="a template only says how its instances are built; give them a controller class",
+        )
+
+
 def _check_bound(draft: Draft, root: Draft, findings: Findings) -> None:
     """Report mandatory client interfaces that nothing is bound to, outside and inside."""
     if draft.is_reference or draft.traits.incomplete:
         return
-    is_membrane = draft.parent is not None and draft.parent.membrane is draft
     for interface in draft.traits.component_type.interfaces:
-        if not interface.is_mandatory or is_membrane:
+        if not interface.is_mandatory or draft.is_membrane:
             continue
         outside = interface.is_client and not interface.is_internal
         if outside and draft is not root and not _has(draft.bound, interface):
@@ -113,6 +170,17 @@ def _unbound(
     draft: Draft, interface: InterfaceType, lacks: str, hint: str, findings: Findings
 ) -> None:
     owner = "this" if "inside" in lacks else draft.name
+    if interface.is_collection:
+        # The specification allows it; most often the bindings were forgotten.
+        findings.report(
+            "empty-collection",
+            f"mandatory collection '{interface.name}' has {lacks}",
+            draft.location_of(interface.name),
+            draft.path,
+            hint=f'{hint}"{owner}.{interface.name}1" .../>, or make it optional',
+            severity=Severity.WARNING,
+        )
+        return
     findings.report(
         "unbound-interface",
         f"mandatory interface '{interface.name}' has {lacks}",
@@ -136,13 +204,19 @@ def _check_exported(draft: Draft, findings: Findings) -> None:
     """Report exported virtual nodes that are composed of something that is not there."""
     for exported in draft.node.body.exported_virtual_nodes:
         for part in exported.composed_from:
-            owner = draft if part.component == _RESERVED else draft.children.get(part.component)
-            if owner is None:
-                message = f"there is no sub-component '{part.component}'"
+            if _LOCAL in (part.component, part.name):
+                continue
+            owners = _owners(draft, part.component)
+            if not owners:
+                message = f"there is no component '{part.component}' inside '{draft.name}'"
                 hint = did_you_mean(part.component, (*draft.children, _RESERVED))
                 findings.report("unknown-component", message, part.location, draft.path, hint=hint)
                 continue
-            known = _virtual_nodes(owner.target or owner, part.component == _RESERVED)
+            known = [
+                name
+                for owner in owners
+                for name in _virtual_nodes(owner.target or owner, part.component == _RESERVED)
+            ]
             if part.name not in known:
                 findings.report(
                     "unknown-virtual-node",
@@ -151,6 +225,15 @@ def _check_exported(draft: Draft, findings: Findings) -> None:
                     draft.path,
                     hint=did_you_mean(part.name, known) or f"it has: {', '.join(known) or 'none'}",
                 )
+
+
+def _owners(draft: Draft, name: str) -> list[Draft]:
+    """Return what a composing virtual node may be of: a part, or else components further inside."""
+    if name == _RESERVED:
+        return [draft]
+    if name in draft.children:
+        return [draft.children[name]]
+    return [one for one in draft.walk() if one.name == name and one is not draft]
 
 
 def _virtual_nodes(draft: Draft, own: bool) -> list[str]:

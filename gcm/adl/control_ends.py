@@ -11,12 +11,13 @@ from gcm.interfaces import InterfaceType
 
 
 def control_type(owner: Draft, name: str) -> InterfaceType | None:
-    """Return the type of a control interface, or of what the membrane exports by that name."""
+    """Return the type of a control interface, or of one that the membrane has to the outside."""
     for known in _control_types(owner) if controller_name(name) else ():
         if known.name == control_name(controller_name(name)):
             return known
     inside = _made(owner).membrane
-    return inside.traits.find(name) if inside else None
+    found = inside.traits.find(name) if inside else None
+    return None if found is None or found.is_internal else found
 
 
 def control_names(owner: Draft) -> list[str]:
@@ -43,5 +44,4 @@ def _control_types(owner: Draft) -> list[InterfaceType]:
 def _made(owner: Draft) -> Draft:
     """Return the component that a reference leads to, and around the inside of a membrane."""
     made = owner.target or owner
-    is_inside = made.parent is not None and made.parent.membrane is made
-    return made.parent if is_inside and made.parent else made
+    return made.parent if made.is_membrane and made.parent else made

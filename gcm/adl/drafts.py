@@ -23,7 +23,8 @@ class Traits:
     """What follows from a component's body alone, so that equal components share it.
 
     `broken` holds the names of interfaces that were reported already; with `incomplete` there may
-    be interfaces that nobody could read. Both keep one fault from being reported twice.
+    be interfaces that nobody could read. Both keep one fault from being reported twice. What is
+    abstract has neither content nor sub-components yet.
     """
 
     component_type: ComponentType = NO_INTERFACES
@@ -34,7 +35,10 @@ class Traits:
     interceptors: tuple[InterceptorPlan, ...] = ()
     virtual_node: VirtualNodePlan | None = None
     broken: frozenset[str] = frozenset()
+    broken_collections: tuple[str, ...] = ()
     incomplete: bool = False
+    is_abstract: bool = False
+    is_template: bool = False
 
     _by_name: dict[str, InterfaceType] = field(init=False)
     _collections: tuple[InterfaceType, ...] = field(init=False)
@@ -50,6 +54,10 @@ class Traits:
         if name in self._by_name:
             return self._by_name[name]
         return self.component_type.find(name) if self._collections else None
+
+    def is_broken(self, name: str) -> bool:
+        """Tell whether an interface, or the collection that it would be in, was reported."""
+        return name in self.broken or name.startswith(self.broken_collections)
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +87,12 @@ class Draft:
     @property
     def is_composite(self) -> bool:
         """Whether the content is sub-components."""
-        return self.traits.kind is MembraneKind.COMPOSITE
+        return self.traits.kind.is_composite
+
+    @property
+    def is_membrane(self) -> bool:
+        """Whether it is the inside of its parent's membrane."""
+        return self.parent is not None and self.parent.membrane is self
 
     def location_of(self, interface: str) -> Location:
         """Return where an interface is declared, or else where the component is."""

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from gcm.adl.structure import MissingClasses, is_missing
 from gcm.documents import Diagnostics, Location, Severity
 from gcm.records import dataclass
 
 
 @dataclass(slots=True)
 class Findings:
-    """Reports to the diagnostics, but the same finding at the same place only the first time."""
+    """Reports to the diagnostics, but the same finding at the same place only the first time.
+
+    With `missing`, classes need not be there, and that one is not is no finding.
+    """
 
     diagnostics: Diagnostics
+    missing: MissingClasses | None = None
     _told: set[tuple[str, str, Location]] = field(default_factory=set)
 
     def report(
@@ -27,6 +32,8 @@ class Findings:
         severity: Severity = Severity.ERROR,
     ) -> None:
         """Report a finding about the component at `path`."""
+        if self.missing is not None and is_missing(code):
+            return
         key = (code, message, location)
         if key not in self._told:
             self._told.add(key)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from gcm.adl.classes import ClassFault, LoadClass
 from gcm.adl.definitions import InterfaceNode
 from gcm.adl.findings import Findings
+from gcm.adl.structure import is_missing
 from gcm.documents import Location, did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import (
@@ -29,15 +30,19 @@ E = TypeVar("E", bound=StrEnum)
 class TypeReader:
     """Makes the interface types of one component; faults go to `findings`.
 
-    `broken` collects the names of interfaces that could not be made; `incomplete` tells that
-    there may be others, because the content class could not be read.
+    `broken` collects the names of interfaces that could not be made, `broken_collections` those
+    with which the names of others would begin; `incomplete` tells that there may be others, because
+    the content class could not be read. With `may_be_declared` there is a content class that nobody
+    can read, so that what an interface lacks may be said there.
     """
 
     findings: Findings
     load_class: LoadClass
     declared: Callable[[type[Any]], Sequence[InterfaceType]]
     path: str
+    may_be_declared: bool = False
     broken: set[str] = field(default_factory=set)
+    broken_collections: set[str] = field(default_factory=set)
     incomplete: bool = False
 
     def read(
@@ -53,7 +58,8 @@ class TypeReader:
             return ComponentType(tuple(found))
         except IllegalTypeError as error:
             self.findings.report("illegal-type", error.what, location, self.path, hint=error.cure)
-            self.broken |= {one.name for one in found}
+            for one in found:
+                self._break(one.name, one.cardinality)
             return ComponentType()
 
     def _declared(
@@ -81,14 +87,19 @@ class TypeReader:
         )
         signature = self._signature(node, base)
         if role is None or contingency is None or cardinality is None or signature is None:
-            self.broken.add(node.name)
+            self._break(node.name, cardinality)
             return None
         try:
             return InterfaceType(node.name, signature, role, contingency, cardinality)
         except IllegalTypeError as error:
             self._report("illegal-type", error.what, node, error.cure)
-            self.broken.add(node.name)
+            self._break(node.name, cardinality)
             return None
+
+    def _break(self, name: str, cardinality: Cardinality | None) -> None:
+        self.broken.add(name)
+        if cardinality is Cardinality.COLLECTION:
+            self.broken_collections.add(name)
 
     def _word(self, node: InterfaceNode, name: str, kind: type[E], default: E | None) -> E | None:
         """Return the value of an attribute that has a closed set of values."""
@@ -101,13 +112,13 @@ class TypeReader:
             message = f"'{written}' is no {name} of an interface"
             self._report(f"unknown-{name}", message, node, did_you_mean(written, words) or listed)
             return None
-        if default is None:
+        if default is None and not self.may_be_declared:
             self._report(f"missing-{name}", f"interface '{node.name}' has no {name}", node, listed)
         return default
 
     def _signature(self, node: InterfaceNode, base: InterfaceType | None) -> type[Any] | None:
         if not node.signature:
-            if base is None:
+            if base is None and not self.may_be_declared:
                 hint = 'write signature="module.Protocol", or declare it in the content class'
                 message = f"interface '{node.name}' has no signature"
                 self._report("missing-signature", message, node, hint)
@@ -115,6 +126,8 @@ class TypeReader:
         try:
             found = self.load_class(node.signature)
         except ClassFault as fault:
+            if self.findings.missing is not None and is_missing(fault.code):
+                return self.findings.missing.stand_in(node.signature)
             self.findings.report(
                 fault.code,
                 fault.message,

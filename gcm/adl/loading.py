@@ -22,7 +22,9 @@ from gcm.adl.definitions import (
 from gcm.adl.drafts import Draft
 from gcm.adl.plan import AssemblyPlan
 from gcm.adl.planning import plan_of
+from gcm.adl.structure import MissingClasses
 from gcm.documents import Diagnostics, Location, Severity
+from gcm.records import dataclass
 
 PathLike = str | os.PathLike[str]
 _NO_ARGUMENTS: Mapping[str, str] = {}
@@ -36,12 +38,15 @@ def plan_document(
     roots: Sequence[PathLike] = (),
     diagnostics: Diagnostics,
     load_class: LoadClass | None = None,
+    missing: MissingClasses | None = None,
 ) -> AssemblyPlan | None:
     """Read, resolve and check a document and all that it refers to.
 
     `arguments` are the values of its declared arguments; `roots` are folders in which further
     definitions and Python modules are searched. Every fault is reported to `diagnostics`; with an
-    error there is no plan. `load_class` replaces the import of Python classes.
+    error there is no plan. `load_class` replaces the import of Python classes. With `missing`,
+    which collects them, classes need not be there and components need no content: such a plan can
+    be shown and drawn, and not be made.
 
     >>> found = Diagnostics()
     >>> plan = plan_document("hello.fractal", diagnostics=found)  # doctest: +SKIP
@@ -51,10 +56,48 @@ def plan_document(
     draft = None
     if opened is not None:
         loader = load_class or ImportingLoader(opened[-1])
-        draft, found = _check(opened, arguments, loader, found)
+        draft, found = _check(
+            opened, arguments, loader, found, is_made=missing is None, missing=missing
+        )
     for one in found:
         diagnostics.add(one)
     return None if draft is None or found.errors else plan_of(draft)
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What is known of a definition without its classes: its components, and its documents.
+
+    `documents` has the name of the definition in each file.
+    """
+
+    root: Draft
+    documents: Mapping[str, str]
+
+
+def structure_of(
+    path: PathLike,
+    *,
+    roots: Sequence[PathLike] = (),
+    diagnostics: Diagnostics,
+    missing: MissingClasses,
+) -> Structure | None:
+    """Check a document alone, without values for its arguments and without its classes.
+
+    Returns None where it has faults, which are reported to `diagnostics`.
+    """
+    opened = _open(path, roots, diagnostics)
+    if opened is None:
+        return None
+    resolver, _source, document, folders = opened
+    kept = {one.name: placeholder(one.name) for one in document.parameters if one.default is None}
+    resolver.missing.update(kept.values())
+    found = Diagnostics()
+    loader = ImportingLoader(folders)
+    draft, found = _check(opened, kept, loader, found, is_made=False, missing=missing)
+    for one in found:
+        diagnostics.add(one)
+    return None if draft is None or found.errors else Structure(draft, resolver.names())
 
 
 def virtual_nodes_of(
@@ -85,38 +128,46 @@ def _virtual_nodes(node: ComponentNode) -> Iterator[str]:
             yield from _virtual_nodes(child)
 
 
-def check_files(paths: Iterable[PathLike], *, roots: Sequence[PathLike] = ()) -> Diagnostics:
+def check_files(
+    paths: Iterable[PathLike],
+    *,
+    roots: Sequence[PathLike] = (),
+    missing: MissingClasses | None = None,
+) -> Diagnostics:
     """Check files, each on its own, and return everything that was found.
 
-    A file that cannot be assembled alone, because it declares only interfaces or needs values for
-    its arguments, is no error: as far as it goes it is checked, and a warning tells the rest.
+    A file that cannot be assembled alone, because it is abstract or needs values for its arguments,
+    is no error: as far as it goes it is checked, and a warning tells the rest. With `missing`,
+    which collects them, classes need not be there, and no more is said about what is abstract.
     """
     diagnostics = Diagnostics()
     told = set()
     for path in paths:
-        for found in _check_file(path, roots):
+        for found in _check_file(path, roots, missing):
             if found not in told:
                 told.add(found)
                 diagnostics.add(found)
     return diagnostics
 
 
-def _check_file(path: PathLike, roots: Sequence[PathLike]) -> Diagnostics:
+def _check_file(
+    path: PathLike, roots: Sequence[PathLike], missing: MissingClasses | None
+) -> Diagnostics:
     diagnostics = Diagnostics()
     opened = _open(path, roots, diagnostics)
     if opened is None:
         return diagnostics
     resolver, _source, document, folders = opened
-    tags = {child.tag for child in document.node.children}
-    if tags <= {"interface", "comment"} and not document.node.attributes.get("extends"):
-        _warn(document, "it declares interfaces only", diagnostics)
-        return diagnostics
     needed = [one.name for one in document.parameters if one.default is None]
-    if needed:
+    if needed and missing is None:
         _warn(document, f"it needs values for {', '.join(needed)}", diagnostics)
     kept = {name: placeholder(name) for name in needed}
     resolver.missing.update(kept.values())
-    return _check(opened, kept, ImportingLoader(folders), diagnostics)[1]
+    loader = ImportingLoader(folders)
+    draft, found = _check(opened, kept, loader, diagnostics, is_made=False, missing=missing)
+    if draft is not None and draft.traits.is_abstract and missing is None and not needed:
+        _warn(document, "it has neither content nor sub-components", found)
+    return found
 
 
 def _warn(document: Document, reason: str, diagnostics: Diagnostics) -> None:
@@ -169,7 +220,7 @@ def _open(path: PathLike, roots: Sequence[PathLike], diagnostics: Diagnostics) -
         return None
     implied = implied_root(Path(path), document.name)
     folders = list(dict.fromkeys([Path(path).parent, implied, *map(Path, roots)]))
-    loader.add_roots(folders[1:])
+    loader.add_roots(folders)
     stem = Path(path).stem
     if not same_definition(stem, document.name):
         diagnostics.report(
@@ -186,10 +237,15 @@ def _check(
     arguments: Mapping[str, str],
     load_class: LoadClass,
     diagnostics: Diagnostics,
+    *,
+    is_made: bool,
+    missing: MissingClasses | None,
 ) -> tuple[Draft | None, Diagnostics]:
     """Check a tree; also return what is sure of the findings where arguments have no value."""
     resolver, source, _document, folders = opened
     root = resolver.root(source, arguments)
-    draft = None if root is None else check(root, load_class, diagnostics, folders)
-    missing = resolver.missing
-    return draft, _sure(diagnostics, missing, draft) if missing else diagnostics
+    draft = None
+    if root is not None:
+        draft = check(root, load_class, diagnostics, folders, is_made=is_made, missing=missing)
+    unset = resolver.missing
+    return draft, _sure(diagnostics, unset, draft) if unset else diagnostics

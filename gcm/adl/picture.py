@@ -17,6 +17,7 @@ from gcm.drawing import Box, Link, Port, Scene
 from gcm.interfaces.interface import ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType, Role
 from gcm.membranes.interceptor import InterceptorController
+from gcm.membranes.membrane_controller import MembraneController
 
 Ends = tuple[End, End]
 Links = Iterable[Ends]
@@ -140,8 +141,10 @@ def _interceptors(component: Component, declared: InterfaceType) -> Sequence[obj
 
 
 def _live_membrane(component: Component, homes: Homes) -> Box | None:
+    if MembraneController.name not in component.membrane:
+        return None
     parts = parts_of(component)
-    exports = component.membrane.exports
+    exports = component.controller(MembraneController).exports
     links = [((THIS, name), _end(component, server)) for name, server in exports.items()]
     links += [
         ((part.name, client.name), _end(component, server))
@@ -236,6 +239,8 @@ def _links(links: Links) -> tuple[Link, ...]:
 def _kind(plan: ComponentPlan) -> str:
     if plan.membrane.kind is MembraneKind.PARAMETRIC:
         return MembraneKind.PRIMITIVE.value
+    if plan.membrane.kind.is_composite:
+        return MembraneKind.COMPOSITE.value
     return plan.membrane.kind.value
 
 

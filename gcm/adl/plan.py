@@ -18,6 +18,12 @@ class MembraneKind(StrEnum):
     COMPOSITE = "composite"
     ACTIVE = "active"
     PARAMETRIC = "parametric"
+    PARAMETRIC_COMPOSITE = "parametricComposite"
+
+    @property
+    def is_composite(self) -> bool:
+        """Whether the component is filled with sub-components."""
+        return self in (MembraneKind.COMPOSITE, MembraneKind.PARAMETRIC_COMPOSITE)
 
 
 class NodeCardinality(StrEnum):
@@ -60,13 +66,17 @@ class InterceptorPlan:
 
 @dataclass(frozen=True, slots=True)
 class MembranePlan:
-    """The membrane: its kind or its own description, and the assembly inside it."""
+    """The membrane: its kind or its own description, and the assembly inside it.
+
+    That of a template makes components with such a membrane.
+    """
 
     kind: MembraneKind
     description: object = None
     component_type: ComponentType = NO_INTERFACES
     components: tuple[ComponentPlan, ...] = ()
     bindings: tuple[BindingPlan, ...] = ()
+    is_template: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +106,7 @@ class SharedPlan:
 
 @dataclass(frozen=True, slots=True)
 class ComponentPlan:
-    """One component; `content` is `None` for a composite."""
+    """One component; the `content` of a composite holds its attributes, where it has some."""
 
     name: str
     path: str

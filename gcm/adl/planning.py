@@ -14,12 +14,8 @@ from gcm.adl.plan import (
 
 def plan_of(root: Draft) -> AssemblyPlan:
     """Return the plan; the drafts must have passed all checks."""
-    count = sum(1 for draft in root.walk() if not draft.is_reference and not _is_membrane(draft))
+    count = sum(1 for draft in root.walk() if not draft.is_reference and not draft.is_membrane)
     return AssemblyPlan(_component(root), count)
-
-
-def _is_membrane(draft: Draft) -> bool:
-    return draft.parent is not None and draft.parent.membrane is draft
 
 
 def _component(draft: Draft) -> ComponentPlan:
@@ -57,14 +53,16 @@ def _components(draft: Draft) -> tuple[ComponentPlan, ...]:
 def _membrane(draft: Draft) -> MembranePlan:
     inside = draft.membrane
     kind, description = draft.traits.kind, draft.traits.description
+    is_template = draft.traits.is_template
     if inside is None:
-        return MembranePlan(kind, description)
+        return MembranePlan(kind, description, is_template=is_template)
     return MembranePlan(
         kind,
         description,
         inside.traits.component_type,
         _components(inside),
         tuple(inside.bindings),
+        is_template,
     )
 
 

@@ -45,18 +45,18 @@ def has_run(root: ComponentPlan) -> bool:
     return found is not None and found.role is Role.SERVER
 
 
-def run_operation(root: ComponentPlan, diagnostics: Diagnostics) -> str:
+def run_operation(root: ComponentPlan, diagnostics: Diagnostics, interface: str = RUN) -> str:
     """Return the name of the operation, or nothing after it was reported why there is none."""
-    found = root.component_type.find(RUN)
-    if found is None or not has_run(root):
-        _report_missing(root, diagnostics)
+    found = root.component_type.find(interface)
+    if found is None or found.role is not Role.SERVER:
+        _report_missing(root, diagnostics, interface)
         return ""
     operations = signature_of(found.signature).operations
     fault = _fault(found, list(operations.values()))
     if fault:
         diagnostics.report(
             "not-runnable",
-            f"the interface '{RUN}' ({found.signature.__qualname__}) {fault}",
+            f"the interface '{interface}' ({found.signature.__qualname__}) {fault}",
             root.location,
             path=root.path,
             hint="`gcm run` calls the one operation of that interface, without arguments; "
@@ -80,13 +80,13 @@ def _fault(declared: InterfaceType, operations: list[Operation]) -> str:
     return f"has the operation {names} with the parameters {', '.join(needed)}" if needed else ""
 
 
-def _report_missing(root: ComponentPlan, diagnostics: Diagnostics) -> None:
+def _report_missing(root: ComponentPlan, diagnostics: Diagnostics, interface: str) -> None:
     known = [one.name for one in root.component_type.interfaces if one.role is Role.SERVER]
     listed = f"its server interfaces: {', '.join(known) or 'none'}"
     diagnostics.report(
         "no-run-interface",
-        f"the definition has no server interface '{RUN}' to be called",
+        f"the definition has no server interface '{interface}' to be called",
         root.location,
         path=root.path,
-        hint=did_you_mean(RUN, known) or f"add one and bind it inside; {listed}",
+        hint=did_you_mean(interface, known) or f"add one and bind it inside; {listed}",
     )

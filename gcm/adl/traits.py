@@ -9,13 +9,14 @@ from typing import Any
 
 from gcm.adl.attributes import read_attributes
 from gcm.adl.classes import ClassFault, LoadClass
-from gcm.adl.definitions import Body, ComponentNode
+from gcm.adl.definitions import Body, ComponentNode, ContentNode
 from gcm.adl.drafts import Traits
 from gcm.adl.findings import Findings
 from gcm.adl.interface_types import TypeReader
 from gcm.adl.membranes.controller_files import ControllerFiles, is_default, names_file
 from gcm.adl.membranes.interceptors import read_interceptors
 from gcm.adl.plan import MembraneKind, NodeCardinality, VirtualNodePlan
+from gcm.adl.structure import is_missing, stands_in_for
 from gcm.components import (
     GIVE_DEFAULTS,
     MembraneDescription,
@@ -23,7 +24,8 @@ from gcm.components import (
     needed_arguments,
 )
 from gcm.documents import Location, Severity, did_you_mean
-from gcm.errors import IllegalTypeError
+from gcm.errors import IllegalTypeError, InstantiationError
+from gcm.factory import described, made_by_template
 from gcm.interfaces import ComponentType, InterfaceType, content_mismatches
 from gcm.membranes.descriptions import DESCRIPTIONS
 from gcm.records import dataclass
@@ -106,45 +108,59 @@ class _Reading:
         self._body = node.body
         self._path = path
         self._incomplete = False
+        self._is_abstract = False
 
     def read(self) -> Traits:
         kind, description = self._membrane()
+        self._check_parametric(kind, description)
         content = self._content(kind)
+        is_known = content is not None and not stands_in_for(content)
         types = self._reader.type_reader(self._path)
+        types.may_be_declared = content is not None and not is_known
         where = self._body.content.location if self._body.content else self._node.location
-        component_type = types.read(self._body.interfaces, content, where)
+        component_type = types.read(
+            self._body.interfaces,
+            content if is_known and not kind.is_composite else None,
+            where,
+        )
         self._incomplete = self._incomplete or types.incomplete
-        if kind is not MembraneKind.COMPOSITE:
-            self._check_primitive(component_type, content)
+        if not kind.is_composite:
+            self._check_primitive(component_type, content if is_known else None)
         return Traits(
             component_type=component_type,
             kind=kind,
             description=description,
             content=content,
-            attributes=() if self._incomplete else self._attributes(content),
+            attributes=self._attributes(content),
             interceptors=tuple(
                 read_interceptors(self._body, self._load_class, self._findings, self._path)
             ),
             virtual_node=self._virtual_node(),
             broken=frozenset(types.broken),
+            broken_collections=tuple(types.broken_collections),
+            is_abstract=self._is_abstract,
+            is_template=self._is_template(kind),
             incomplete=self._incomplete,
         )
 
     def _attributes(self, content: type[Any] | None) -> tuple[tuple[str, object], ...]:
         node = self._body.attributes
+        unread = content is None and self._body.content is not None
+        is_known = content is None or not stands_in_for(content)
+        if unread or self._is_abstract or (self._incomplete and is_known):
+            return ()
         return read_attributes(node, content, self._load_class, self._findings, self._path)
 
     # ---------------------------------------------------------------------------- membrane, content
 
     def _membrane(self) -> tuple[MembraneKind, object]:
-        composite = self._body.content is None and bool(self._body.components)
-        implied = MembraneKind.COMPOSITE if composite else MembraneKind.PRIMITIVE
+        implied = self._implied()
         controller = self._body.controller
         desc = controller.desc if controller else ""
         if controller is None or not desc:
             return implied, None
         if desc in list(MembraneKind):
-            return MembraneKind(desc), None
+            return self._filled(MembraneKind(desc)), None
         if names_file(desc):
             if is_default(desc):
                 return implied, None
@@ -153,12 +169,53 @@ class _Reading:
             )
         if "." in desc or ":" in desc:
             return implied, self._description(desc, controller.location)
+        if (named := _kind_named(desc)) is not None:
+            return self._filled(named), None
         words = [str(kind) for kind in MembraneKind]
         hint = did_you_mean(desc, words) or f"write {', '.join(words)} or a dotted Python name"
         self._report(
             "unknown-controller", f"there is no membrane '{desc}'", controller.location, hint
         )
         return implied, None
+
+    def _implied(self) -> MembraneKind:
+        """Return the membrane of a component that names none."""
+        template = self._body.template_controller
+        named = _kind_named(made_by_template(template.desc)) if template else None
+        usual = MembraneKind.COMPOSITE if self._body.components else MembraneKind.PRIMITIVE
+        return self._filled(usual if named is None else named)
+
+    def _filled(self, kind: MembraneKind) -> MembraneKind:
+        """Return the kind with attributes for a composite with a content, which holds them."""
+        if kind is MembraneKind.COMPOSITE and self._body.content is not None:
+            return MembraneKind.PARAMETRIC_COMPOSITE
+        return kind
+
+    def _check_parametric(self, kind: MembraneKind, description: object) -> None:
+        """Report a composite whose own membrane cannot show the attributes that its content has."""
+        content = self._body.content
+        if content is None or kind is not MembraneKind.PARAMETRIC_COMPOSITE:
+            return
+        known = getattr(description, "controllers", None)
+        if known is not None and not any(one.name == "attribute" for one in known):
+            message = f"the membrane of composite '{self._node.name}' has no attribute controller"
+            hint = (
+                "the content of a composite holds attributes: use .including(AttributeController)"
+            )
+            self._report("content-in-composite", message, content.location, hint)
+
+    def _is_template(self, kind: MembraneKind) -> bool:
+        template = self._body.template_controller
+        if template is None:
+            return False
+        named = _kind_named(made_by_template(template.desc))
+        alike = [one for one in MembraneKind if one.is_composite == kind.is_composite]
+        words = [f"{one}Template" for one in alike]
+        if named not in alike:
+            hint = did_you_mean(template.desc, words) or f"write {' or '.join(words)}"
+            message = f"'{template.desc}' is no template of a component such as '{self._node.name}'"
+            self._report("unknown-controller", message, template.location, hint)
+        return True
 
     def _description(self, dotted: str, location: Location) -> object:
         found = self._load(dotted, location)
@@ -170,31 +227,43 @@ class _Reading:
 
     def _content(self, kind: MembraneKind) -> type[Any] | None:
         content = self._body.content
-        if kind is MembraneKind.COMPOSITE:
-            if content is not None:
-                hint = "remove <content>, or give the component a primitive membrane"
-                message = f"composite '{self._node.name}' cannot have the content of a primitive"
-                self._report("content-in-composite", message, content.location, hint)
-            return None
+        if kind.is_composite:
+            return None if content is None else self._class_of(content)
         if self._body.components:
             hint = "move the sub-components into a composite, or remove the <content>"
             message = f"primitive '{self._node.name}' cannot have sub-components"
             self._report("components-in-primitive", message, self._node.location, hint)
         if content is None:
-            if not self._body.components:
-                hint = 'add <content class="module.Class"/> or sub-components'
-                message = f"component '{self._node.name}' has no content"
-                self._report("missing-content", message, self._node.location, hint)
-            self._incomplete = True
+            self._is_abstract = not self._body.components
+            self._incomplete = not self._says_all()
             return None
+        found = self._class_of(content)
+        self._incomplete = found is None or bool(stands_in_for(found) and not self._says_all())
+        return found
+
+    def _says_all(self) -> bool:
+        """Tell whether the document itself, and no content class, declares the interfaces."""
+        interfaces = self._body.interfaces
+        return bool(interfaces) and all(one.role and one.signature for one in interfaces)
+
+    def _class_of(self, content: ContentNode) -> type[Any] | None:
         found = self._load(content.class_name, content.location)
+        missing = self._findings.missing
+        if found is None and missing is not None and self._is_not_there(content.class_name):
+            return missing.stand_in(content.class_name)
         if found is not None and not isinstance(found, type):
             message = f"the content '{content.class_name}' is not a class"
             self._report("not-a-class", message, content.location, "name a class")
         if isinstance(found, type):
             self._check_makeable(found, content.location)
-        self._incomplete = not isinstance(found, type)
         return found if isinstance(found, type) else None
+
+    def _is_not_there(self, dotted: str) -> bool:
+        try:
+            self._load_class(dotted)
+        except ClassFault as fault:
+            return is_missing(fault.code)
+        return False
 
     def _check_makeable(self, content: type[Any], location: Location) -> None:
         needed = self._reader.needed(content)
@@ -229,7 +298,7 @@ class _Reading:
                 hint = "make it gathercast at the server, or put a composite around the component"
                 message = f"client {name} of a primitive cannot be gathercast"
                 self._report("composite-only", message, place, hint)
-            elif interface.is_server and content is not None:
+            elif interface.is_server and content and not stands_in_for(interface.signature):
                 self._check_content(
                     content, interface.name, interface.signature, interface.is_gathercast
                 )
@@ -276,3 +345,11 @@ class _Reading:
 
     def _report(self, code: str, message: str, location: Location, hint: str) -> None:
         self._findings.report(code, message, location, self._path, hint=hint)
+
+
+def _kind_named(desc: str) -> MembraneKind | None:
+    """Return the kind of a ready-made membrane, by its own name or one that Fractal has for it."""
+    try:
+        return MembraneKind(described(desc).name)
+    except InstantiationError:
+        return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 
-from gcm.adl import check_files
-from gcm.cli.output import counted, write_findings, write_json
+from gcm.adl import MissingClasses, check_files
+from gcm.cli.output import counted, not_there, write_findings, write_json
 from gcm.cli.root_tag import root_tag
 from gcm.documents import Diagnostic, Diagnostics
 
@@ -17,10 +17,17 @@ The name is the tag of the root element, the value a function `check(files, root
 `Diagnostics` of all these files.
 """
 
+CLASSES_NOT_CHECKED = "classes-not-checked"
+"""A warning about an assembly, which is left out where ADL documents are checked too."""
 
-def check(files: Sequence[str], roots: Sequence[str], style: str) -> int:
-    """Check the files and write what was found; return 1 if there is an error."""
-    found = _find(files, roots)
+
+def check(files: Sequence[str], roots: Sequence[str], style: str, structure: bool = False) -> int:
+    """Check the files and write what was found; return 1 if there is an error.
+
+    With `structure`, the classes that ADL documents name need not be there.
+    """
+    missing = MissingClasses() if structure else None
+    found = _find(files, roots, missing)
     findings, errors = found.by_location(), len(found.errors)
     if style == "json":
         write_json(
@@ -29,15 +36,20 @@ def check(files: Sequence[str], roots: Sequence[str], style: str) -> int:
                 "errors": errors,
                 "warnings": len(findings) - errors,
                 "findings": [one.as_dict() for one in findings],
+                **({"missing": sorted(missing.stand_ins)} if missing else {}),
             }
         )
     else:
         write_findings(findings)
+        if missing is not None and missing.stand_ins:
+            print(not_there(missing.stand_ins))
         print(_summary(files, findings, errors))
     return 1 if errors else 0
 
 
-def _find(files: Sequence[str], roots: Sequence[str]) -> Diagnostics:
+def _find(
+    files: Sequence[str], roots: Sequence[str], missing: MissingClasses | None
+) -> Diagnostics:
     known = {one.name: one for one in entry_points(group=CHECKERS)}
     by_tag: dict[str, list[str]] = {}
     for file in dict.fromkeys(files):
@@ -46,8 +58,10 @@ def _find(files: Sequence[str], roots: Sequence[str]) -> Diagnostics:
     found = Diagnostics()
     for tag, some in by_tag.items():
         checker = known[tag].load() if tag else None
-        for one in checker(some, roots) if checker else check_files(some, roots=roots):
-            found.add(one)
+        told = checker(some, roots) if checker else check_files(some, roots=roots, missing=missing)
+        for one in told:
+            if one.code != CLASSES_NOT_CHECKED or "" not in by_tag:
+                found.add(one)
     return found
 
 

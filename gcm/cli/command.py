@@ -55,11 +55,13 @@ def _dispatch(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
         case "check":
             from gcm.cli.check import check
 
-            return check(options.files, options.path, options.format)
+            return check(options.files, options.path, options.format, options.structure)
         case "show":
             from gcm.cli.show import show
 
-            return show(options.file, options.settings, options.path, options.format)
+            return show(
+                options.file, options.settings, options.path, options.format, options.structure
+            )
         case "draw":
             from gcm.cli.draw import draw_file
 
@@ -69,9 +71,14 @@ def _dispatch(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
                 options.path,
                 options.output,
                 controls=options.controls,
+                structure=options.structure,
                 fold=not options.unfold,
                 colours=options.colours,
             )
+        case "port":
+            from gcm.cli.port import port
+
+            return port(options.files, options.package, options.output, options.path)
         case "completion":
             from gcm.cli.completion import completion_script
 
@@ -80,4 +87,4 @@ def _dispatch(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
         case _:
             from gcm.cli.run import run
 
-            return run(options.file, options.settings, options.path)
+            return run(options.file, options.settings, options.path, options.interface)

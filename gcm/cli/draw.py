@@ -18,6 +18,7 @@ def draw_file(
     output: str,
     *,
     controls: bool = False,
+    structure: bool = False,
     fold: bool = True,
     colours: Colours = Colours.AUTO,
 ) -> int:
@@ -25,7 +26,7 @@ def draw_file(
     try:
         if output:
             check_ending(output)
-        plan = load_plan(file, settings, roots)
+        plan = load_plan(file, settings, roots, structure)
         if plan is None:
             return 1
         picture = draw(scene_of_plan(plan), controls=controls, fold=fold)

@@ -9,7 +9,7 @@ from gcm.cli.common_options import CommandParser, ShowVersion, add_shell, settin
 
 _DESCRIPTION = "Check, show, draw and run assemblies of components."
 
-COMMANDS = ("check", "show", "draw", "run", "completion")
+COMMANDS = ("check", "show", "draw", "port", "run", "completion")
 
 _EXAMPLES = {
     "": """
@@ -23,6 +23,7 @@ _EXAMPLES = {
         gcm check hello.fractal farm.fractal
         gcm check --format json *.fractal
         gcm check --path src --path shared/adl app.fractal
+        gcm check --structure *.fractal      of an architecture whose classes are still in Java
     """,
     "show": """
         gcm show hello.fractal
@@ -33,7 +34,12 @@ _EXAMPLES = {
         gcm draw hello.fractal -o hello.svg
         gcm draw farm.fractal --set workers=4 > farm.svg
         gcm draw hello.fractal --controls -o all.svg
+        gcm draw hello.fractal --structure -o hello.svg
         gcm draw hello.fractal --colours dark -o slide.png
+    """,
+    "port": """
+        gcm port Market.fractal --package market
+        gcm port org/example/*.fractal --package market --output src
     """,
     "run": """
         gcm run hello.fractal
@@ -55,6 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_check(commands)
     _add_show(commands)
     _add_draw(commands)
+    _add_port(commands)
     _add_run(commands)
     _add_completion(commands)
     return parser
@@ -96,6 +103,7 @@ def _add_check(commands: Any) -> None:
     command.add_argument(
         "files", nargs="+", metavar="FILE", help="an ADL document or a deployment descriptor"
     )
+    _add_structure(command)
     _add_format(command)
     _add_path(command)
 
@@ -108,6 +116,7 @@ def _add_show(commands: Any) -> None:
         "With interfaces, bindings, content classes, attributes and virtual nodes.",
     )
     _add_file(command)
+    _add_structure(command)
     _add_format(command)
 
 
@@ -120,6 +129,7 @@ def _add_draw(commands: Any) -> None:
         "resvg_py is installed. Standard output gets SVG.",
     )
     _add_file(command)
+    _add_structure(command)
     command.add_argument(
         "-o", "--output", metavar="FILE", default="", help="write there, not to standard output"
     )
@@ -139,6 +149,29 @@ def _add_draw(commands: Any) -> None:
     )
 
 
+def _add_port(commands: Any) -> None:
+    command = _command(
+        commands,
+        "port",
+        "write Python skeletons for the classes that are missing",
+        "A Protocol for each signature and a class for each content, with its interfaces and\n"
+        "attributes, and beside them the documents with the names of these classes. What is there\n"
+        "already stays: modules get the classes they lack.",
+    )
+    command.add_argument("files", nargs="+", metavar="FILE", help="an ADL document")
+    command.add_argument(
+        "--package", metavar="NAME", required=True, help="the Python package of the new classes"
+    )
+    command.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        default="ported",
+        help="the folder for the package and the documents; 'ported' without it",
+    )
+    _add_path(command)
+
+
 def _add_run(commands: Any) -> None:
     command = _command(
         commands,
@@ -149,6 +182,9 @@ def _add_run(commands: Any) -> None:
         "result but None is printed. Ctrl-C stops the assembly; the exit code is then 130.",
     )
     _add_file(command)
+    command.add_argument(
+        "--interface", metavar="NAME", default="run", help="the interface to call; 'run' without it"
+    )
 
 
 def _add_completion(commands: Any) -> None:
@@ -182,6 +218,14 @@ def _add_path(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="search further definitions and Python modules here too; may be repeated",
+    )
+
+
+def _add_structure(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--structure",
+        action="store_true",
+        help="the structure alone: classes need not be there, definitions may be abstract",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TextIO
 
 from gcm.documents import Diagnostic, Severity
@@ -40,7 +40,7 @@ def write_findings(findings: Iterable[Diagnostic], stream: TextIO | None = None)
     told = set()
     for found in findings:
         print(_line(found, paint), file=stream)
-        detail = "(its traceback is above)" if found.detail in told else found.detail
+        detail = "(as above)" if found.detail in told else found.detail
         if found.detail:
             told.add(found.detail)
         for line in detail.splitlines():
@@ -61,6 +61,23 @@ def counted(number: int, word: str) -> str:
     '2 faults'
     """
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def not_there(classes: Collection[str]) -> str:
+    """Return one line about classes that only the structure of documents can do without.
+
+    >>> not_there(["org.example.Worker"])
+    'note: 1 class is not there, and nothing that depends on it was checked: org.example.Worker'
+    """
+    number = len(classes)
+    they = "is not there, and nothing that depends on it" if number == 1 else _ARE_NOT
+    shown = ", ".join(sorted(classes)[:_SHOWN])
+    more = f", and {number - _SHOWN} more" if number > _SHOWN else ""
+    return f"note: {number} class{'' if number == 1 else 'es'} {they} was checked: {shown}{more}"
+
+
+_SHOWN = 12
+_ARE_NOT = "are not there, and nothing that depends on them"
 
 
 def _line(found: Diagnostic, paint: Paint) -> str:

@@ -72,7 +72,7 @@ def _bindings(bindings: Iterable[BindingPlan]) -> list[dict[str, str]]:
 
 
 def _class(known: type[Any]) -> str:
-    return f"{known.__module__}:{known.__qualname__}"
+    return f"{known.__module__}:{known.__qualname__}".removeprefix(":")
 
 
 def _value(value: object) -> object:

@@ -27,44 +27,49 @@ GRACE_SECONDS = 2 * STOP_SECONDS
 INTERRUPTED = 130
 
 
-def run(file: str, settings: Settings, roots: Sequence[str]) -> int:
-    """Run the assembly of a document to its end; return the exit code."""
+def run(file: str, settings: Settings, roots: Sequence[str], interface: str = RUN) -> int:
+    """Run the assembly of a document to its end; return the exit code.
+
+    The one operation of the root's server interface of that name is called.
+    """
     # The user's code may import at any time, so its folders stay on the search path.
     sys.path[:0] = [str(Path(folder).absolute()) for folder in (os.path.dirname(file), *roots)]
     plan = load_plan(file, settings, roots)
     if plan is None:
         return 1
-    operation = _operation(plan)
+    operation = _operation(plan, interface)
     if not operation:
         return 1
     try:
         root = assemble(plan)
     except Exception as error:  # the user's constructors may raise anything
         return _told(error)
-    return _live(root, operation)
+    return _live(root, interface, operation)
 
 
-def _operation(plan: AssemblyPlan) -> str:
+def _operation(plan: AssemblyPlan, interface: str) -> str:
     diagnostics = Diagnostics()
-    operation = run_operation(plan.root, diagnostics)
+    operation = run_operation(plan.root, diagnostics, interface)
     write_findings(diagnostics, sys.stderr)
+    if any(one.code == "no-run-interface" for one in diagnostics):
+        _say("--interface NAME calls another server interface")
     return operation
 
 
-def _live(root: Component, operation: str) -> int:
+def _live(root: Component, interface: str, operation: str) -> int:
     """Start the assembly, call its operation, and stop it whatever happens."""
     try:
-        code = _called(root, operation)
+        code = _called(root, interface, operation)
         return _end(root) or code
     except KeyboardInterrupt:
         pass
     return _interrupted(root)
 
 
-def _called(root: Component, operation: str) -> int:
+def _called(root: Component, interface: str, operation: str) -> int:
     try:
         root.start()
-        return _exit_code(getattr(root.server(RUN).stub, operation))
+        return _exit_code(getattr(root.server(interface).stub, operation))
     except Exception as error:  # whatever the user's code raises is told the same way
         return _told(error)
 

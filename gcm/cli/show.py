@@ -17,9 +17,11 @@ Targets = dict[str, list[str]]
 """What each client interface is bound to; by its own name or by that of a collection's member."""
 
 
-def show(file: str, settings: Settings, roots: Sequence[str], style: str) -> int:
+def show(
+    file: str, settings: Settings, roots: Sequence[str], style: str, structure: bool = False
+) -> int:
     """Write the tree of the assembly of a document; return 1 if the document has faults."""
-    plan = load_plan(file, settings, roots)
+    plan = load_plan(file, settings, roots, structure)
     if plan is None:
         return 1
     if style == "json":
@@ -63,9 +65,8 @@ class _Tree:
     def _head(self, plan: ComponentPlan) -> str:
         words = [self._paint(plan.name, "bold"), self._paint(_kind(plan), "faint")]
         if plan.content is not None:
-            words.append(
-                self._paint(f"{plan.content.__module__}.{plan.content.__qualname__}", "cyan")
-            )
+            dotted = f"{plan.content.__module__}.{plan.content.__qualname__}"
+            words.append(self._paint(dotted.removeprefix("."), "cyan"))
         if plan.virtual_node is not None:
             words.append(f"on {plan.virtual_node.name} ({plan.virtual_node.cardinality})")
         return "  ".join(words)

@@ -142,8 +142,8 @@ class Composite(Component):
 
     def _served_by_membrane(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:
         def serve(*args: Any, **kwargs: Any) -> Any:
-            exported = self.membrane.exported(interface.name)
-            if exported is None:
+            exported = self.membrane.offered.get(interface.name)
+            if not isinstance(exported, ServerInterface):
                 raise IllegalBindingError(
                     f"'{operation}' was called, but nothing in the membrane serves the interface",
                     component=self.path,

@@ -11,7 +11,12 @@ from gcm.interfaces.signature import signature_of
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
-    from gcm.interfaces.interface import Interface, ServerEnd, ServerInterface
+    from gcm.interfaces.interface import (
+        ClientInterface,
+        Interface,
+        ServerEnd,
+        ServerInterface,
+    )
     from gcm.interfaces.stub import Stub
 
 Port = Callable[..., Any]
@@ -49,10 +54,9 @@ class Controller:
     """
 
     __slots__ = ("component",)
-    exports: Mapping[str, ServerInterface] = MappingProxyType({})
     name: ClassVar[str] = ""
     hooks: ClassVar[frozenset[str]] = frozenset()
-    __not_operations__: ClassVar[frozenset[str]] = frozenset((*_HOOKS, "operations"))
+    __not_operations__: ClassVar[frozenset[str]] = frozenset((*_HOOKS, "operations", "offered"))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Note which hooks the class overrides; the others are never called."""
@@ -63,6 +67,11 @@ class Controller:
 
     def __init__(self, component: Component) -> None:
         self.component = component
+
+    @property
+    def offered(self) -> Mapping[str, ClientInterface | ServerInterface]:
+        """The interfaces that the component has because of this controller, by name."""
+        return MappingProxyType({})
 
     def operations(self) -> list[str]:
         """Return the names of the operations of the control interface."""

@@ -13,7 +13,7 @@ from gcm.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
-    from gcm.interfaces.interface import Interface, ServerInterface
+    from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
     from gcm.interfaces.stub import Stub
     from gcm.membranes.lifecycle import LifeCycleController
 
@@ -141,14 +141,10 @@ class Membrane:
         return self._control[name]
 
     @property
-    def exports(self) -> Mapping[str, ServerInterface]:
-        """The interfaces of non-functional components that the component offers, by name."""
+    def offered(self) -> Mapping[str, ClientInterface | ServerInterface]:
+        """The interfaces that non-functional components give to the component, by name."""
         holder = self._controllers.get("membrane")
-        return holder.exports if isinstance(holder, Controller) else {}
-
-    def exported(self, name: str) -> ServerInterface | None:
-        """Return the interface of a non-functional component that is offered as `name`."""
-        return self.exports.get(name)
+        return holder.offered if isinstance(holder, Controller) else {}
 
     def add(self, controller: Controller) -> None:
         """Put `controller` innermost into the membrane, in place of one with the same name."""

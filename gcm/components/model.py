@@ -107,6 +107,11 @@ class Component(ABC):
         """The object of a primitive or of a parametric composite; None where there is none."""
         return None
 
+    @property
+    def content_class(self) -> type[Any]:
+        """The class of the content, also where that is in another process."""
+        return type(self.content)
+
     def serves_at_once(self, operation: str) -> bool:  # noqa: ARG002 - for subclasses
         """Tell whether calls of `operation` pass the queue of an active object."""
         return False
@@ -117,11 +122,11 @@ class Component(ABC):
     def interfaces(self) -> Mapping[str, Interface]:
         """The external interfaces that exist now, by name: the functional ones come first.
 
-        After them come those that components in the membrane serve, and the control interfaces.
+        After them come those of components in the membrane, and the control interfaces.
         """
         found: dict[str, Interface] = dict(self._interfaces)
-        for name, exported in self.membrane.exports.items():
-            found.setdefault(name, exported)
+        for name, offered in self.membrane.offered.items():
+            found.setdefault(name, offered)
         for controller in self.membrane:
             found.setdefault(control_name(controller), self.membrane.control_interface(controller))
         return found
@@ -157,9 +162,9 @@ class Component(ABC):
             return self._add_interface(declared.with_name(name))
         if controller_name(name) in self.membrane:
             return self.membrane.control_interface(controller_name(name))
-        exported = self.membrane.exported(name)
-        if exported is not None:
-            return exported
+        offered = self.membrane.offered.get(name)
+        if offered is not None:
+            return offered
         raise self._no_such_interface(name)
 
     def server(self, name: str) -> ServerInterface:

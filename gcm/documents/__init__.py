@@ -1,6 +1,7 @@
 """Hardened reading of XML documents into located nodes, and the diagnostics about them."""
 
 from gcm.documents.diagnostics import Diagnostic, Diagnostics, Severity
+from gcm.documents.encoding import decode_document
 from gcm.documents.location import Location
 from gcm.documents.reader import Limits, Node, read_document
 from gcm.suggestion import did_you_mean
@@ -12,6 +13,7 @@ __all__ = [
     "Location",
     "Node",
     "Severity",
+    "decode_document",
     "did_you_mean",
     "read_document",
 ]

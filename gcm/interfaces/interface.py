@@ -230,6 +230,11 @@ class Referenced:
         self._server = server
 
     @property
+    def server(self) -> ServerInterface:
+        """The interface itself."""
+        return self._server
+
+    @property
     def type(self) -> InterfaceType:
         """The type of the interface."""
         return self._server.type

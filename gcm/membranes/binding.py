@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gcm.components.boundary import Boundary
 from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.errors import IllegalBindingError, IllegalLifeCycleError
@@ -81,21 +82,12 @@ class BindingController(Controller):
     def faults_before_start(self) -> Iterable[str]:
         """Name every mandatory interface that is not bound; inside a composite too.
 
-        Of a collection one member has to be bound; the others may come and go. Bindings that leave
-        a composite are named too.
+        A collection may have no members at all. Bindings that leave a composite are named too.
         """
-        bindables = self.component.bindables
-        for client in bindables:
+        for client in self.component.bindables:
             if client.type.is_mandatory and not client.is_bound and self._is_wanted(client):
                 yield f"mandatory interface '{client.name}' is not bound"
-        bound = {self.component.type.find(client.name) for client in bindables if client.is_bound}
         yield from self._not_local()
-        holds_parts = "content" in self.component.membrane
-        for declared in self.component.type.interfaces:
-            wanted = declared.is_collection and declared.is_mandatory and declared not in bound
-            if wanted and (declared.is_client or holds_parts):
-                inside = "" if declared.is_client else " inside"
-                yield f"mandatory collection '{declared.name}' has no bound member{inside}"
 
     def _not_local(self) -> Iterable[str]:
         """Name the bindings that parts were brought into while one end was in no composite."""
@@ -192,10 +184,11 @@ def is_local(client: ClientInterface, server: ServerEnd) -> bool:
     """
     if not isinstance(server, ServerInterface) or not server.is_functional:
         return True
-    client_home, server_home = homes(client), homes(server)
-    if not (client_home or server_home) or client.owner.host is server.owner:
+    if client.owner.host is server.owner:
         return True
-    return bool(client_home & server_home)
+    return any(
+        one & other or not (one or other) for one in _seen_in(client) for other in _seen_in(server)
+    )
 
 
 def may_become_local(client: ClientInterface, server: ServerEnd) -> bool:
@@ -210,10 +203,25 @@ def may_become_local(client: ClientInterface, server: ServerEnd) -> bool:
 
 def homes(end: Interface) -> set[Component]:
     """Return the composites in whose content bindings of `end` lie; several where it is shared."""
-    if end.internal:
-        return {end.owner}
-    owner = end.owner
-    return {*owner.parents, owner.host} if owner.host else set(owner.parents)
+    return set().union(*_seen_in(end))
+
+
+def _seen_in(end: Interface) -> list[set[Component]]:
+    """Return the composites in whose content an end is, and, apart, those where it is offered.
+
+    An interface of a component in a membrane is seen from inside that membrane. The one that is
+    offered is also seen from where the component is.
+    """
+    owner, host = end.owner, end.owner.host
+    parents: set[Component] = set(owner.parents)
+    if host is None:
+        return [{owner} if end.internal else parents]
+    is_outside = isinstance(owner, Boundary) and not (end.internal or owner.leads_inside(end.name))
+    inside = {owner} if end.internal and not isinstance(owner, Boundary) else {*parents, host}
+    outside: list[set[Component]] = (
+        [set(host.parents)] if end in host.membrane.offered.values() else []
+    )
+    return outside if is_outside else [inside, *outside]
 
 
 def _places(client: ClientInterface, server: ServerEnd) -> str:

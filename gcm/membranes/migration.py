@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from gcm.components.controller import Controller, Port
 from gcm.components.model import Component
 from gcm.components.primitive import Primitive
-from gcm.errors import IllegalContentError
+from gcm.errors import CopyError, IllegalContentError
 from gcm.interfaces.value import by_value
 from gcm.invocation import Caller, RemotePort
 from gcm.membranes.attribute import AttributeController
@@ -15,7 +15,11 @@ from gcm.membranes.content_hooks import ContentHooksController
 
 
 class Destination(Protocol):
-    """A place that can take a component in."""
+    """A place that can take a component in.
+
+    One with an attribute `takes_bindings` that is true binds the copy to what the component is
+    bound to.
+    """
 
     def adopt(self, component: Component, content: Any) -> Caller:
         """Host a copy of `component` around `content`, started; return the way to call it.
@@ -39,25 +43,35 @@ class MigrationController(Controller):
         super().__init__(component)
         self._caller: Caller | None = None
 
-    def migrate(self, destination: Destination) -> None:
+    def migrate(self, destination: Destination | str) -> None:
         """Stop, hand a copy of the content to `destination`, and forward from then on.
 
-        A started component is started again at the end. If the destination refuses, it goes on
-        here as if nothing had happened.
+        A component that a deployment has put on a node takes the name of another node as its
+        `destination`. A started component is started again at the end. If the destination refuses,
+        it goes on here as if nothing had happened.
 
         Raises:
-            IllegalContentError: the component is no primitive, has moved already, or calls others:
-                its bindings cannot follow it.
+            IllegalContentError: the component is no primitive, has moved already, or calls others
+                and the destination does not take bindings.
             IllegalLifeCycleError: calls inside do not end in time.
+            CopyError: the content cannot be copied.
         """
         component = self.component
+        if isinstance(destination, str):
+            raise IllegalContentError(
+                f"the component lives in this process, and '{destination}' cannot take it in",
+                component=component.path,
+                cure="Only a component on a node moves to a node by its name; give it a virtual "
+                "node, or pass a Destination",
+            )
         if self._caller is not None:
             raise IllegalContentError(
                 "the content has moved already, and what is here only forwards calls",
                 component=component.path,
                 cure="Move it on from where it is now",
             )
-        bound = [client.name for client in component.clients if client.is_bound]
+        takes_bindings = getattr(destination, "takes_bindings", False)
+        bound = [one.name for one in component.clients if one.is_bound and not takes_bindings]
         if not isinstance(component, Primitive) or bound:
             raise IllegalContentError(
                 f"cannot migrate while {', '.join(bound)} is bound" if bound else "no primitive",
@@ -67,7 +81,7 @@ class MigrationController(Controller):
         was_started = component.state == "started"
         component.stop()
         try:
-            self._caller = destination.adopt(component, by_value(component.content))
+            self._caller = destination.adopt(component, self._copied())
             if ContentHooksController.name in component.membrane:
                 component.membrane.remove(ContentHooksController.name)  # they act over there now
             if AttributeController.name in component.membrane:
@@ -76,6 +90,19 @@ class MigrationController(Controller):
         finally:
             if was_started:
                 component.start()
+
+    def _copied(self) -> Any:
+        try:
+            return by_value(self.component.content)
+        except Exception as error:  # classes copy themselves as they like
+            kind = type(self.component.content).__qualname__
+            raise CopyError(
+                f"the content of {self.component.path} cannot be copied: "
+                f"{type(error).__name__}: {error}",
+                component=self.component.path,
+                cure=f"Let {kind} leave out what cannot move in __getstate__, and make it anew in "
+                "__setstate__",
+            ) from error
 
     def has_moved(self) -> bool:
         """Tell whether the content is elsewhere."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gcm.interfaces.call_chain import LinkElsewhere, current
 from gcm.interfaces.future import Future
 from gcm.interfaces.going_on import outside
 from gcm.interfaces.value import by_value, no_copy
-from gcm.membranes.request import Priority, Request
+from gcm.membranes.request import Priority, Request, check_chain
 
 if TYPE_CHECKING:
     from gcm.membranes.request_queue import RequestQueueController
@@ -30,13 +31,27 @@ class QueuePort:
         queue = self._queue
         if queue.is_own_thread() or (not queue.is_serving and self._is_for_oneself()):
             return queue.serve_now(self._interface, self._operation, args, kwargs)
-        return outside(self.submit(*args, **kwargs).result)
+        return outside(self._queued(args, kwargs, is_awaited=True).result)
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
         """Queue the call and return at once with the future of its result.
 
         Raises:
             CopyError: an argument cannot be copied.
+        """
+        caller = current()
+        # A call from another process comes here last: who made it there may wait for it.
+        arrives = isinstance(caller, LinkElsewhere) and caller.is_arriving
+        return self._queued(args, kwargs, is_awaited=arrives)
+
+    def _queued(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], *, is_awaited: bool
+    ) -> Future[Any]:
+        """Queue the call.
+
+        Raises:
+            CopyError: an argument cannot be copied.
+            CircularCallError: the component waits for the call.
         """
         queue = self._queue
         if not queue.is_serving:
@@ -46,7 +61,11 @@ class QueuePort:
         except Exception as error:  # classes copy themselves as they like
             what = f"an argument of '{self._operation}'"
             raise no_copy(what, error, queue.component.path, self._interface) from error
-        request = Request(self._interface, self._operation, args, kwargs, self._priority(), queue)
+        request = Request(
+            self._interface, self._operation, args, kwargs, self._priority(), queue, is_awaited
+        )
+        if request.caller is not None:
+            check_chain(request)
         queue.enqueue(request)
         return request.future
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcm.components.controller import Controller, Port
 from gcm.errors import GcmError, IllegalLifeCycleError
+from gcm.interfaces.call_chain import work_on
 from gcm.interfaces.future import as_ours
 from gcm.interfaces.stacks import inside
 from gcm.interfaces.value import by_value, no_copy
@@ -54,6 +55,7 @@ class RequestQueueController(Controller):
     __not_operations__ = Controller.__not_operations__ | {
         "allow",
         "enqueue",
+        "fail",
         "is_own_thread",
         "look_after",
         "observe",
@@ -61,6 +63,7 @@ class RequestQueueController(Controller):
         "refuse",
         "resume",
         "serve_now",
+        "withdraw",
     }
 
     def __init__(self, component: Component) -> None:
@@ -168,10 +171,8 @@ class RequestQueueController(Controller):
             held = request in self._waiting and not self.is_serving
             if held:
                 self._waiting.remove(request)
-        if held and request.future.set_running_or_notify_cancel():
-            request.future.set_exception(
-                life.not_started_again(request.interface, request.operation)
-            )
+        if held:
+            self.fail(request, life.not_started_again(request.interface, request.operation))
         return life.hold_timeout
 
     def observe(self, observer: Callable[[Request, int], None] | None) -> None:
@@ -183,6 +184,20 @@ class RequestQueueController(Controller):
     ) -> Any:
         """Serve a call that the component makes to itself: in the queue it would wait for ever."""
         return self._ports[interface, operation](*args, **kwargs)
+
+    def withdraw(self, request: Request) -> bool:
+        """Take a request out of the queue; return whether it still waited there."""
+        with self._lock:
+            if request not in self._waiting:
+                return False
+            self._waiting.remove(request)
+        return True
+
+    @staticmethod
+    def fail(request: Request, error: GcmError) -> None:
+        """Let the caller of a request that was taken out of the queue have an error."""
+        if request.future.set_running_or_notify_cancel():
+            request.future.set_exception(error)
 
     def enqueue(self, request: Request) -> None:
         """Queue `request`; the serving thread is made by the first one."""
@@ -226,11 +241,13 @@ class RequestQueueController(Controller):
                         return
                     self._idle = True
             if request is None:
+                work_on(None)
                 self._wake.acquire()
             elif request.future.set_running_or_notify_cancel():
                 self._serve_one(request)
 
     def _serve_one(self, request: Request) -> None:
+        work_on(request)
         try:
             if request.refusal is not None:
                 raise request.refusal
@@ -297,12 +314,12 @@ class RequestQueueController(Controller):
     def refuse(self, requests: Sequence[Request], why: str) -> None:
         """Let the callers of `requests` have an error that says `why`."""
         for request in requests:
-            if request.future.set_running_or_notify_cancel():
-                request.future.set_exception(
-                    IllegalLifeCycleError(
-                        why,
-                        component=self.component.path,
-                        interface=request.interface,
-                        state=self.component.membrane.lifecycle.state(),
-                    )
-                )
+            self.fail(
+                request,
+                IllegalLifeCycleError(
+                    why,
+                    component=self.component.path,
+                    interface=request.interface,
+                    state=self.component.membrane.lifecycle.state(),
+                ),
+            )

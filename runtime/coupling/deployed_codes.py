@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,13 +16,17 @@ from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, 
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.blocks import Buffer, lines_of
+from runtime.machine.contracts import ClusterControl, ClusterViews
 from runtime.membership.whereabouts import Report, report
 
 KEPT_LINES = 10_000
 """How many of a code's last lines can be asked for."""
 
-Tell = Callable[..., None]
-"""Tells the front-end of a cluster an operation and its arguments, without waiting."""
+ControlOf = Callable[[str], ClusterControl]
+"""Returns the control of the front-end of a cluster."""
+
+ViewsOf = Callable[[str], ClusterViews]
+"""Returns the views of the front-end of a cluster."""
 
 Later = Callable[[float, Callable[[], None]], object]
 """Calls something after so many seconds, without waiting."""
@@ -69,7 +73,8 @@ class Codes:
         self._changed = threading.Condition()
         self._is_open = False
         self._over = ""
-        self._tell: Tell = _nobody
+        self._control: ControlOf = _nobody
+        self._views: ViewsOf = _nobody
         self._later: Later = _nobody
 
     @property
@@ -79,9 +84,10 @@ class Codes:
 
     # -- from the engine's thread ------------------------------------------------------------------
 
-    def connect(self, tell: Tell, later: Later) -> None:
+    def connect(self, control: ControlOf, views: ViewsOf, later: Later) -> None:
         """Reach the front-ends, and have a clock."""
-        self._tell = tell
+        self._control = control
+        self._views = views
         self._later = later
 
     def go(self) -> None:
@@ -98,26 +104,39 @@ class Codes:
             self._is_open = True
             self._changed.notify_all()
 
-    def heard(self, cluster: str, operation: str, args: tuple[Any, ...]) -> None:
-        """Take what a front-end says about its ranks."""
+    def written(self, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]]) -> None:
+        """Keep what the ranks of a cluster have written."""
         run = self._by_cluster.get(cluster)
-        if run is None:
-            return
-        match operation:
-            case "said":
-                self._keep(run, cluster, args[0])
-            case "rank_ready":
-                self._here[args[0]] = report(*args)
-            case "ranks_up":
-                self._ranks_up(run, cluster)
-            case "rank_ended":
-                rank, code, why, _, exception, *_ = args
-                words = why or (exception and f"rank {rank} ended with {exception}")
-                self._rank_ended(run, cluster, rank, code, words)
-            case "job_ended":
-                self._job_ended(run, cluster, *args[:2])
-            case "failed":
-                self._failed(run, args[1])
+        if run is not None:
+            self._keep(run, cluster, batch)
+
+    def rank_ready(self, rank: str, facts: Mapping[str, Any]) -> None:
+        """Know where a rank is."""
+        self._here[rank] = report(rank, facts)
+
+    def ranks_up(self, cluster: str) -> None:
+        """Know that all ranks of a cluster are ready."""
+        run = self._by_cluster.get(cluster)
+        if run is not None:
+            self._ranks_up(run, cluster)
+
+    def rank_ended(self, cluster: str, rank: str, code: int, why: str) -> None:
+        """Know that a rank has ended."""
+        run = self._by_cluster.get(cluster)
+        if run is not None:
+            self._rank_ended(run, cluster, rank, code, why)
+
+    def job_ended(self, cluster: str, code: int, why: str) -> None:
+        """Know that all ranks of a cluster have ended."""
+        run = self._by_cluster.get(cluster)
+        if run is not None:
+            self._job_ended(run, cluster, code, why)
+
+    def failed(self, cluster: str, why: str) -> None:
+        """Know that ranks of a cluster cannot be started."""
+        run = self._by_cluster.get(cluster)
+        if run is not None:
+            self._failed(run, why)
 
     def end(self, why: str) -> None:
         """Know that the machine has ended, and everything with it."""
@@ -148,7 +167,8 @@ class Codes:
             if goes:  # all have to know before whoever waits for the start can tell them to go on
                 self.hub.began(run.name, run.life)
                 self._tell_where(run)
-                self._tell_all(run, "go", {})
+                for control in self._controls(run):
+                    control.go()
             self._changed.notify_all()
 
     def _tell_where(self, run: CodeRun) -> None:
@@ -159,7 +179,7 @@ class Codes:
             for rank in range(ranks)
         ]
         for cluster in self._by_cluster:
-            self._tell(cluster, "moved", reports)
+            self._views(cluster).moved(reports)
 
     def _rank_ended(self, run: CodeRun, cluster: str, rank: str, code: int, why: str) -> None:
         with self._changed:
@@ -178,7 +198,7 @@ class Codes:
                 words = run.why or "its program ended, with exit code 0 on all ranks"
                 self.hub.ended(run.name, words)
             elif failed:
-                self._tell_all(run, "kill_ranks")
+                self._kill(run)
             self._changed.notify_all()
 
     def _let_it_settle(self, run: CodeRun) -> None:
@@ -189,21 +209,24 @@ class Codes:
     def _end_the_rest(self, run: CodeRun, life: int) -> None:
         with self._changed:
             if run.settle(life, self._settle):
-                self._tell_all(run, "kill_ranks")
+                self._kill(run)
 
     def _failed(self, run: CodeRun, why: str) -> None:
         with self._changed:
             run.fail(why)
             if self._is_open:
-                self._tell_all(run, "kill_ranks")
+                self._kill(run)
 
     def _tell_ends(self, run: CodeRun, ends: list[RankEnd]) -> None:
         for end in ends:
             self.hub.rank_ended(run.name, end.rank, end.why)
 
-    def _tell_all(self, run: CodeRun, operation: str, *args: Any) -> None:
-        for cluster in run.clusters:
-            self._tell(cluster, operation, *args)
+    def _controls(self, run: CodeRun) -> list[ClusterControl]:
+        return [self._control(cluster) for cluster in run.clusters]
+
+    def _kill(self, run: CodeRun) -> None:
+        for control in self._controls(run):
+            control.kill_ranks()
 
     # -- for the program that drives -------------------------------------------------------------
 
@@ -215,7 +238,8 @@ class Codes:
             self._check_not_over(name)
             run.begin()
             life = run.life
-            self._tell_all(run, "start_ranks")
+            for control in self._controls(run):
+                control.start_ranks()
             self._changed.wait_for(lambda: run.life != life or run.has_run or not run.is_alive)
             failed = run.life == life and not run.has_run
             why = run.why or "it was asked to end before it ran"
@@ -226,11 +250,11 @@ class Codes:
 
     def stop(self, name: str, grace: float) -> None:
         """Ask a code to end, and return when it has; raises CodeNotRunning."""
-        self._end(name, "stop_ranks", grace)
+        self._end(name, lambda control: control.stop_ranks(grace))
 
     def kill(self, name: str) -> None:
         """End a code at once; raises CodeNotRunning."""
-        self._end(name, "kill_ranks")
+        self._end(name, lambda control: control.kill_ranks())
 
     def status(self, name: str) -> CodeStatus:
         """Return how a code is."""
@@ -261,14 +285,15 @@ class Codes:
         """Refuse a name that no code has; raises UnknownCode."""
         self._run(name)
 
-    def _end(self, name: str, operation: str, *args: Any) -> None:
+    def _end(self, name: str, end: Callable[[ClusterControl], None]) -> None:
         run = self._run(name)
         with self._changed:
             # All codes start together at first: one that does not come ends the whole machine.
             self._changed.wait_for(lambda: self._is_open or self._over)
             run.stop()
             life = run.life
-            self._tell_all(run, operation, *args)
+            for control in self._controls(run):
+                end(control)
             self._changed.wait_for(lambda: run.life != life or not run.is_alive)
 
     def _run(self, name: str) -> CodeRun:
@@ -286,5 +311,6 @@ class Codes:
             )
 
 
-def _nobody(*_: object) -> None:
+def _nobody(*_: object) -> Any:
     """Reach nobody: the machine has not begun."""
+    raise NotCoupled("the machine has not begun")

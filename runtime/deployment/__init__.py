@@ -1,6 +1,6 @@
 """From an XML descriptor to a plan of what runs where, without any side effect."""
 
-from runtime.deployment.assembly import Level, Link, Part, implied_assembly, links
+from runtime.deployment.assembly import Level, Part, implied_assembly
 from runtime.deployment.model import (
     Application,
     Assembly,
@@ -35,7 +35,6 @@ __all__ = [
     "Flavour",
     "FrontEnd",
     "Level",
-    "Link",
     "Mpi",
     "Origin",
     "Part",
@@ -50,7 +49,6 @@ __all__ = [
     "Variable",
     "VirtualNode",
     "implied_assembly",
-    "links",
     "make_plan",
     "over_ssh",
     "plan_as_dict",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from gcm.records import dataclass
@@ -39,49 +39,49 @@ class Part:
             yield from child.walk()
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A binding from a client interface to a server interface, both as `path.interface`."""
-
-    client: str
-    server: str
+RESERVED = frozenset(("clustering", "codes", "launcher"))
+"""Names of components beside sites and clusters."""
 
 
 def implied_assembly(grid: Grid) -> Part:
-    """Return the components of a machine, named `grid`, `site0`, `cluster0`, `wrapper0`.
+    """Return the components of a machine, under the names that sites and clusters have.
 
-    Names are numbers of the level below the parent, so that a path reads like an identifier.
+    A name that cannot be that of a component, or is that of another one, becomes a number behind
+    `site` or `cluster`; wrappers are called `wrapper0` and so on.
     """
-    return Part(
-        "grid",
-        "/grid",
-        Level.GRID,
-        "",
-        tuple(_site(grid, number) for number in range(len(grid.sites))),
+    names = _names([site.name for site in grid.sites], "site")
+    sites = tuple(_site(grid, number, name) for number, name in enumerate(names))
+    return Part("grid", "/grid", Level.GRID, "", sites)
+
+
+def _names(given: Sequence[str], kind: str) -> list[str]:
+    """Return the names of components.
+
+    >>> _names(["north", "a.b", "north", "codes"], "site")
+    ['north', 'site1', 'site2', 'site3']
+    """
+    names: list[str] = []
+    for number, name in enumerate(given):
+        is_good = name.strip() and not set(name) & set("./:") and name != "this"
+        is_free = name not in names and name not in RESERVED
+        names.append(name if is_good and is_free else f"{kind}{number}")
+    return names
+
+
+def _site(grid: Grid, number: int, name: str) -> Part:
+    path = f"/grid/{name}"
+    clusters = grid.sites[number].clusters
+    names = _names([cluster.name for cluster in clusters], "cluster")
+    parts = tuple(
+        _cluster(f"{path}/{name}", name, f"{number}:{position}", clusters[position].size)
+        for position, name in enumerate(names)
     )
+    return Part(name, path, Level.SITE, str(number), parts)
 
 
-def links(part: Part) -> Iterator[Link]:
-    """Yield the bindings below a component: every child's `up`, and `down` to every child."""
-    for child in part.children:
-        yield Link(f"{child.path}.up", f"{part.path}.srv")
-        yield Link(f"{part.path}.down", f"{child.path}.srv")
-        yield from links(child)
-
-
-def _site(grid: Grid, number: int) -> Part:
-    path = f"/grid/site{number}"
-    clusters = tuple(
-        _cluster(path, number, position, cluster.size)
-        for position, cluster in enumerate(grid.sites[number].clusters)
-    )
-    return Part(f"site{number}", path, Level.SITE, str(number), clusters)
-
-
-def _cluster(above: str, site: int, number: int, size: int) -> Part:
-    path = f"{above}/cluster{number}"
+def _cluster(path: str, name: str, identifier: str, size: int) -> Part:
     wrappers = tuple(
-        Part(f"wrapper{rank}", f"{path}/wrapper{rank}", Level.WRAPPER, f"{site}:{number}:{rank}")
+        Part(f"wrapper{rank}", f"{path}/wrapper{rank}", Level.WRAPPER, f"{identifier}:{rank}")
         for rank in range(size)
     )
-    return Part(f"cluster{number}", path, Level.CLUSTER, f"{site}:{number}", wrappers)
+    return Part(name, path, Level.CLUSTER, identifier, wrappers)

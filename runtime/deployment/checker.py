@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from gcm.documents import Diagnostics
+from gcm.documents import Diagnostics, Location, Severity
 from runtime.deployment.reader import read_descriptor
 from runtime.deployment.surroundings import Surroundings, VirtualNodes
 
@@ -15,13 +17,40 @@ _NO_SETTINGS: Mapping[str, str] = {}
 def check_descriptors(files: Iterable[str], roots: Sequence[str]) -> Diagnostics:
     """Return everything that is wrong with some descriptors.
 
-    `roots` are searched for the definitions and Python modules of the assemblies they name.
+    `roots` are searched for the definitions and Python modules of the assemblies they name. Modules
+    are not imported; a warning says so.
     """
     diagnostics = Diagnostics()
     for file in files:
+        assemblies: dict[str, None] = {}
         surroundings = surroundings_of(file, roots=roots)
-        read_descriptor(file, surroundings=surroundings, diagnostics=diagnostics)
+        noting = replace(surroundings, virtual_nodes=_noted(surroundings.virtual_nodes, assemblies))
+        read_descriptor(file, surroundings=noting, diagnostics=diagnostics)
+        for assembly in assemblies:
+            diagnostics.report(
+                CLASSES_NOT_CHECKED,
+                f"the Python classes of the assembly '{assembly}' were not checked",
+                Location(file, 1),
+                hint=f"check them too: gcm check {shlex.quote(assembly)}",
+                severity=Severity.WARNING,
+            )
     return diagnostics
+
+
+CLASSES_NOT_CHECKED = "classes-not-checked"
+"""What `gcm check` leaves out where ADL documents are checked in the same run."""
+
+
+def _noted(virtual_nodes: VirtualNodes, assemblies: dict[str, None]) -> VirtualNodes:
+    """Return what reads virtual nodes, and takes a note of the assemblies that they are of."""
+
+    def of_file(
+        file: str, arguments: Mapping[str, str], diagnostics: Diagnostics
+    ) -> Iterable[str] | None:
+        assemblies[os.path.relpath(os.path.expanduser(file))] = None
+        return virtual_nodes(file, arguments, diagnostics)
+
+    return of_file
 
 
 def surroundings_of(

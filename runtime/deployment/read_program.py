@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
+from gcm.documents import Severity
 from runtime.deployment.model import Deployment, ProgramKind
 from runtime.deployment.structure import Entry
 from runtime.deployment.surroundings import Reading
@@ -95,3 +96,20 @@ def check_programs(deployment: Deployment, reading: Reading) -> None:
                 hint=f"{code.path} is not below {code.folder}; name a folder that holds both",
             )
             return
+
+
+def check_copies(deployment: Deployment, reading: Reading) -> None:
+    """Warn of copies for several machines that are made where only one of them may see them."""
+    for cluster in deployment.clusters():
+        hosts = {node.host for node in cluster.nodes if node.ranks}
+        if len(hosts) == 1 or cluster.front_end.folder or not cluster.application:
+            continue
+        if workplace_of(deployment, cluster).is_copy:
+            reading.diagnostics.report(
+                "copy-of-one-machine",
+                f"the ranks of cluster '{cluster.path}' are on {len(hosts)} machines and work in a "
+                "copy, which is made in the temporary folder of its front-end",
+                cluster.location,
+                hint='name a folder that all of them share: <front-end folder="..."/>',
+                severity=Severity.WARNING,
+            )

@@ -17,6 +17,8 @@ from runtime.deployment.surroundings import Reading
 _WORK = "the work folder"
 _HOME = "the program folder"
 _GLOB = re.compile(r"[*?\[]")
+# Patterns of everything, which do not ask for what is ignored, as `__pycache__`.
+_EVERYTHING_TOO = frozenset(("**", "**/*", "**/**"))
 
 
 def read_transfers(root: Entry, places: Places, reading: Reading) -> tuple[Transfer, ...]:
@@ -52,7 +54,10 @@ def _transfer(entry: Entry, places: Places, reading: Reading) -> Transfer:
             hint="close each '[' with a ']'; '*', '?' and '**' stand for any text",
         )
     destination = _destination(destination, location, reading)
-    return Transfer(direction, posixpath.normpath(source), destination, clusters, location, every)
+    source = posixpath.normpath(source)
+    if source in _EVERYTHING_TOO:
+        source = EVERYTHING
+    return Transfer(direction, source, destination, clusters, location, every)
 
 
 def _destination(written: str, location: Location, reading: Reading) -> str:

@@ -18,7 +18,7 @@ from runtime.deployment.read_applications import (
 )
 from runtime.deployment.read_machine import read_machine
 from runtime.deployment.read_processes import read_dependencies, read_processes
-from runtime.deployment.read_program import check_programs
+from runtime.deployment.read_program import check_copies, check_programs
 from runtime.deployment.read_transfers import check_results, read_transfers
 from runtime.deployment.structure import Entry, check_structure
 from runtime.deployment.surroundings import Reading, Surroundings
@@ -93,6 +93,7 @@ def _deployment(entry: Entry, stem: str, variables: Variables, reading: Reading)
         encryption=Encryption(grid.text("encryption")) if grid is not None else Encryption.TLS,
     )
     check_programs(deployment, reading)
+    check_copies(deployment, reading)
     return deployment
 
 

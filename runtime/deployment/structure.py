@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 from gcm.documents import Diagnostics, Location, Node, did_you_mean
 from gcm.records import dataclass
@@ -23,13 +23,13 @@ _FOR_EDITORS = frozenset({"xmlns:xsi", "xsi:noNamespaceSchemaLocation"})
 class Entry:
     """One element of a checked document: attributes hold only values that fit their kinds.
 
-    `incomplete` tells that something of it was faulty and left out, so that what is missing may
-    have been meant to be there.
+    `children` are those of each element type, in order. `incomplete` tells that something of it was
+    faulty and left out, so that what is missing may have been meant to be there.
     """
 
     type: ElementType
     attributes: Mapping[str, str]
-    children: tuple[Entry, ...]
+    children: Mapping[str, Sequence[Entry]]
     location: Location
     incomplete: bool = False
 
@@ -69,13 +69,13 @@ class Entry:
         text = self.text(name)
         return expand_names(text) if text else ()
 
-    def each(self, tag: str) -> Iterator[Entry]:
-        """Yield the children of one element type, in order."""
-        return (child for child in self.children if child.type.name == tag)
+    def each(self, tag: str) -> Sequence[Entry]:
+        """Return the children of one element type, in order."""
+        return self.children.get(tag, ())
 
     def only(self, tag: str) -> Entry | None:
         """Return the first child of one element type, or None."""
-        return next(self.each(tag), None)
+        return next(iter(self.each(tag)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +93,18 @@ class _Checking:
                 hint="values are written as attributes",
             )
         attributes = self._attributes(node, element)
-        children = []
+        children: dict[str, list[Entry]] = {}
         for child in node.children:
             if element.child(child.tag) is None:
                 self._unknown_element(child, element)
             else:
-                children.append(self.entry(child, self.grammar.elements[child.tag]))
+                found = self.entry(child, self.grammar.elements[child.tag])
+                children.setdefault(child.tag, []).append(found)
         self._counts(node, element)
         written = len(node.attributes.keys() - _FOR_EDITORS)
-        left_out = len(attributes) < written or len(children) < len(node.children)
-        return Entry(element, attributes, tuple(children), node.location, left_out)
+        kept = sum(map(len, children.values()))
+        left_out = len(attributes) < written or kept < len(node.children)
+        return Entry(element, attributes, children, node.location, left_out)
 
     def _attributes(self, node: Node, element: ElementType) -> dict[str, str]:
         accepted: dict[str, str] = {}

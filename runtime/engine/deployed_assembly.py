@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gcm.adl import assemble, plan_document
 from gcm.adl.runnable import RUN, has_run, result_of, run_operation
@@ -23,6 +23,7 @@ from runtime.hosting.host import Host
 from runtime.hosting.node import NodeFacts
 from runtime.hosting.node_factory import NodeFactory
 from runtime.hosting.node_process import NodeProcess
+from runtime.hosting.remote_references import find_remote
 from runtime.transport.errors import TransportError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class DeployedAssembly:
         self._steered = steered
         self._nodes: dict[str, NodeProcess] = {}
         self._facts: dict[str, NodeFacts] = {}
-        self._where: Mapping[str, str] = {}
+        self._where: dict[str, str] = {}
         self._operation = ""
         self._root: Component | None = None
         self._changed = threading.Condition()
@@ -81,17 +82,32 @@ class DeployedAssembly:
         """Begin with a step; an event tells when it is up."""
         if step.kind is StepKind.NODE:
             place = self._places[step.by.partition(":")[2]]
-            place.tell("start_node", step.name.partition(":")[2])
+            place.control.start_node(step.name.partition(":")[2])
         else:
             self._work("assembling", self._assemble)
 
-    def heard(self, cluster: str, operation: str, args: tuple[Any, ...]) -> None:
-        """Take what a front-end says about its nodes."""
-        match operation:
-            case "node_up":
-                self._node_up(self._places[cluster], *args)
-            case "node_lost":
-                self._node_lost(*args)
+    def node_up(self, cluster: str, name: str, home: str, facts: NodeFacts) -> None:
+        """Know that a node process behind the front-end of a cluster serves."""
+        place = self._places[cluster]
+        if place.channel is None:
+            return
+        self._host.routes.add(home, place.channel)
+        self._nodes[name] = NodeProcess(home, place.channel, facts.address)
+        self._facts[name] = facts
+        self._post(StepUp(f"node:{name}"))
+
+    def node_lost(self, name: str, words: str) -> None:
+        """Know that a node process has gone, and with it its components."""
+        here = sorted(path for path, node in self._where.items() if node == name)
+        what = "the process of this node has gone"
+        fault = GridError(
+            f"{what}, and with it {', '.join(here)}" if here else what,
+            place=name,
+            cause=words,
+            cure="Everything else was ended; its last words are below",
+        )
+        self._post(NodeLost(f"node:{name}", str(fault)))
+        self._lost.set()
 
     def go(self) -> None:
         """Start the components, and let them run."""
@@ -141,44 +157,26 @@ class DeployedAssembly:
 
     # --- nodes ----------------------------------------------------------------------------------
 
-    def _node_up(self, place: Place, name: str, home: str, facts: NodeFacts) -> None:
-        if place.channel is None:
-            return
-        self._host.routes.add(home, place.channel)
-        self._nodes[name] = NodeProcess(home, place.channel, facts.address)
-        self._facts[name] = facts
-        self._post(StepUp(f"node:{name}"))
-
-    def _node_lost(self, name: str, words: str) -> None:
-        here = sorted(path for path, node in self._where.items() if node == name)
-        what = "the process of this node has gone"
-        fault = GridError(
-            f"{what}, and with it {', '.join(here)}" if here else what,
-            place=name,
-            cause=words,
-            cure="Everything else was ended; its last words are below",
-        )
-        self._post(NodeLost(f"node:{name}", str(fault)))
-        self._lost.set()
-
     def _lead(self, path: str, node: NodeProcess) -> None:
-        """Let the front-end before a node know what is behind it."""
+        """Let the front-end before a node know what is behind it, or has moved there."""
+        if path in self._where:
+            self._where[path] = next(name for name, one in self._nodes.items() if one is node)
         for place in self._places.values():
             if place.channel is node.channel:
-                place.tell("lead", path, node.home)
+                place.control.lead(path, node.home)
 
     # --- the life of the assembly, in threads of its own ----------------------------------------
 
     def _assemble(self) -> None:
         try:
             plan = self._plan()
-            where = self._where = spread_components(plan.root, self._deployment)
+            where = self._where = dict(spread_components(plan.root, self._deployment))
 
             def node_of(one: ComponentPlan) -> NodeProcess | None:
                 return self._nodes[where[one.path]] if one.path in where else None
 
-            factory = NodeFactory(self._host, node_of, self._lead)
-            root = assemble(plan, make=factory.make)
+            factory = NodeFactory(self._host, node_of, self._lead, self._nodes)
+            root = assemble(plan, make=factory.make, find_remote=find_remote)
             self._host.publish(root.path, root)
         except Exception as error:  # constructors of the user's may raise anything
             self._wait_for_loss(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterator
@@ -18,7 +19,8 @@ from runtime.coupling.words import cluster_of
 from runtime.deployment.model import ASSEMBLY
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
-from runtime.engine.control import CONTROL, LAUNCHER
+from runtime.engine.cluster_reports import ClusterReports
+from runtime.engine.control import LAUNCHER
 from runtime.engine.crew import Crew, Failed
 from runtime.engine.events import (
     Effect,
@@ -26,7 +28,6 @@ from runtime.engine.events import (
     Go,
     Kill,
     PlaceClosed,
-    RankEnded,
     Start,
     StepFailed,
     StepUp,
@@ -36,13 +37,12 @@ from runtime.engine.exchanged import Exchanged
 from runtime.engine.helpers import Helper, kill_all
 from runtime.engine.hierarchy import host_of
 from runtime.engine.homecoming import Homecoming
-from runtime.engine.listener import TRACEBACK, Listener
+from runtime.engine.listener import Listener
 from runtime.engine.openings import Openings, Post
 from runtime.engine.outcome import Connections, RankReport, Relay, Results, Traffic
 from runtime.engine.output import MOST_ROOM, Output, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
-from runtime.engine.reports import event_of
 from runtime.engine.run_state import RunState
 from runtime.engine.standard_input import StandardInput
 from runtime.engine.warm_start import WarmStart
@@ -51,9 +51,12 @@ from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
+from runtime.machine.calls import NotServed, Served
+from runtime.machine.paths import clustering_path
 from runtime.membership.rank_link import COUPLING
 from runtime.transport.channel import Channel, Request
 from runtime.transport.errors import ChannelClosed
+from runtime.transport.messages import PLAIN_DATA
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
@@ -61,6 +64,8 @@ if TYPE_CHECKING:
 
 SECRET_BYTES = 32
 PATIENCE = 5.0
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +114,12 @@ class Executor:
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
-            name: Room(size, partial(place.tell, "output_taken"))
-            for name, place in self._places.items()
+            name: Room(size, place.input.output_taken) for name, place in self._places.items()
         }
         self._input = None
         if stdin is not None and FIRST_CLUSTER in self._places:
-            tell = partial(self._places[FIRST_CLUSTER].tell, "input")
-            self._input = StandardInput(stdin, tell)
-        self._bound: set[str] = set()
-        self._handshakes: list[Place] = []
+            self._input = StandardInput(stdin, self._places[FIRST_CLUSTER].input.read)
+        self._handshakes: list[str] = []
         self._helpers: list[Helper] = []
         self._facts: dict[str, dict[str, Any]] = {}
         self._exchanged = Exchanged()
@@ -128,7 +130,25 @@ class Executor:
             assembly.connect(self._host, self._places, post)
         self._codes = codes
         codes.hub.connect(partial(self._send_on, now=True), self._send_on)
-        codes.connect(lambda cluster, *what: self._places[cluster].tell(*what), reactor.later)
+        codes.connect(
+            lambda cluster: self._places[cluster].control,
+            lambda cluster: self._places[cluster].views,
+            reactor.later,
+        )
+        self._served = {name: self._reports(place) for name, place in self._places.items()}
+
+    def _reports(self, place: Place) -> Served:
+        return ClusterReports(
+            place,
+            self,
+            self._post,
+            codes=self._codes,
+            assembly=self._assembly,
+            output=self._output,
+            room=self._rooms[place.identifier],
+            exchanged=self._exchanged,
+            facts=self._facts,
+        ).served()
 
     def __enter__(self) -> Self:
         """Return the executor, to be closed at the end of the block."""
@@ -237,12 +257,10 @@ class Executor:
             case StepKind.RANKS if self._codes.idle:
                 self._post(StepUp(step.name))
             case StepKind.RANKS:
-                self._places[cluster].tell("start_ranks")
-            case StepKind.HANDSHAKE if cluster in self._places:
-                self._handshakes.append(self._places[cluster])
-                self._shake_hands()
+                self._places[cluster].control.start_ranks()
             case StepKind.HANDSHAKE:
-                pass  # the front-end that hosts the component above tells when it is done
+                self._handshakes.append("" if cluster == "grid" else cluster)
+                self._shake_hands()
             case StepKind.PROCESS:
                 self._crew.do(step.name, lambda: self._help(step), self._failed(step))
             case StepKind.FETCH:
@@ -257,7 +275,7 @@ class Executor:
         self._started = time.monotonic()
         self._codes.go()
         for place in self._places.values():
-            place.tell("go", {})
+            place.control.go()
         self._codes.open()
         if self._assembly is not None:
             self._assembly.go()
@@ -280,8 +298,8 @@ class Executor:
     def _stop_places(self) -> None:
         for place in self._places.values():
             if place.is_up:
-                place.tell("output_taken", MOST_ROOM)  # for last words, whoever reads them or not
-                place.tell("stop")
+                place.input.output_taken(MOST_ROOM)  # for last words, whoever reads them or not
+                place.control.stop()
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
 
@@ -322,7 +340,8 @@ class Executor:
         """Call a component of the machine from any thread."""
         way = self._way_to(invocation.component)
         if way is not None:
-            return way.call(invocation)
+            is_rank = invocation.component.rpartition("/")[2].startswith("wrapper")
+            return way.call(invocation, PLAIN_DATA if is_rank else None)
         future: Future[Any] = Future(invocation)
         future.set_exception(ChannelClosed("nothing leads there", place=invocation.component))
         return future
@@ -331,80 +350,68 @@ class Executor:
         self._places[cluster_of(path)].post(path, operation, *args, now=now)
 
     def _shake_hands(self) -> None:
-        """Let clusters report, but not before all components are bound that are waited for."""
-        if len(self._bound) == len(self._places):
+        """Let parts of the machine wait for their members, but not before all front-ends serve."""
+        if all(one.is_up for one in self._places.values()):
             waiting, self._handshakes = self._handshakes, []
-            for place in waiting:
-                place.tell("shake_hands")
+            for part in waiting:
+                self._host_of(part).views.expect(part, 0, self._members(part))
+
+    def _host_of(self, part: str) -> Place:
+        """Return the place that hosts the clustering component of a part."""
+        deployment = self._plan.deployment
+        leaders = [site.leader for site in deployment.sites]
+        cluster = host_of(clustering_path(part), leaders, deployment.leader)
+        assert cluster is not None
+        return self._places[cluster]
+
+    def _members(self, part: str) -> list[str]:
+        """Return the members of a part that take part in the first round."""
+        if part in self._places:
+            ranks = 0 if self._codes.idle else self._places[part].cluster.ranks
+            return [f"{part}:{rank}" for rank in range(ranks)]
+        if part:
+            return [one for one in self._places if one.partition(":")[0] == part]
+        return [str(number) for number in range(len(self._plan.deployment.sites))]
 
     # --- what front-ends say ----------------------------------------------------------------------
 
     def _hear(self, place: Place, request: Request) -> Future[Any] | None:
-        """Pass a word of a front-end on to the engine's thread, in order."""
-        if request.target.interface == COUPLING:
-            target = request.target
+        """Pass what a front-end tells on to the engine's thread, in order."""
+        target = request.target
+        if target.interface == COUPLING:
             self._codes.hub.hear(target.component, target.operation, request.invocation().args)
             return None
-        if request.target.interface != CONTROL:
+        if target.component != LAUNCHER:
             return self._host.serve(request)
         self._post(lambda: self._understand(place, request))
         return None
 
     def _understand(self, place: Place, request: Request) -> None:
-        args, cluster = request.invocation().args, place.identifier
-        event = event_of(cluster, request.target.operation, args)
-        if event is not None:  # it happens after this, but before what those do who are told here
-            self._post(event)
-        if isinstance(event, RankEnded):
-            for text in event.facts.traceback.splitlines():
-                self._output.say(event.rank, TRACEBACK, text)
-        self._codes.heard(cluster, request.target.operation, args)
-        if self._assembly is not None:
-            self._assembly.heard(cluster, request.target.operation, args)
-        self._take_in(place, request.target.operation, args)
+        target, args = request.target, request.invocation().args
+        try:
+            if args[:1] != (place.identifier,):
+                raise NotServed(f"{target} is told in the name of another member")
+            self._served[place.identifier].call(target.interface, target.operation, args)
+        except NotServed as fault:
+            fault.place = place.cluster.path
+            _log.error("%s", fault)
 
-    def _take_in(self, place: Place, operation: str, args: tuple[Any, ...]) -> None:
-        cluster = place.identifier
-        match operation:
-            case "said":
-                self._output.ranks(cluster, args[0], self._rooms[cluster])
-            case "node_said":
-                name, stream, block = args
-                self._output.block(name, stream, block, self._rooms[cluster])
-            case "input_wanted":
-                self._read_input(place, *args)
-            case "up":
-                self._is_up(place)
-            case "bound":
-                self._bound.add(cluster)
-                self._shake_hands()
-            case "carried":
-                place.carried = args
-            case "forwarded":
-                place.relay_figures = args
-            case "rank_exchanged":
-                self._exchanged.tell(*args)
-            case "rank_ready":
-                self._facts[args[0]] = args[1]
-
-    def _read_input(self, place: Place, size: int) -> None:
+    def read_input(self, place: Place, size: int) -> None:
         """Read what the first rank wants to read, if the run has an input at all."""
         if self._input is None:
-            place.tell("input", b"")
+            place.input.read(b"")
         elif not self._stopping:
             if self._input.is_terminal:
-                place.tell("show_prompts")
+                place.input.show_prompts()
             self._input.want(size)
 
-    def _is_up(self, place: Place) -> None:
-        """Once all front-ends are there, let them bind their components to each other."""
+    def front_end_up(self, place: Place) -> None:
+        """Once all front-ends are there, let their components wait for their members."""
         place.is_up = True
         self._rooms[place.identifier].taken(0)
         if self._stopping:
-            place.tell("stop")
-        if all(one.is_up for one in self._places.values()):
-            for one in self._places.values():
-                one.tell("bind")
+            place.control.stop()
+        self._shake_hands()
 
 
 def _numbers(rank: str) -> tuple[int, ...]:

@@ -21,7 +21,11 @@ def first_cause(failures: Failures, ranks: Iterable[RankReport]) -> FirstCause |
     if first is None:
         return None
     facts = first.exit
-    found = next((one for one in ranks if one.rank == first.who), None)
+    known = {one.rank: one for one in ranks}
+    found = known.get(first.who)
+    missed = [one for one in facts.lost if facts.is_loss and one in known]
+    ended = _some([one for one in missed if known[one].code == 0])
+    too_early = f"; rank {ended} had ended with exit code 0 by then" if ended else ""
     return FirstCause(
         who=first.who,
         rank=first.who if first.is_rank else None,
@@ -31,7 +35,7 @@ def first_cause(failures: Failures, ranks: Iterable[RankReport]) -> FirstCause |
         signal=in_words(first.code, facts.signal) if facts.signal else "",
         exception=facts.exception,
         traceback=facts.traceback,
-        what=_what(first),
+        what=f"{_what(first).rstrip('.')}{too_early}" if too_early else _what(first),
     )
 
 

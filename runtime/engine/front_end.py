@@ -7,17 +7,16 @@ import os
 import signal
 import sys
 import threading
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
 from runtime.coupling.words import DRIVER_PATH, HUB_PATH, cluster_of, identifier_of
 from runtime.engine.configuration import REFUSED, Configuration, OtherVersion, read_first_input
-from runtime.engine.control import CONTROL, LAUNCHER, ControlHost
+from runtime.engine.control import LAUNCHER, MemberHost
 from runtime.engine.cores import leave_no_core_file
-from runtime.engine.front_end_components import Components
-from runtime.engine.hierarchy import part_path
-from runtime.engine.outcome import Relay
+from runtime.engine.front_end_components import Components, rehearse
+from runtime.engine.outcome import Connections, Relay
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.shared_routes import SharedRoutes
@@ -25,10 +24,14 @@ from runtime.errors import GridError
 from runtime.hosting.references import ReferenceCodec
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
-from runtime.machine.table import encoded
+from runtime.machine.calls import Served
+from runtime.machine.contracts import ClusterControl, ClusterViews, Facts, Input
+from runtime.machine.launcher import Launcher
+from runtime.machine.paths import part_path
+from runtime.machine.table import decoded, encoded
 from runtime.membership.doorstep import NOT_FOUND
-from runtime.membership.whereabouts import Whereabouts
-from runtime.transport.channel import Channel, Request
+from runtime.membership.whereabouts import Whereabouts, report
+from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
@@ -58,8 +61,13 @@ class FrontEnd:
         self._stopping = False
         self._routes = SharedRoutes(reactor)
         self._over = threading.Event()
-        self._host = ControlHost(part_path(configuration.cluster), reactor, self._obey)
-        self._launcher = Channel(
+        served = Served()
+        served.serve(ClusterControl, self)
+        served.serve(ClusterViews, self)
+        served.serve(Input, self)
+        self._host = MemberHost(part_path(configuration.cluster), reactor, served)
+        self._launcher = Launcher(configuration.cluster, self._tell)
+        self._channel = Channel(
             reactor,
             stream,
             "the launcher",
@@ -67,16 +75,16 @@ class FrontEnd:
             relay=self._inward,
             codec=ReferenceCodec(self._host),
         )
-        self._host.routes.add("/", self._launcher)
-        self._components: Components | None = None
-        self._answers: dict[str, Any] | None = None
+        self._host.routes.add("/", self._channel)
+        self._knows_all = False  # who is where
         self._whereabouts = Whereabouts()
         self._room = OutputRoom()
         self._may_go = False
         self._past: list[tuple[int, int, int]] = []
         self._ended: list[RanksLife] = []  # lives of which something may be left
         self._forwarding: Forwarding | None = None
-        self._launcher.when_closed(lambda _: self._over.set())
+        self._channel.when_closed(lambda _: self._over.set())
+        self._components = self._new_components()
         self._ranks = self._new_life() if configuration.job is not None else None
         self._nodes = self._new_keeper() if configuration.nodes else None
 
@@ -86,11 +94,11 @@ class FrontEnd:
 
     def run(self, received: bytes = b"") -> None:
         """Serve until the end."""
-        self._launcher.open(received)
+        self._channel.open(received)
         if self._can_forward() and (self._ranks is None or self._ranks.open(reads_input=True)):
             if self._ranks is not None and self._configuration.at_once:
                 self._ranks.start()
-            self._tell("up")
+            self._launcher.membership.up(self._launcher.name)
         self._over.wait()
         self._tell_traffic()
         if self._nodes is not None:
@@ -101,7 +109,7 @@ class FrontEnd:
         if self._forwarding is not None:
             self._forwarding.close()
         self._host.close()
-        self._launcher.close()
+        self._channel.close()
 
     def _can_forward(self) -> bool:
         """Listen for those to be forwarded, if there may be any; tell the launcher if it fails."""
@@ -114,16 +122,18 @@ class FrontEnd:
         except GridError as fault:
             here = f"{self._configuration.path} on {os.uname().nodename}"
             fault.place = f"{here} ({fault.place})" if fault.place else here
-            self._tell("failed", f"front-end:{self._configuration.cluster}", str(fault))
+            self._failed("front-end", fault)
             return False
         return True
 
     def _tell_traffic(self) -> None:
         """Tell what went between this process and the ranks, in all their lives."""
         lives = [*self._past, *([] if self._ranks is None else [self._ranks.traffic])]
-        self._tell("carried", *(sum(numbers) for numbers in zip(*lives, strict=True)))
+        name, references = self._launcher.name, self._launcher.references
+        if lives:
+            references.carried(name, *(sum(numbers) for numbers in zip(*lives, strict=True)))
         if self._forwarding is not None:
-            self._tell("forwarded", *self._forwarding.carried)
+            references.forwarded(name, *self._forwarding.carried)
 
     def _relays(self) -> tuple[Relay, ...]:
         """Return what this front-end has passed on, if it does that."""
@@ -133,99 +143,62 @@ class FrontEnd:
 
     # --- the launcher ---------------------------------------------------------------------------
 
-    def _tell(self, operation: str, *args: Any) -> None:
+    def _tell(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         try:
-            self._launcher.note(Invocation(LAUNCHER, CONTROL, operation, args))
+            self._channel.note(Invocation(LAUNCHER, interface, operation, args))
         except ChannelClosed:
             self._over.set()
 
-    def _obey(self, request: Request) -> None:
-        """Do what the launcher says, on the reactor's thread."""
-        ranks, args = self._ranks, request.invocation().args
-        match request.target.operation:
-            case "bind":
-                self._bind()
-            case "shake_hands":
-                self._shake_hands()
-            case "moved":
-                self._whereabouts.moved(*args)
-                self._tell_forwarding()
-            case "go":
-                # Ranks that nobody has asked for yet will be told when they have come.
-                self._may_go = ranks is not None and ranks.has_begun
-                self._release()
-            case "stop":
-                self._stop()
-            case "output_taken":
-                self._room.give(*args)
-            case "start_node" if self._nodes is not None:
-                self._nodes.start(*args)
-            case "lead" if self._nodes is not None:
-                self._nodes.lead(*args)
-            case operation if ranks is not None:
-                self._obey_for(ranks, operation, args)
+    def _failed(self, step: str, fault: GridError) -> None:
+        name = self._launcher.name
+        self._launcher.health.failed(name, f"{step}:{name}", str(fault))
 
-    def _obey_for(self, ranks: RanksLife, operation: str, args: tuple[Any, ...]) -> None:
-        """Do what the launcher says about the ranks."""
-        match operation:
-            case "start_ranks":
-                self._start_ranks(ranks)
-            case "stop_ranks":
-                ranks.ask_to_end()
-                self._reactor.later(args[0], ranks.kill)
-            case "kill_ranks":
-                ranks.kill()
-            case "input":
-                ranks.read_input(*args)
-            case "show_prompts":
-                ranks.show_prompts()
+    # --- the contract of control, on the reactor's thread ---------------------------------------
 
-    # --- the components -------------------------------------------------------------------------
-
-    def _bind(self) -> None:
-        """Make the components of this process and bind them to those above."""
-        self._components = Components(
-            self._host,
-            self._configuration,
-            gathered=lambda identifier: self._tell("gathered", identifier),
-            failed=self._cannot_shake_hands,
-            routes=self._routes,
-            relays=self._relays,
-        )
-        self._components.bind(lambda: self._tell("bound"))
-
-    def _shake_hands(self) -> None:
-        assert self._components is not None
-        facts = self._ranks.facts if self._ranks is not None else {}
-
-        found = self._forwarding.found if self._forwarding is not None else NOT_FOUND
-        self._components.shake_hands(
-            facts, found, lambda answers: self._reactor.soon(partial(self._answered, answers))
-        )
-
-    def _answered(self, answers: dict[str, Any]) -> None:
-        self._answers = answers
-        for answer in answers.values():  # it is the same in all of them
-            self._whereabouts.told(answer["everybody"])
-            break
-        self._tell_forwarding()
+    def go(self) -> None:
+        """Let the ranks run once it is known who is where."""
+        # Ranks that nobody has asked for yet will be told when they have come.
+        self._may_go = self._ranks is not None and self._ranks.has_begun
         self._release()
 
-    def _tell_forwarding(self) -> None:
-        if self._forwarding is not None:
-            self._forwarding.learn(self._whereabouts.everybody)
+    def start_ranks(self) -> None:
+        """Start the ranks, or start them again when they have ended."""
+        ranks = self._ranks
+        if ranks is None:
+            return
+        if ranks.is_over:  # it may be without ever having begun
+            ranks.shut()
+            self._past.append(ranks.traffic)
+            self._may_go = False
+            self._ended.append(ranks)
+            fresh = self._ranks = self._new_life()
+            # Later, because the door of the life before has to be shut first.
+            self._reactor.soon(lambda: self._begin_again(fresh))
+        elif not ranks.has_begun:
+            ranks.start()
 
-    def _cannot_shake_hands(self, fault: GridError) -> None:
-        if not self._stopping:
-            fault.place = fault.place or self._configuration.path
-            self._tell("failed", f"handshake:{self._configuration.cluster}", str(fault))
+    def stop_ranks(self, grace: float) -> None:
+        """Ask the ranks to end, and kill them after a while."""
+        if self._ranks is not None:
+            self._ranks.ask_to_end()
+            self._reactor.later(grace, self._ranks.kill)
 
-    def _release(self) -> None:
-        """Let the ranks run once the launcher says so and everybody's answers are here."""
-        if self._may_go and self._answers is not None and self._ranks is not None:
-            self._ranks.go(self._whereabouts.epoch, encoded(self._whereabouts.everybody))
+    def kill_ranks(self) -> None:
+        """End the ranks at once."""
+        if self._ranks is not None:
+            self._ranks.kill()
 
-    def _stop(self) -> None:
+    def start_node(self, name: str) -> None:
+        """Start the process for the components of a node."""
+        if self._nodes is not None:
+            self._nodes.start(name)
+
+    def lead(self, path: str, home: str) -> None:
+        """Let everything under a path be found in the node process at `home`."""
+        if self._nodes is not None:
+            self._nodes.lead(path, home)
+
+    def stop(self) -> None:
         """End the ranks and the nodes in order, then this process."""
         if self._stopping:
             return
@@ -236,6 +209,73 @@ class FrontEnd:
             self._nodes.ask_to_end()
         self._reactor.later(GRACE, self._over.set)
         self._end_if_all_ended()
+
+    # --- the contract of input ------------------------------------------------------------------
+
+    def output_taken(self, size: int) -> None:
+        """Let more output go."""
+        self._room.give(size)
+
+    def read(self, data: bytes) -> None:
+        """Pass on what the first rank of all is to read."""
+        if self._ranks is not None:
+            self._ranks.read_input(data)
+
+    def show_prompts(self) -> None:
+        """Pass on what the first rank writes without a newline too."""
+        if self._ranks is not None:
+            self._ranks.show_prompts()
+
+    # --- the contract of views, and the components ----------------------------------------------
+
+    def expect(self, part: str, epoch: int, members: list[str]) -> None:
+        """Let a component of this process wait for its members."""
+        self._components.expect(part, epoch, members)
+
+    def moved(self, reports: list[Facts]) -> None:
+        """Take note of where ranks are that were started since, or again."""
+        self._whereabouts.moved(reports)
+        self._tell_forwarding()
+
+    def _new_components(self) -> Components:
+        return Components(
+            self._host,
+            self._configuration,
+            gathered=lambda part: self._launcher.membership.gathered(self._launcher.name, part),
+            reports=self._reports,
+            seen=self._seen,
+            ranks=self._present_ranks,
+            connections=self._connections,
+        )
+
+    def _names(self) -> list[str]:
+        job = self._configuration.job
+        return [f"{self._configuration.cluster}:{rank}" for rank in range(job.ranks if job else 0)]
+
+    def _reports(self) -> list[Facts]:
+        """Return what others are to know of the ranks of this cluster."""
+        facts = self._ranks.facts if self._ranks is not None else {}
+        found = self._forwarding.found if self._forwarding is not None else NOT_FOUND
+        return [report(rank, facts.get(rank), found) for rank in self._names()]
+
+    def _seen(self, epoch: int, table: bytes) -> None:  # noqa: ARG002 - restarts count on their own
+        self._whereabouts.told(decoded(table))
+        self._knows_all = True
+        self._tell_forwarding()
+        self._release()
+
+    def _connections(self, rank: str) -> Connections:
+        found = self._routes.connections([rank] if rank else self._names())
+        return found if rank else replace(found, relays=self._relays())
+
+    def _tell_forwarding(self) -> None:
+        if self._forwarding is not None:
+            self._forwarding.learn(self._whereabouts.everybody)
+
+    def _release(self) -> None:
+        """Let the ranks run once the launcher says so and it is known who is where."""
+        if self._may_go and self._knows_all and self._ranks is not None:
+            self._ranks.go(self._whereabouts.epoch, encoded(self._whereabouts.everybody))
 
     def _end_if_all_ended(self) -> None:
         """End once it was asked for and nothing runs that would have to end before."""
@@ -251,7 +291,7 @@ class FrontEnd:
         from runtime.engine.node_keeper import NodeKeeper
 
         return NodeKeeper(
-            self._configuration, self._host, self._tell, self._end_if_all_ended, self._room
+            self._configuration, self._host, self._launcher, self._end_if_all_ended, self._room
         )
 
     # --- the ranks --------------------------------------------------------------------------------
@@ -261,26 +301,18 @@ class FrontEnd:
         return RanksLife(
             self._configuration,
             self._reactor,
-            self._tell,
+            self._launcher,
             self._outward,
             self._end_if_all_ended,
+            components=self._components,
             routes=self._routes,
             room=self._room,
             guard=guard,
         )
 
-    def _start_ranks(self, ranks: RanksLife) -> None:
-        """Start the ranks, or start them again when they have ended."""
-        if ranks.is_over:  # it may be without ever having begun
-            ranks.shut()
-            self._past.append(ranks.traffic)
-            self._may_go = False
-            self._ended.append(ranks)
-            fresh = self._ranks = self._new_life()
-            # Later, because the door of the life before has to be shut first.
-            self._reactor.soon(lambda: self._begin_again(fresh))
-        elif not ranks.has_begun:
-            ranks.start()
+    def _present_ranks(self) -> RanksLife:
+        assert self._ranks is not None  # who tells something was let in by these
+        return self._ranks
 
     def _begin_again(self, fresh: RanksLife) -> None:
         if not self._over.is_set() and fresh.open():
@@ -292,7 +324,7 @@ class FrontEnd:
         cluster = cluster_of(path)
         if cluster == self._configuration.cluster:
             return self._inward(path)
-        return self._launcher if cluster or path in (HUB_PATH, DRIVER_PATH) else None
+        return self._channel if cluster or path in (HUB_PATH, DRIVER_PATH) else None
 
     def _inward(self, path: str) -> Channel | None:
         """Return the way to a rank or a node of this cluster."""
@@ -300,7 +332,7 @@ class FrontEnd:
         if rank:
             return self._ranks.find(rank) if self._ranks is not None else None
         way = self._host.routes.find(path)
-        return way if isinstance(way, Channel) and way is not self._launcher else None
+        return way if isinstance(way, Channel) and way is not self._channel else None
 
 
 def main() -> int:
@@ -332,7 +364,7 @@ def main() -> int:
 
 def _part(configurations: tuple[Configuration, ...]) -> int:
     """Become as many processes as there are front-ends, and wait for all of them."""
-    Components.rehearse()  # what is worked out once, all of them know
+    rehearse()  # what is worked out once, all of them know
     gc.freeze()  # what all have in common stays in common
     for configuration in configurations:
         if os.fork() == 0:

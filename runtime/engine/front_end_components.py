@@ -1,191 +1,244 @@
-"""The components that live in a front-end, and the handshake that goes through them."""
+"""The components that live in a front-end, bound to those in other front-ends."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol, cast
 
-from gcm.components.clustering import SRV, UP
 from gcm.components.model import Component
-from gcm.components.wrapper import Wrapper
-from gcm.errors import GcmError
-from gcm.factory import primitive, wrapper
-from gcm.interfaces.future import Future
-from gcm.interfaces.submission import submit
-from gcm.invocation import Invocation
+from gcm.factory import primitive
+from gcm.interfaces.interface import ClientInterface, ServerEnd
+from gcm.interfaces.types import ComponentType
 from runtime.engine.configuration import Configuration
-from runtime.engine.control import ControlHost
-from runtime.engine.hierarchy import (
-    CLUSTERING,
-    Clustering,
-    above,
-    clustering_component_type,
-    clustering_path,
-    hosted_identifiers,
-    part_path,
-    wrapper_type,
-)
-from runtime.engine.outcome import Connections, Relay
+from runtime.engine.hierarchy import above, hosted_identifiers
+from runtime.engine.outcome import Connections
 from runtime.engine.route_monitor import PART
-from runtime.engine.shared_routes import SharedRoutes
-from runtime.errors import GridError
-from runtime.membership.doorstep import Found
-from runtime.membership.whereabouts import report
-from runtime.transport.errors import NotSendable
+from runtime.hosting.host import Host
+from runtime.machine.calls import Served
+from runtime.machine.clustering import (
+    CLUSTER_TYPE,
+    DOWN,
+    FROM_RANKS,
+    MEMBERSHIP,
+    TO_RANKS,
+    TYPE,
+    UP,
+    VIEWS,
+    WRAPPER_TYPE,
+    Clustering,
+    names_of,
+)
+from runtime.machine.contracts import (
+    CONTRACTS,
+    Control,
+    Facts,
+    Health,
+    References,
+    Routes,
+    Views,
+)
+from runtime.machine.paths import CLUSTERING, clustering_path, part_path
+from runtime.transport.channel import Channel
 
 
-class RankBehind:
-    """What the wrapper of a rank wraps: the process behind the gate."""
+class MonitoredClustering(Clustering):
+    """A clustering component that can be asked how ranks below it found others."""
+
+    def connections(self, rank: str) -> Connections:  # noqa: ARG002 - it has no ranks of its own
+        """Return nothing: only a cluster knows ranks."""
+        return Connections()
+
+
+class Ranks(Health, References, Protocol):
+    """What is done about what ranks tell: the present life of the ranks of a cluster."""
+
+    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
+        """Take what a rank tells about itself."""
+        ...
+
+
+class ClusterClustering(MonitoredClustering):
+    """The clustering component of a cluster: its members are ranks, each with a life of its own."""
+
+    control_down: Control | None = None
+    routes_down: Routes | None = None
 
     def __init__(
-        self, rank: str, stop: Callable[[], None], connections: Callable[[], Connections]
+        self,
+        identifier: str,
+        gathered: Callable[[list[Facts]], list[Facts]],
+        seen: Callable[[int, bytes], None],
+        ranks: Callable[[], Ranks],
+        connections: Callable[[str], Connections],
     ) -> None:
-        self._rank = rank
-        self._stop = stop
-        self.connections = connections
+        super().__init__(identifier, gathered, seen)
+        self._ranks = ranks
+        self._connections = connections
 
-    def call(self, invocation: Invocation) -> Future[Any]:
-        """Refuse: a rank serves nothing yet."""
-        raise NotSendable(f"a rank serves no {invocation.operation!r}", place=self._rank)
+    def connections(self, rank: str) -> Connections:
+        """Return how a rank, or with nothing all of them, found others."""
+        return self._connections(rank)
 
-    def on_start(self) -> None:
-        """Do nothing: ranks are released all together."""
+    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
+        """Let the life of the ranks look at what one tells; see `is_ready`."""
+        self._ranks().ready(member, epoch, reports)
 
-    def on_stop(self) -> None:
-        """Ask the rank to end: a native process cannot rest."""
-        self._stop()
+    def is_ready(self, rank: str) -> None:
+        """Let a rank take part in the round; what is told of it is known by its life."""
+        super().ready(rank, 0, [])
 
-    def on_terminate(self) -> None:
-        """Ask the rank to end."""
-        self._stop()
+    def view(self, epoch: int, table: bytes) -> None:
+        """Keep a view: ranks get it when they may run."""
+        self._seen(epoch, table)
+
+    def unable(self, member: str, why: str, python: str) -> None:
+        """Tell the life of the ranks that one cannot start its MPI."""
+        self._ranks().unable(member, why, python)
+
+    def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
+        """Tell the life of the ranks how one has ended."""
+        self._ranks().ended(member, code, why, *facts)
+
+    def aborted(self, member: str, code: int, *facts: Any) -> None:
+        """Tell the life of the ranks that one ends the run."""
+        self._ranks().aborted(member, code, *facts)
+
+    def learned(self, member: str, experiences: list[Any]) -> None:
+        """Tell the life of the ranks what one has learned of routes."""
+        self._ranks().learned(member, experiences)
+
+    def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
+        """Tell the life of the ranks what one has sent until now."""
+        self._ranks().counted(member, rows, figures)
+
+    def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
+        """Tell the life of the ranks what one has sent until its end."""
+        self._ranks().exchanged(member, rows, figures)
 
 
 class Components:
-    """The clustering components of a front-end and the wrappers of its ranks.
+    """The clustering components of a front-end; made and called on the reactor's thread.
 
-    `gathered` is called with the identifier of each level whose parts are all ready, `failed` with
-    what went wrong; both from some thread.
+    `gathered` is called with the identifier of each level whose members have all told, `reports`
+    returns what is known of the ranks of this cluster, `seen` gets each view. `connections` tells
+    how a rank, or with nothing all of them, found others.
     """
 
     def __init__(
         self,
-        host: ControlHost,
+        host: Host,
         told: Configuration,
-        gathered: Callable[[str], None],
-        failed: Callable[[GridError], None],
         *,
-        routes: SharedRoutes,
-        relays: Callable[[], tuple[Relay, ...]],
+        gathered: Callable[[str], None],
+        reports: Callable[[], list[Facts]],
+        seen: Callable[[int, bytes], None],
+        ranks: Callable[[], Ranks],
+        connections: Callable[[str], Connections],
     ) -> None:
         self._host = host
         self._told = told
-        self._routes = routes
-        self._relays = relays
-        self._failed = failed
-        self._here = {
-            identifier: self._clustering(identifier, gathered)
-            for identifier in hosted_identifiers(told.cluster, told.levels)
-        }
-        self.wrappers = {
-            f"{told.cluster}:{rank}": self._wrapper(f"{told.cluster}:{rank}")
-            for rank in range(told.job.ranks if told.job else 0)
-        }
-        for one in self.wrappers.values():
-            one.bind(UP, self._here[told.cluster].server(SRV))
-            one.start()
-
-    @staticmethod
-    def rehearse() -> None:
-        """Make components as a front-end does, and forget them: others are made faster then."""
-        behind = RankBehind("", lambda: None, Connections)
-        part = wrapper("part", wrapper_type(), behind, controllers=PART)
-        part.bind(UP, _new_clustering(Clustering(lambda: None, Connections)).server(SRV))
-
-    def bind(self, bound: Callable[[], None]) -> None:
-        """Bind what is here to what is above it, wherever that is; returns before that is done."""
-        self._work("binding", lambda: self._bind(bound))
-
-    def shake_hands(
-        self,
-        facts: Mapping[str, Any],
-        forwarder: Found,
-        answered: Callable[[dict[str, Any]], None],
-    ) -> None:
-        """Report all ranks; `answered` gets what each of them is to know. Returns at once.
-
-        `forwarder` is where the front-end itself can be found by those to be forwarded.
-        """
-        self._work("handshake", lambda: self._shake_hands(facts, forwarder, answered))
-
-    def _bind(self, bound: Callable[[], None]) -> None:
-        srv = clustering_component_type().find(SRV)
-        assert srv is not None
+        self._gathered = gathered
+        self._reports = reports
+        self._own = ClusterClustering(
+            told.cluster, partial(self._passed_on, told.cluster), seen, ranks, connections
+        )
+        self._contents: dict[str, Clustering] = {told.cluster: self._own}
+        self._here: dict[str, Component] = {}
+        self._joined: dict[str, Channel] = {}
+        for identifier in hosted_identifiers(told.cluster, told.levels):
+            content = self._contents.setdefault(
+                identifier, MonitoredClustering(identifier, partial(self._passed_on, identifier))
+            )
+            self._here[identifier] = made = new_clustering(content)
+            host.publish(clustering_path(identifier), made)
         for identifier, component in self._here.items():
             upper = above(identifier)
             if upper is not None:
-                component.bind(UP, self._host.end(clustering_path(upper), SRV, srv))
+                component.bind(UP, self._end(clustering_path(upper), MEMBERSHIP, TYPE))
             component.start()
-        bound()
+        self.from_ranks = Served()
+        for contract in FROM_RANKS:
+            stub: Any = self._here[told.cluster].server(CONTRACTS[contract]).stub
+            self.from_ranks.serve(contract, stub)
 
-    def _shake_hands(
-        self,
-        facts: Mapping[str, Any],
-        forwarder: Found,
-        answered: Callable[[dict[str, Any]], None],
-    ) -> None:
-        cluster = self._here[self._told.cluster]
-        if not self.wrappers:
-            cluster.content.ready([])
-            answered({})
-            return
-        waiting = {}
-        for rank, one in self.wrappers.items():
-            parent: Any = one.client(UP).reference
-            waiting[rank] = submit(parent.ready, [report(rank, facts.get(rank), forwarder)])
-        answered(
-            {
-                rank: {
-                    "identifier": rank,
-                    "everybody": future.result(),
-                    "machine": self._told.machine,
-                }
-                for rank, future in waiting.items()
-            }
-        )
+    def expect(self, part: str, epoch: int, members: list[str]) -> None:
+        """Let a component wait for its members; a site or the grid is bound to them by then."""
+        if part != self._told.cluster:
+            down = self._here[part].client(DOWN)
+            for member in members:
+                end = self._end(clustering_path(member), VIEWS, TYPE)
+                if not down.is_bound_to(end):  # members join while the component runs
+                    down.bind(end)
+            down.wire()
+        self._contents[part].expect(epoch, members)
 
-    def _work(self, name: str, work: Callable[[], None]) -> None:
-        def guarded() -> None:
-            try:
-                work()
-            except GridError as fault:
-                self._failed(fault)
-            except GcmError as fault:
-                self._failed(GridError(f"the {name} of the components failed", cause=str(fault)))
+    def is_ready(self, rank: str) -> None:
+        """Let a rank take part in the round of its cluster."""
+        self._own.is_ready(rank)
 
-        threading.Thread(target=guarded, name=name, daemon=True).start()
-
-    def _clustering(self, identifier: str, gathered: Callable[[str], None]) -> Component:
-        def connections() -> Connections:
-            if identifier != self._told.cluster:
-                return Connections()
-            return replace(self._routes.connections(self.wrappers), relays=self._relays())
-
-        made = _new_clustering(Clustering(lambda: gathered(identifier), connections))
-        self._host.publish(clustering_path(identifier), made)
-        return made
-
-    def _wrapper(self, rank: str) -> Wrapper:
+    def join(self, rank: str, channel: Channel) -> None:
+        """Bind the cluster to a rank for as long as its connection lives."""
         path = part_path(rank)
-        name = path.rpartition("/")[2]
-        behind = RankBehind(rank, lambda: None, lambda: self._routes.connections([rank]))
-        made = wrapper(name, wrapper_type(), behind, controllers=PART)
-        self._host.publish(path, made)
-        return made
+        self._joined[path] = channel
+        self._host.routes.add(path, channel)
+        for name in names_of(TO_RANKS):
+            down, end = self._down(name), self._end(path, name, WRAPPER_TYPE)
+            if not down.is_bound_to(end):  # else it is that of the life before
+                down.bind(end)
+        channel.when_closed(lambda _: self._leave(path, channel))
+
+    @property
+    def views(self) -> Views:
+        """The views of all ranks that are here."""
+        return cast(Views, self._all(Views) or _Nobody())
+
+    @property
+    def control(self) -> Control:
+        """The control of all ranks that are here."""
+        return cast(Control, self._all(Control) or _Nobody())
+
+    def _all(self, contract: type) -> object:
+        down = self._down(CONTRACTS[contract])
+        down.settle()
+        return down.reference
+
+    def _down(self, name: str) -> ClientInterface:
+        return self._here[self._told.cluster].client(f"{name}-down")
+
+    def _leave(self, path: str, channel: Channel) -> None:
+        if self._joined.get(path) is not channel:
+            return  # another life has taken its place
+        del self._joined[path]
+        for name in names_of(TO_RANKS):
+            self._down(name).unbind(self._end(path, name, WRAPPER_TYPE))
+        self._host.routes.drop(path)
+
+    def _passed_on(self, identifier: str, found: list[Facts]) -> list[Facts]:
+        self._gathered(identifier)
+        return self._reports() if identifier == self._told.cluster else found
+
+    def _end(self, path: str, interface: str, type: ComponentType) -> ServerEnd:
+        declared = type.find(interface)
+        assert declared is not None
+        return self._host.end(path, interface, declared)
 
 
-def _new_clustering(content: Clustering) -> Component:
-    return primitive(
-        lambda: content, CLUSTERING, type=clustering_component_type(), controllers=PART
-    )
+class _Nobody:
+    """Has every operation, and nobody to call."""
+
+    def __getattr__(self, operation: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
+def new_clustering(content: Clustering) -> Component:
+    """Return a clustering component."""
+    type = CLUSTER_TYPE if isinstance(content, ClusterClustering) else TYPE
+    return primitive(lambda: content, CLUSTERING, type=type, controllers=PART)
+
+
+def rehearse() -> None:
+    """Make a component as a front-end does, and forget it: others are made faster then."""
+    upper, lower = (new_clustering(MonitoredClustering("", list)) for _ in range(2))
+    lower.bind(UP, upper.server(MEMBERSHIP))
+    lower.start()

@@ -10,7 +10,7 @@ from gcm.invocation import Invocation
 from runtime.errors import GridError
 from runtime.later import logger
 from runtime.machine.calls import NotServed, Served, stub
-from runtime.machine.contracts import CONTRACTS, Control, Health, Routes, Views
+from runtime.machine.contracts import CONTRACTS, Health, Routes
 from runtime.membership.room import address_in, as_others_see, remove_key
 from runtime.transport.channel import Channel, Relay, Request
 from runtime.transport.credentials import Credentials
@@ -35,8 +35,8 @@ class Watcher(Protocol):
     What ranks say themselves goes to what serves the contracts of `runtime.machine`.
     """
 
-    def rank_here(self, rank: str) -> None:
-        """Know that a rank has come."""
+    def rank_here(self, rank: str, channel: Channel) -> None:
+        """Know that a rank has come, and how it is reached."""
         ...
 
     def rank_left(self, rank: str) -> None:
@@ -77,19 +77,15 @@ class Gate:
         self._door = Door(reactor, address_in(room, "front-end", port), credentials, self._admit)
         self.address = as_others_see(self._door.address)
 
-    def release(self, epoch: int, table: bytes, settings: dict[str, Any]) -> None:
-        """Let every rank run, with what it is to know; nobody else is let in from now on."""
+    def release(self) -> None:
+        """Let nobody in from now on: the ranks that have come run."""
         self.released = True
         self.close()
-        for guest in self._guests.values():
-            guest.views.view(epoch, table)
-            guest.control.configure(settings)
-            guest.control.go()
 
-    def stop(self) -> None:
-        """Ask every rank to end."""
+    def forget(self) -> None:
+        """Hear nothing more of these ranks: others have taken their place."""
         for guest in self._guests.values():
-            guest.control.stop()
+            guest.served = None
 
     def routes(self, rank: str) -> Routes | None:
         """Return what a rank serves about routes; None if it is not here any more."""
@@ -129,7 +125,6 @@ class Gate:
         )
 
     def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
-        self._watcher.rank_here(name)
         guest = _Guest(
             self._reactor,
             connected,
@@ -139,6 +134,7 @@ class Gate:
             relay=self._relay,
         )
         self._guests[name] = guest
+        self._watcher.rank_here(name, guest.channel)
         guest.channel.when_closed(self._left)
         guest.channel.open(received)
 
@@ -161,11 +157,9 @@ class _Guest:
         relay: Relay | None,
     ) -> None:
         self.name = name
-        self.views = stub(Views, self._send)
-        self.control = stub(Control, self._send)
         self.routes = stub(Routes, self._send)
         self._watcher = watcher
-        self._served = served
+        self.served: Served | None = served
         self._has_told_its_end = False
         # What other codes send to a rank has windows of its own, so it cannot be too much for long.
         self.channel = Channel(
@@ -185,14 +179,14 @@ class _Guest:
 
     def _hear(self, request: Request) -> None:
         interface, operation = request.target.interface, request.target.operation
-        if interface not in self._served:
+        if self.served is None or interface not in self.served:
             return  # for a rank that is not here, or not any more
         try:
             args = request.invocation().args
             if args[:1] != (self.name,):
                 raise NotServed(f"{interface}.{operation} is told in the name of another member")
             self._has_told_its_end |= interface == CONTRACTS[Health]
-            self._served.call(interface, operation, args)
+            self.served.call(interface, operation, args)
         except GridError as fault:
             _log.warning("what %s says is not understood: %s", self.name, fault)
 

@@ -1,45 +1,13 @@
-"""The components of a running machine: their interfaces, their paths, and who hosts them."""
+"""The components of a running machine: their paths, and who hosts them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
 
-from gcm.components.clustering import SRV, UP, ClusteringContent, clustering_type
-from gcm.interfaces.types import ComponentType, Contingency, InterfaceType, Role
-from runtime.engine.outcome import Connections
-
-CLUSTERING = "clustering"
-"""The name of the clustering component among the parts of a cluster, a site or the grid."""
-
-GRID = "/grid"
+from runtime.machine.paths import CLUSTERING, GRID
 
 _PLACE = re.compile(rf"site(\d+)/(?:cluster(\d+)|{CLUSTERING})")
-
-
-class Services(Protocol):
-    """What the parts of the hierarchy ask of each other."""
-
-    def ready(self, report: Any) -> Any:
-        """Tell that everything below is ready; return, once all are, what everybody told."""
-        ...
-
-
-def clustering_path(identifier: str) -> str:
-    """Return the path of the clustering component of a cluster (`0:1`), a site (`0`), the grid.
-
-    >>> clustering_path("0:1"), clustering_path("")
-    ('/grid/site0/cluster1/clustering', '/grid/clustering')
-    """
-    return f"{part_path(identifier)}/{CLUSTERING}"
-
-
-def part_path(identifier: str) -> str:
-    """Return the path of a rank (`0:1:2`), a cluster, a site or, for nothing, the grid."""
-    numbers = identifier.split(":") if identifier else []
-    names = zip(("site", "cluster", "wrapper"), numbers, strict=False)
-    return "/".join([GRID, *(f"{name}{number}" for name, number in names)])
 
 
 def node_path(node: str) -> str:
@@ -78,35 +46,3 @@ def host_of(path: str, leaders: Sequence[int], leader: int) -> str | None:
 def above(identifier: str) -> str | None:
     """Return what is one level higher; None for the grid."""
     return identifier.rpartition(":")[0] if identifier else None
-
-
-def clustering_component_type() -> ComponentType:
-    """Return the type of all clustering components."""
-    return clustering_type(Services)
-
-
-def wrapper_type() -> ComponentType:
-    """Return the type of the wrapper of a rank."""
-    return ComponentType(
-        (
-            InterfaceType(SRV, Services, Role.SERVER),
-            InterfaceType(UP, Services, Role.CLIENT, Contingency.OPTIONAL),
-        )
-    )
-
-
-class Clustering(ClusteringContent):
-    """Gathers the reports from below, passes them on as one, and shares out the answer."""
-
-    def __init__(
-        self, gathered: Callable[[], None], connections: Callable[[], Connections]
-    ) -> None:
-        self._gathered = gathered
-        self.connections = connections
-
-    def ready(self, report: list[Any]) -> list[Any]:
-        """Return the same answer for everybody below, once there is one from above."""
-        self._gathered()
-        everybody = [one for reports in report for one in reports]
-        answer = self.up.ready(everybody)[0] if self.up is not None else everybody
-        return [answer] * len(report)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gcm.interfaces.future import Future
     from gcm.invocation import Invocation
     from runtime.coupling.component import CodeComponent
+    from runtime.engine.bindings import Binding
     from runtime.engine.deployed_assembly import DeployedAssembly
 
 MOST_LATE = 1.0
@@ -109,8 +110,8 @@ class Machine:
     def assembly(self) -> Composite:
         """The whole machine as one assembly, to look at, to search and to export.
 
-        >>> machine.assembly.find("site0/cluster1/wrapper2")      # doctest: +SKIP
-        <wrapper /grid/site0/cluster1/wrapper2>
+        >>> machine.assembly.find("north/alder/wrapper2")        # doctest: +SKIP
+        <wrapper /grid/north/alder/wrapper2>
         >>> machine.assembly.find("codes/ocean")                  # doctest: +SKIP
         <codecomponent /grid/codes/ocean>
         """
@@ -125,6 +126,19 @@ class Machine:
                 tree.controller(ContentController).add(codes)
                 self._tree = tree
             return self._tree
+
+    def bindings(self) -> tuple[set[Binding], dict[str, str]]:
+        """Ask every process of the machine what its components are bound to.
+
+        Returns the bindings, and by path why a component has not answered: the ranks of a code
+        that does not run are not there.
+
+        >>> for one in machine.bindings()[0]: print(one)          # doctest: +SKIP
+        /grid/north/alder/wrapper2.health-up -> /grid/north/alder/clustering.health
+        """
+        from runtime.engine.bindings import answered_bindings
+
+        return answered_bindings(self.assembly, self._call)
 
     def _call(self, invocation: Invocation) -> Future[Any]:
         if self._executor is None:

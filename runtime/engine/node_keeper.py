@@ -11,14 +11,15 @@ from typing import Any
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.engine.configuration import Configuration, NodeJob, NodeStart, as_first_input
-from runtime.engine.control import ControlHost
 from runtime.engine.output_room import OutputRoom
 from runtime.errors import GridError
-from runtime.hosting.node import NODE
+from runtime.hosting.host import Host
+from runtime.hosting.other_node import NODE
 from runtime.launchers.base import Command, Process, Stream
 from runtime.launchers.blocks import BlockCutter
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
+from runtime.machine.launcher import Launcher
 from runtime.membership.room import address_in, as_others_see
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
@@ -28,8 +29,6 @@ from runtime.transport.streams import SocketStream
 LAST_WORDS = 1.0
 """How many seconds to wait for the exit of a process whose channel has ended already."""
 
-Tell = Callable[..., None]
-
 
 class NodeKeeper:
     """Starts node processes when it is told to. `over` is called once all of them have ended."""
@@ -37,14 +36,14 @@ class NodeKeeper:
     def __init__(
         self,
         told: Configuration,
-        host: ControlHost,
-        tell: Tell,
+        host: Host,
+        launcher: Launcher,
         over: Callable[[], None],
         room: OutputRoom,
     ) -> None:
         self._told = told
         self._host = host
-        self._tell = tell
+        self._above = launcher
         self._over = over
         self._room = room
         self._nodes = {job.home: _Node(job, self) for job in told.nodes}
@@ -121,7 +120,8 @@ class NodeKeeper:
 
     def _is_up(self, node: _Node, facts: Future[Any]) -> None:
         if facts.exception() is None:  # else it has gone already, which is told by its end
-            self._tell("node_up", node.job.name, node.job.home, facts.result())
+            told = (node.job.name, node.job.home, facts.result())
+            self._above.membership.node_up(self._above.name, *told)
 
     def soon(self, call: Callable[[], None]) -> None:
         """Call on the reactor's thread."""
@@ -132,14 +132,14 @@ class NodeKeeper:
     def said(self, job: NodeJob, stream: Stream, block: bytes) -> None:
         """Pass on lines of output, and wait for room as long as the nodes are wanted."""
         self._room.take(len(block))
-        self._tell("node_said", job.name, str(stream), block)
+        self._above.output.node_lines(self._above.name, job.name, str(stream), block)
         self._room.wait(lambda: self.is_stopping)
 
     def failed(self, job: NodeJob, fault: GridError) -> None:
         """Tell that a process could not be started."""
         if not self.is_stopping:
             fault.place = fault.place if fault.place not in ("", "local") else job.name
-            self._tell("failed", f"node:{job.name}", str(fault))
+            self._above.health.failed(self._above.name, f"node:{job.name}", str(fault))
 
     def ended(self, node: _Node, words: str) -> None:
         """Tell that a process has gone, unless it was asked to."""
@@ -150,7 +150,7 @@ class NodeKeeper:
             what = "the process for the components of this node ended before it was up"
             self.failed(node.job, GridError(what, cause=words, cure="Its last lines are below"))
         else:
-            self._tell("node_lost", node.job.name, words)
+            self._above.health.node_lost(self._above.name, node.job.name, words)
 
     def hung_up(self, node: _Node) -> None:
         """Give a process whose channel has ended a while to say why."""

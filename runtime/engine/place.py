@@ -16,7 +16,7 @@ from runtime.deployment.model import DeployedCluster, SshHop
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.ssh_options import ssh_settings
 from runtime.engine.configuration import Keys, as_first_input
-from runtime.engine.control import CONTROL, FRONT_END
+from runtime.engine.control import FRONT_END
 from runtime.engine.supply import PYTHON, supply
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import Stream as Output
@@ -24,6 +24,7 @@ from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
+from runtime.machine.launcher import FrontEnd
 from runtime.membership.rank_link import COUPLING
 from runtime.transport.channel import Channel, Handler, Relay, Request
 from runtime.transport.errors import ChannelClosed
@@ -68,6 +69,8 @@ class Place:
         self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # of `Relay`
         self.process: Process | None = None
         self.channel: Channel | None = None
+        told = FrontEnd(self._send)
+        self.control, self.views, self.input = told.control, told.views, told.input
 
     @property
     def identifier(self) -> str:
@@ -83,11 +86,11 @@ class Place:
         self.channel.open(received)
         return self.channel
 
-    def tell(self, operation: str, *args: Any) -> None:
-        """Tell the front-end something, without waiting; nothing happens once it has gone."""
+    def _send(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+        """Call the front-end, without waiting; nothing happens once it has gone."""
         if self.channel is not None:
             with suppress(ChannelClosed):
-                self.channel.note(Invocation(FRONT_END, CONTROL, operation, args), now=True)
+                self.channel.note(Invocation(FRONT_END, interface, operation, args), now=True)
 
     def post(self, path: str, operation: str, *args: Any, now: bool = False) -> None:
         """Send something to a rank behind the front-end; nothing happens once that has gone.

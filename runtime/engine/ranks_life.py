@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from functools import partial
 from pickle import PickleBuffer
-from typing import Any
+from typing import Any, Protocol
 
 from runtime.engine.configuration import Configuration
 from runtime.engine.gate import Gate
@@ -26,7 +26,8 @@ from runtime.launchers.errors import WrongMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
-from runtime.machine.contracts import Facts, Health, Membership, References
+from runtime.machine.contracts import Control, Facts, Views
+from runtime.machine.launcher import Launcher
 from runtime.membership.room import crash_file, write_key
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.credentials import Credentials
@@ -37,11 +38,28 @@ LOOK_AGAIN = 1.0  # seconds between two looks at ranks that have not come yet
 ENOUGH = 2  # looks in which a rank has to be missing
 
 
+class RanksAbove(Protocol):
+    """What ranks are bound to: the clustering component of their cluster."""
+
+    from_ranks: Served
+    views: Views
+    control: Control
+
+    def join(self, rank: str, channel: Channel) -> None:
+        """Bind a rank for as long as its connection lives."""
+        ...
+
+    def is_ready(self, rank: str) -> None:
+        """Let a rank take part in the round of its cluster."""
+        ...
+
+
 class RanksLife:
     """Starts the ranks, gathers them, and tells the launcher what becomes of them.
 
     `relay` says where messages of ranks for other codes go. `over` is called once the native MPI
-    has ended and everything that its ranks had said has been passed on. `routes` keeps what they
+    has ended and everything that its ranks had said has been passed on. `components` are
+    what ranks are bound to. `routes` keeps what they
     know of routes, for later lives too. All methods but `close` are for the reactor's thread.
     """
 
@@ -49,10 +67,11 @@ class RanksLife:
         self,
         told: Configuration,
         reactor: Reactor,
-        tell: Callable[..., None],
+        launcher: Launcher,
         relay: Relay,
         over: Callable[[], None],
         *,
+        components: RanksAbove,
         routes: SharedRoutes,
         room: OutputRoom,
         guard: ForkedGuard | None = None,
@@ -61,7 +80,8 @@ class RanksLife:
         self._told = told
         self._ranks = told.job
         self._reactor = reactor
-        self._tell = tell
+        self._launcher = launcher
+        self._components = components
         self._relay = relay
         self._over = over
         self._routes = routes
@@ -114,17 +134,13 @@ class RanksLife:
         told = self._told
         credentials = Credentials(told.secret, told.cluster, told.certificate)
         try:
-            served = Served()
-            served.serve(Membership, self)
-            served.serve(Health, self)
-            served.serve(References, self)
             self._gate = Gate(
                 self._reactor,
                 told.room,
                 told.port,
                 credentials,
                 self,
-                served=served,
+                served=self._components.from_ranks,
                 relay=self._relay,
             )
             self._routes.gate = self._gate
@@ -138,7 +154,8 @@ class RanksLife:
 
     def _new_input(self) -> RankInput:
         try:
-            return RankInput(self._reactor, self._told.room, partial(self._tell, "input_wanted"))
+            wanted = partial(self._launcher.output.input_wanted, self._launcher.name)
+            return RankInput(self._reactor, self._told.room, wanted)
         except OSError as fault:
             raise no_pipes(fault) from fault
 
@@ -163,8 +180,12 @@ class RanksLife:
     def go(self, epoch: int, table: bytes) -> None:
         """Let the program run, with the table of who is where in an epoch."""
         if self._gate is not None:
-            settings = {"machine": self._told.machine, "routes": self._routes.known()}
-            self._gate.release(epoch, table, settings)
+            self._gate.release()
+            self._components.views.view(epoch, table)
+            self._components.control.configure(
+                {"machine": self._told.machine, "routes": self._routes.known()}
+            )
+            self._components.control.go()
         if self._input is not None:
             self._input.begin()
 
@@ -177,7 +198,7 @@ class RanksLife:
         self._stopping = True
         self._ends.stopping(time.monotonic())
         if self._gate is not None:
-            self._gate.stop()
+            self._components.control.stop()
 
     def kill(self) -> None:
         """End the ranks at once; that their job is over is told in any case."""
@@ -190,9 +211,10 @@ class RanksLife:
             self._job_ended(Exit(code=1), "")
 
     def shut(self) -> None:
-        """Let no rank in any more."""
+        """Let no rank in any more, and hear nothing more of those that came."""
         if self._gate is not None:
             self._gate.close()
+            self._gate.forget()
 
     def close(self) -> None:
         """End everything and let go; waits until that is so."""
@@ -243,7 +265,8 @@ class RanksLife:
         self._fail("ranks", fault)
 
     def _fail(self, step: str, fault: GridError) -> None:
-        self._tell("failed", f"{step}:{self._told.cluster}", self._at_home(fault))
+        name = self._launcher.name
+        self._launcher.health.failed(name, f"{step}:{name}", self._at_home(fault))
 
     def _at_home(self, fault: GridError) -> str:
         """Return the message with the name of this cluster as its place."""
@@ -254,7 +277,8 @@ class RanksLife:
     def _said(self, batch: list[Said]) -> None:
         self._room.take(sum(len(block) for _, _, block in batch))
         # A large block goes on its way as it is, not copied into the message.
-        self._tell("said", [(rank, stream, PickleBuffer(block)) for rank, stream, block in batch])
+        blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in batch]
+        self._launcher.output.lines(self._launcher.name, blocks)
 
     def _job_ended(self, ended: Exit, why: str) -> None:
         self._reactor.soon(lambda: self._hear_them_out(ended, why))
@@ -284,7 +308,8 @@ class RanksLife:
             why = self._at_home(GridError(fault)) if fault else why
         else:
             why = why or self._what_happened(code)
-        self._tell("job_ended", code, why, bool(fault) and self.is_released)
+        is_fault = bool(fault) and self.is_released
+        self._launcher.health.job_ended(self._launcher.name, code, why, is_fault)
         self._over()
 
     def _pass_on(self, end: RankEnd | None) -> None:
@@ -293,7 +318,8 @@ class RanksLife:
             return
         self._job.has_failed = self._job.has_failed or bool(end.code)
         if self.is_released:
-            self._tell("rank_ended", end.rank, end.code, end.why, *astuple(end.facts))
+            told = (end.rank, end.code, end.why, *astuple(end.facts))
+            self._launcher.health.rank_ended(self._launcher.name, *told)
         elif not self._stopping and end.facts.after != BY_REQUEST:
             fault = GridError(
                 f"rank {end.rank} died before the application started:"
@@ -334,11 +360,12 @@ class RanksLife:
 
     # --- what the gate sees -----------------------------------------------------------------------
 
-    def rank_here(self, rank: str) -> None:
-        """Pass on that a rank has come."""
+    def rank_here(self, rank: str, channel: Channel) -> None:
+        """Bind a rank that has come, and pass that on."""
+        self._components.join(rank, channel)
         self._here.add(rank)
         self._connected.add(rank)
-        self._tell("rank_here", rank)
+        self._launcher.membership.rank_here(self._launcher.name, rank)
 
     def rank_left(self, rank: str) -> None:
         """Wait until it is known how a rank ended that is gone without a word, but not for long."""
@@ -362,10 +389,11 @@ class RanksLife:
             self._fail("ranks", _wrong(self._ranks.mpiexec, self._ranks.ranks, facts))
             return
         self._ready[member] = facts
-        self._tell("rank_ready", member, facts)
+        self._launcher.membership.rank_ready(self._launcher.name, member, facts)
+        self._components.is_ready(member)
         if not self._missing():
             self._job.watch_helpers()
-            self._tell("ranks_up")
+            self._launcher.membership.ranks_up(self._launcher.name)
 
     def unable(self, member: str, why: str, python: str) -> None:
         """Tell why a rank cannot run."""
@@ -382,7 +410,7 @@ class RanksLife:
     def aborted(self, member: str, code: int, *facts: Any) -> None:
         """Pass on that a rank wants everything to end."""
         self.ended(member, code, f"called MPI.Abort({code})", *facts)
-        self._tell("aborted", member)
+        self._launcher.health.rank_aborted(self._launcher.name, member)
 
     def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of what a rank has sent to others, and how it found them."""
@@ -391,7 +419,7 @@ class RanksLife:
     def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of that once more at the end, and pass it on."""
         self._routes.counted(member, rows, figures)
-        self._tell("rank_exchanged", member, rows, figures)
+        self._launcher.references.rank_exchanged(self._launcher.name, member, rows, figures)
 
     def learned(self, member: str, experiences: list[Any]) -> None:
         """Let others know what a rank has learned of routes."""

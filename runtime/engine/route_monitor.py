@@ -13,7 +13,7 @@ from runtime.engine.outcome import Connections
 class Connecting(Protocol):
     """What is inside a part of the machine."""
 
-    connections: Callable[[], Connections]
+    connections: Callable[[str], Connections]
 
 
 class RouteMonitor(MonitorController):
@@ -21,14 +21,14 @@ class RouteMonitor(MonitorController):
 
     __slots__ = ()
 
-    def connections(self) -> Connections:
+    def connections(self, rank: str = "") -> Connections:
         """Return what a rank, or all ranks of a cluster, did to reach others, until now.
 
         A rank that has no connections to other clusters, or is busy for longer than a second with
         something that is no message, tells nothing new.
         """
         content: Connecting = self.component.content
-        return content.connections()
+        return content.connections(rank)
 
 
 PART = PRIMITIVE.including(RouteMonitor)

@@ -10,26 +10,30 @@ from dataclasses import replace
 from typing import Any
 
 from gcm.adl.writing import describe, write_definition
-from gcm.components.clustering import DOWN, SRV, UP
 from gcm.components.composite import Composite
 from gcm.components.model import Component
 from gcm.factory import composite, wrapper
 from gcm.interfaces.future import Future
-from gcm.interfaces.types import ComponentType, Contingency, InterfaceType, Role
 from gcm.invocation import Invocation
 from gcm.membranes.content import ContentController
 from runtime.deployment.assembly import Level, Part
 from runtime.deployment.plan import DeploymentPlan
-from runtime.engine.hierarchy import (
-    CLUSTERING,
-    Services,
-    clustering_component_type,
-    clustering_path,
-    wrapper_type,
-)
 from runtime.engine.outcome import Connections
 from runtime.engine.route_monitor import PART, RouteMonitor
 from runtime.errors import GridError
+from runtime.machine.clustering import (
+    CLUSTER_TYPE,
+    FROM_RANKS,
+    OPEN_TYPE,
+    TO_RANKS,
+    TYPE,
+    UP,
+    VIEWS,
+    WRAPPER_TYPE,
+    names_of,
+)
+from runtime.machine.contracts import Control, Health, Membership, References, Routes, Views
+from runtime.machine.paths import CLUSTERING, clustering_path, part_path
 
 Send = Callable[[Invocation], Future[Any]]
 
@@ -38,20 +42,28 @@ class Elsewhere:
     """What a leaf of the tree wraps: a component in another process, under the path it has there.
 
     Starting and stopping a leaf changes nothing there: the components of the machine live as long
-    as the run does. One that a document makes belongs to no run, and refuses every call.
+    as the run does. One that a document makes belongs to no run, and refuses every call. `rank` is
+    that of a wrapper; what it did to reach others is known by the component of its cluster.
     """
 
-    def __init__(self, path: str = "", send: Send | None = None) -> None:
-        self._path = path
+    def __init__(self, identifier: str = "", send: Send | None = None) -> None:
+        is_rank = identifier.count(":") == 2
+        self._rank = identifier if is_rank else ""
+        above = identifier.rpartition(":")[0] if is_rank else identifier
+        self.path = part_path(identifier) if is_rank else clustering_path(identifier)
+        self._clustering = clustering_path(above)
         self._send = send or _nowhere
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Send a call to where the component lives."""
-        return self._send(replace(invocation, component=self._path))
+        return self._send(replace(invocation, component=self.path))
 
-    def connections(self) -> Connections:
-        """Ask the component for how ranks found those of other clusters."""
-        asked = self.call(Invocation("", f"{RouteMonitor.name}-controller", "connections"))
+    def connections(self, rank: str = "") -> Connections:
+        """Ask how ranks found those of other clusters."""
+        args = (rank or self._rank,)
+        asked = self._send(
+            Invocation(self._clustering, f"{RouteMonitor.name}-controller", "connections", args)
+        )
         found = asked.result()
         assert isinstance(found, Connections)
         return found
@@ -66,25 +78,20 @@ class Elsewhere:
         """Do nothing."""
 
 
-class ClusteringElsewhere(Elsewhere):
-    """A clustering component in a front-end."""
-
-    def ready(self, report: list[Any]) -> list[Any]:
-        """Pass the reports on; see `Services.ready`."""
-        answers: list[Any] = self.call(Invocation("", SRV, "ready", (report,))).result()
-        return answers
+class RankElsewhere(Elsewhere, Views, Control, Routes):
+    """The wrapper of a rank, in the rank's process."""
 
 
-class RankElsewhere(Elsewhere):
-    """The wrapper of a rank in a front-end."""
+class ClusterElsewhere(Elsewhere, Membership, Health, References, Views):
+    """The clustering component of a cluster, in its front-end."""
 
-    def ready(self, report: Any) -> Any:
-        """Pass the report on; see `Services.ready`."""
-        return self.call(Invocation("", SRV, "ready", (report,))).result()
+
+class ClusteringElsewhere(Elsewhere, Membership, Views):
+    """The clustering component of a site or the grid, in the front-end that leads it."""
 
 
 def machine_tree(root: Part, send: Send) -> Composite:
-    """Return the assembly of a machine: `/grid/site0/cluster1/wrapper2` and all between."""
+    """Return the assembly of a machine: `/grid/north/alder/wrapper2` and all between."""
     made = _made(root, send)
     assert isinstance(made, Composite)
     return made
@@ -108,31 +115,23 @@ def _nowhere(invocation: Invocation) -> Future[Any]:
 
 def _made(part: Part, send: Send) -> Component:
     if part.level is Level.WRAPPER:
-        behind = RankElsewhere(part.path, send)
-        return wrapper(part.name, wrapper_type(), behind, controllers=PART)
-    whole = composite(part.name, _open_type() if part.level is not Level.GRID else None)
+        behind: Elsewhere = RankElsewhere(part.identifier, send)
+        return wrapper(part.name, WRAPPER_TYPE, behind, controllers=PART)
+    is_grid, is_cluster = part.level is Level.GRID, part.level is Level.CLUSTER
+    whole = composite(part.name, None if is_grid else OPEN_TYPE)
     content = whole.controller(ContentController)
-    path = clustering_path(part.identifier)
-    clustering = wrapper(
-        CLUSTERING, clustering_component_type(), ClusteringElsewhere(path, send), controllers=PART
-    )
+    behind = (ClusterElsewhere if is_cluster else ClusteringElsewhere)(part.identifier, send)
+    type = CLUSTER_TYPE if is_cluster else TYPE
+    clustering = wrapper(CLUSTERING, type, behind, controllers=PART)
     content.add(clustering)
     for child in part.children:
         below = _made(child, send)
         content.add(below)
-        below.bind(UP, clustering.server(SRV))
-        clustering.bind(DOWN, below.server(SRV))
-    if part.level is not Level.GRID:
-        whole.bind(SRV, clustering.server(SRV))
+        for name in names_of(FROM_RANKS if is_cluster else (Membership,)):
+            below.bind(f"{name}-up", clustering.server(name))
+        for name in names_of(TO_RANKS if is_cluster else (Views,)):
+            clustering.bind(f"{name}-down", below.server(name))
+    if not is_grid:
+        whole.bind(VIEWS, clustering.server(VIEWS))
         clustering.bind(UP, whole.inner_server(UP))
     return whole
-
-
-def _open_type() -> ComponentType:
-    """Return the type of a cluster or a site as the level above sees it."""
-    return ComponentType(
-        (
-            InterfaceType(SRV, Services, Role.SERVER),
-            InterfaceType(UP, Services, Role.CLIENT, Contingency.OPTIONAL),
-        )
-    )

@@ -89,7 +89,8 @@ class PyroObject:
     >>> model.bind("weather", weather)                                  # doctest: +SKIP
     """
 
-    def __init__(self, uri: str, signature: type[Any], *, timeout: float | None = None) -> None:
+    def __init__(self, uri: str, signature: Any, *, timeout: float | None = None) -> None:
+        self._timeout = timeout
         self._caller = PyroCaller(uri, timeout=timeout)
         self.type = InterfaceType(uri.partition(":")[2].partition("@")[0], signature)
         self._stub: Stub | None = None
@@ -124,6 +125,18 @@ class PyroObject:
         """Wait for the calls that were made, and hang up."""
         self._caller.close()
 
+    def __eq__(self, other: object) -> bool:
+        """Tell whether both are the same object."""
+        return isinstance(other, PyroObject) and other.path == self.path
+
+    def __hash__(self) -> int:
+        """Return the hash of where the object is."""
+        return hash(self.path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let another process call the object by itself."""
+        return _pyro_object, (self.path, self.type.signature, self._timeout)
+
     def __enter__(self) -> Self:
         """Return itself."""
         return self
@@ -131,6 +144,10 @@ class PyroObject:
     def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
+
+
+def _pyro_object(uri: str, signature: Any, timeout: float | None) -> PyroObject:
+    return PyroObject(uri, signature, timeout=timeout)
 
 
 def _refuse(came: Any, peer: str, received: bytes) -> None:  # noqa: ARG001

@@ -205,6 +205,16 @@ class Host:
             found[one.peer] = sent + one.sent_bytes, received + one.received_bytes
         return found
 
+    def note(self, invocation: Invocation) -> None:
+        """Send a call that nobody waits for; raises Unreachable, ChannelClosed."""
+        way = self.routes.find(invocation.component)
+        if isinstance(way, Channel):
+            way.note(invocation)
+        elif way is None:
+            raise self._unreachable(invocation)
+        else:
+            self._serving.serve(_target(invocation), lambda: invocation, self)
+
     def close(self) -> None:
         """Close all channels and let the workers end; the reactor goes on."""
         with self._lock:
@@ -251,4 +261,4 @@ class Host:
 
 
 def _target(call: Invocation) -> Target:
-    return Target(call.component, call.interface, call.operation, call.client)
+    return Target(call.component, call.interface, call.operation, call.client, call.chain)

@@ -25,6 +25,22 @@ class Mirror(Wrapper):
     __slots__ = ()
     is_elsewhere = True
 
+    def __init__(
+        self,
+        name: str,
+        type: ComponentType,
+        description: MembraneDescription,
+        content: MirroredContent,
+    ) -> None:
+        super().__init__(name, type, mirrored(description), content)
+        self.membrane.description = description
+
+    @property
+    def content_class(self) -> type[Any]:
+        """The class of the content in the node process."""
+        assert self.mirrored.plan.content is not None
+        return self.mirrored.plan.content
+
     @property
     def mirrored(self) -> MirroredContent:
         """What is wrapped."""
@@ -82,6 +98,7 @@ class MirroredComposite(Composite):
     ) -> None:
         self.mirrored = content
         super().__init__(name, type, mirrored(description).including(Following))
+        self.membrane.description = description
 
     def target_of(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:
         """Return the port that sends the call to the node process."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.components.model import Component
@@ -12,12 +13,13 @@ from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
 from runtime.hosting.host import Host
 from runtime.hosting.neighbours import behind_composites, clients_of, servers_of
-from runtime.hosting.node import NODE
 from runtime.hosting.node_process import NodeProcess
+from runtime.hosting.other_node import NODE
 from runtime.hosting.remote import INNER, RemoteInterface
 from runtime.transport.errors import ChannelClosed, Unreachable
 
 if TYPE_CHECKING:
+    from gcm.adl.plan import ComponentPlan
     from runtime.hosting.node_factory import NodeFactory
 
 
@@ -32,28 +34,24 @@ class MirroredContent:
     as long as that is so.
     """
 
-    def __init__(self, host: Host, nodes: NodeFactory, path: str, node: NodeProcess) -> None:
+    def __init__(
+        self, host: Host, nodes: NodeFactory, plan: ComponentPlan, node: NodeProcess
+    ) -> None:
         self._host = host
+        self._made_on = node
+        self._left: NodeProcess | None = None
         self._nodes = nodes
         self._led: dict[str, tuple[ServerEnd, ...]] = {}
         self._passed: dict[str, list[Component]] = {}
         self._runs = False
-        self.path = path
+        self.plan = plan
+        self.path = plan.path
         self.node = node
         self.mirror: Component | None = None
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Send a call to the component."""
-        return self._host.call(
-            Invocation(
-                self.path,
-                invocation.interface,
-                invocation.operation,
-                invocation.args,
-                invocation.kwargs,
-                invocation.client,
-            )
-        )
+        return self._host.call(replace(invocation, component=self.path))
 
     def control(self, controller: str, operation: str, *args: Any, **kwargs: Any) -> Any:
         """Call a controller of the component and wait for the result."""
@@ -96,6 +94,7 @@ class MirroredContent:
 
     def on_terminate(self) -> None:
         """End the component and let the node process forget it."""
+        self._leave()
         self.control("lifecycle", "terminate")
         self._nodes.drop(self)
 
@@ -109,6 +108,40 @@ class MirroredContent:
                     self._lead(client)
                 except (ChannelClosed, Unreachable):  # it has no calls to lead: its node is gone
                     return
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the component lives elsewhere than where it was made."""
+        return self.node is not self._made_on
+
+    def migrate(self, destination: object) -> None:
+        """Let the component live on another node; see `MirroredMigration`."""
+        node = self._nodes.node(destination, self.path)
+        if node.home == self.node.home:
+            return
+        self._leave()
+        self._nodes.load(self.plan, node)
+        for server in (end for ends in self._led.values() for end in ends):
+            self._nodes.shorten(node, server)
+        move = Invocation(self.node.home, NODE, "move", (self.plan, node.home, node.address))
+        self._host.call(move).result()
+        self._left, self.node = self.node, node
+        self._nodes.moved(self)
+
+    def _leave(self) -> None:
+        """End what passes on the calls that came to where the component lived before."""
+        left, self._left = self._left, None
+        if left is not None:
+            self._host.call(Invocation(left.home, NODE, "leave", (self.path,))).result()
+
+    def lead_again(self, path: str) -> None:
+        """Lead what calls the component at `path` to where that is now."""
+        assert self.mirror is not None
+        for client in self.mirror.bindables:
+            led = self._led.get(client.name, ())
+            if any(end.path.removesuffix(f".{end.type.name}") == path for end in led):
+                del self._led[client.name]
+                self._lead(client)
 
     @property
     def _is_started(self) -> bool:
@@ -136,12 +169,10 @@ class MirroredContent:
         ways: list[ServerEnd] = []
         passed: list[Component] = []
         for server in client.servers:
-            way: Any = server
-            if isinstance(server, ServerInterface):
-                way, between = behind_composites(server)
-                passed += between
-                if isinstance(server.owner.other_face(server), ClientInterface):
-                    passed.append(way.owner)  # it may let calls pass later
+            way, between = behind_composites(server)
+            passed += between
+            if isinstance(way, ServerInterface):
+                passed.append(way.owner)  # it may let calls pass later
             ways.append(way)
         self._passed[client.name] = passed
         if self._led.get(client.name, ()) == tuple(ways):

@@ -9,6 +9,33 @@ from typing import Any, cast
 from gcm.components.controller import Controller
 from gcm.components.membrane import MembraneDescription
 from gcm.interfaces.signature import signature_of
+from gcm.membranes.migration import Destination, MigrationController
+
+
+class MirroredMigration(MigrationController):
+    """Moves the component from one node process to another, with what it is bound to."""
+
+    __slots__ = ()
+
+    def migrate(self, destination: Destination | str) -> None:
+        """Let the component live on another node; whoever holds a reference keeps it.
+
+        Requests that come in during the move wait, and are served there.
+
+        Raises:
+            IllegalContentError: it gathers calls, or is bound to what does, or there is no such
+                node, or it is a composite.
+            IllegalLifeCycleError: calls inside do not end in time.
+            NotSendable: its content cannot be copied to another process.
+        """
+        there: Any = self.component
+        there.mirrored.migrate(destination)
+
+    def has_moved(self) -> bool:
+        """Tell whether the component lives elsewhere than where it was made."""
+        there: Any = self.component
+        return bool(there.mirrored.has_moved)
+
 
 HERE = frozenset(
     ("lifecycle", "binding", "component", "name", "super", "hooks", "content", "factory")
@@ -25,11 +52,14 @@ def mirrored(description: MembraneDescription) -> MembraneDescription:
     """Return the membrane of the mirror of a component that has the given one."""
     return MembraneDescription(
         f"{description.name} elsewhere",
-        tuple(
-            kind if kind.name in HERE else _asking(cast(Hashable, kind))
-            for kind in description.controllers
-        ),
+        tuple(map(_mirrored, description.controllers)),
     )
+
+
+def _mirrored(kind: type[Controller]) -> type[Controller]:
+    if kind is MigrationController:
+        return MirroredMigration
+    return kind if kind.name in HERE else _asking(cast(Hashable, kind))
 
 
 @cache

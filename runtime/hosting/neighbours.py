@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gcm.components.composite import Composite
 from gcm.components.model import Component
-from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
+from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface
 
 
 def servers_of(component: Component) -> Iterator[Component]:
@@ -50,33 +50,33 @@ def _before(server: ServerInterface, seen: set[Interface]) -> Iterator[Component
                 yield client.owner
 
 
-def behind_composites(server: ServerInterface) -> tuple[Interface, list[Component]]:
+def behind_composites(server: ServerEnd) -> tuple[ServerEnd, list[Component]]:
     """Return where calls of `server` end up, and the composites here that do nothing to them.
 
     What gathers or spreads calls, holds them back, or puts something around them, is where they go.
     """
     passed: list[Component] = []
-    while (onward := _next(server)) is not None:
+    while isinstance(server, ServerInterface) and (onward := _next(server)) is not None:
         passed.append(server.owner)
         server = onward
     return server, passed
 
 
-def _next(server: ServerInterface) -> ServerInterface | None:
+def _next(server: ServerInterface) -> ServerEnd | None:
     owner = server.owner
     face = owner.other_face(server)
     if owner.is_elsewhere or not isinstance(face, ClientInterface) or face.type.is_multicast:
         return None
-    if server.gathering is not None or not (owner.membrane.admits_calls or server.internal):
+    if server.gathers or not (owner.membrane.admits_calls or server.internal):
         return None
     for onward, (_, stub) in zip(face.servers, face.members(), strict=True):
         # A server that gathers knows the composite's face as its client, not those before it.
-        if not isinstance(onward, ServerInterface) or onward.gathers:
+        if onward.type.is_gathercast or (isinstance(onward, ServerInterface) and onward.gathers):
             return None
-        ways = {name: owner.target_of(server, name) for name in stub._operations}
         if all(
-            owner.membrane.compose(server, name, way) == getattr(stub, name)
-            for name, way in ways.items()
+            owner.membrane.compose(server, name, owner.target_of(server, name))
+            == getattr(stub, name)
+            for name in stub._operations
         ):
             return onward
     return None

@@ -18,13 +18,12 @@ from gcm.factory import primitive
 from gcm.interfaces.interface import ClientInterface, Referenced, ServerEnd, ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType
 from gcm.membranes.attribute import AttributeController
+from gcm.membranes.migration import MigrationController
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.hosting.host import Host
+from runtime.hosting.other_node import NODE, OtherNode
 from runtime.transport.credentials import Credentials
-
-NODE = "node"
-"""The name of the agent's interface; the agent is the component at the home of its process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +56,23 @@ class NodeControl(Protocol):
         """
         ...
 
-    def make(self, plan: ComponentPlan) -> None:
+    def make(self, plan: ComponentPlan, content: Any = None) -> None:
         """Make a component with its membrane and let others reach it; raises InstantiationError.
 
-        Of a composite only the membrane lives here; its content has plans of its own.
+        Of a composite only the membrane lives here; its content has plans of its own. A primitive
+        that comes from another process brings its `content`.
         """
+        ...
+
+    def move(self, plan: ComponentPlan, home: str, address: str) -> None:
+        """Let a primitive that was made live at `home` from now on; raises as `migrate` does.
+
+        What is left passes on the calls that waited, until it is told to `leave`.
+        """
+        ...
+
+    def leave(self, path: str) -> None:
+        """End what is left here of a component that has moved."""
         ...
 
     def lead(self, path: str, client: str, servers: Sequence[ServerEnd]) -> None:
@@ -72,7 +83,7 @@ class NodeControl(Protocol):
         ...
 
     def drop(self, path: str) -> None:
-        """Forget a primitive that was made; it should be terminated."""
+        """Forget a component that was made; it should be terminated."""
         ...
 
     def reach(self, address: str, prefixes: Sequence[str]) -> bool:
@@ -122,6 +133,7 @@ class NodeAgent:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._moved: dict[str, Component] = {}
 
     def facts(self) -> NodeFacts:
         """Tell who this is."""
@@ -131,9 +143,22 @@ class NodeAgent:
         """Import a content class."""
         load_content(content, component)
 
-    def make(self, plan: ComponentPlan) -> None:
+    def move(self, plan: ComponentPlan, home: str, address: str) -> None:
+        """Let a primitive that was made live at `home` from now on."""
+        here = self._host.exports.component(plan.path)
+        here.controller(MigrationController).migrate(OtherNode(self._host, plan, home, address))
+        self._moved[plan.path] = here
+
+    def leave(self, path: str) -> None:
+        """End what is left here of a component that has moved."""
+        left = self._moved.pop(path, None)
+        if left is not None:
+            left.stop()
+            left.terminate()
+
+    def make(self, plan: ComponentPlan, content: Any = None) -> None:
         """Make a component with its membrane and let others reach it."""
-        made = _placed(plan)
+        made = _placed(plan, content)
         made.attach()
         for name, value in plan.attributes:
             made.controller(AttributeController).set(name, value)
@@ -146,7 +171,10 @@ class NodeAgent:
         lead(self._host.exports.component(path).bindable(client), ends)
 
     def drop(self, path: str) -> None:
-        """Forget a primitive that was made."""
+        """Forget a component that was made, and hang up on what is outside of the assembly."""
+        for client in self._host.exports.component(path).bindables:
+            for server in client.servers:
+                _hang_up(server)
         self._host.withdraw(path)
 
     def reach(self, address: str, prefixes: Sequence[str]) -> bool:
@@ -195,12 +223,20 @@ def lead(client: ClientInterface, servers: Sequence[ServerEnd]) -> None:
     for server in old:
         if server not in servers:
             client.unbind(server)
+            _hang_up(server)
 
 
-def _placed(plan: ComponentPlan) -> Component:
+def _hang_up(server: ServerEnd) -> None:
+    """End the connections to an object outside of the assembly that came with one binding."""
+    close = getattr(server, "close", None)
+    if close is not None:
+        close()
+
+
+def _placed(plan: ComponentPlan, content: Any) -> Component:
     if plan.membrane.kind is MembraneKind.COMPOSITE:
         return _PlacedComposite(plan, None)
-    return _PlacedPrimitive(plan, _content_of(plan))
+    return _PlacedPrimitive(plan, _content_of(plan) if content is None else content)
 
 
 def _content_of(plan: ComponentPlan) -> object:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.components.composite import Composite
@@ -13,7 +16,8 @@ from gcm.interfaces.stub import Stub, stub_class
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation, RemotePort
 from runtime.hosting.lent_blocks import arrived, of_blocks
-from runtime.transport.errors import TransportError
+from runtime.machine.contracts import CONTRACTS
+from runtime.transport.errors import ChannelClosed, TransportError
 
 if TYPE_CHECKING:
     from runtime.hosting.host import Host
@@ -101,7 +105,11 @@ class RemoteInterface:
     def _made(self, client: str, *, lazy: bool = False) -> Stub:
         stub = stub_class(self.type.signature)(self)
         for name in stub._operations:
-            stub._set_port(name, self.port(name, client, lazy=lazy))
+            if self.type.signature in CONTRACTS:
+                where = self._host, self.component, self.interface, name
+                stub._set_port(name, _Notification(*where, client=client))
+            else:
+                stub._set_port(name, self.port(name, client, lazy=lazy))
         return stub
 
     def port(self, operation: str, client: str = "", *, lazy: bool = False) -> RemotePort:
@@ -114,6 +122,23 @@ class RemoteInterface:
         if not is_redistributing(described):
             return _Port(*where, client=client)
         return _BlockPort(*where, client=client, described=described, lazy=lazy)
+
+
+class _Notification:
+    """The port of an operation that nobody waits for: that of a contract of the machine."""
+
+    __slots__ = ("_call", "_host")
+
+    def __init__(
+        self, host: Host, component: str, interface: str, operation: str, *, client: str
+    ) -> None:
+        self._host = host
+        self._call = Invocation(component, interface, operation, client=client)
+
+    def __call__(self, *args: Any) -> None:
+        """Send the call off; nothing happens once the other process has gone."""
+        with suppress(ChannelClosed):
+            self._host.note(replace(self._call, args=args))
 
 
 class _Port(RemotePort):
@@ -156,14 +181,14 @@ class _BlockPort(_Port):
         result = super().__call__(*args, **kwargs)
         return result if self._lazy else arrived(result)
 
-    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call and return at once with the future of the result."""
+    def send(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chain: str) -> Future[Any]:
+        """Send a call off that names the blocks."""
         tokens: list[int] = []
         blocks = self._host.blocks
         args, kwargs = of_blocks(
             self._described, lambda value: blocks.outgoing(value, tokens), args, kwargs
         )
-        future = super().submit(*args, **kwargs)
+        future = super().send(args, kwargs, chain)
         if tokens:
             future.add_done_callback(lambda _: blocks.take_back(tokens))
         return future

@@ -10,6 +10,7 @@ from typing import Any
 
 from gcm.components.composite import Composite
 from gcm.errors import NoSuchInterfaceError
+from gcm.interfaces.call_chain import of_header, working_on
 from gcm.interfaces.distribution import is_redistributing, redistributes
 from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ServerInterface
@@ -23,6 +24,7 @@ from runtime.hosting.exports import Exports
 from runtime.hosting.lent_blocks import BLOCKS, LentBlocks, arrived, of_blocks
 from runtime.hosting.remote import ADMIT, BINDING, DISMISS, TYPE_OF
 from runtime.hosting.workers import Lane, Work, Workers
+from runtime.machine.contracts import CONTRACTS
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
@@ -112,6 +114,8 @@ class Serving:
             return self._lane(whose, (end, target.client, target.operation)).run
         if not end.is_functional:
             return self._controllers.run
+        if end.type.signature in CONTRACTS and end.owner.membrane.admits_calls:
+            return _at_once
         if is_asynchronous(operation) or not end.owner.membrane.admits_calls:
             return self._lane(whose, end).run
         called = end, target.operation
@@ -160,7 +164,9 @@ class Serving:
                 args, kwargs = call.args, call.kwargs
                 if described is not None and not passes_on:
                     args, kwargs = of_blocks(described, arrived, args, kwargs)
-                done = submit_to(operation, args, kwargs)
+                arrives = bool(target.chain) and is_asynchronous(operation)
+                with working_on(of_header(target.chain, is_arriving=arrives)):
+                    done = submit_to(operation, args, kwargs)
             except BaseException as error:  # the caller gets it; the thread serves on
                 future.set_exception(_for_travel(error, here))
             else:
@@ -196,6 +202,12 @@ def _exchange_of(operation: Callable[..., Any]) -> Operation | None:
 def _end_of(operation: Any) -> Any:
     """Return the interface of whose stub an operation is the method."""
     return operation.__self__._end
+
+
+def _at_once(work: Work) -> bool:
+    """Carry out here and now what never waits, so that it stays in the order in which it came."""
+    work()
+    return True
 
 
 def _for_travel(error: BaseException, here: str) -> BaseException:

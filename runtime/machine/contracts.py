@@ -10,9 +10,10 @@ front-end          the site and the grid that it leads
 rank               a wrapper in each process
 ```
 
-A contract has one class for each direction in which it is called. Upwards: `Membership`, `Health`,
-`References`, `Output`. Downwards: `Views`, `Control`, `Routes`, `Input`. The component above serves
-what is called upwards, and the component below what is called downwards.
+A contract has one class for each direction in which it is called. Between the components of the
+machine go `Membership`, `Health` and `References` upwards, `Views`, `Control` and `Routes`
+downwards. The launcher is their client: to it front-ends tell `Cluster...` and `Output`, and from
+it they hear `ClusterViews`, `ClusterControl` and `Input`.
 
 All operations are notifications: nobody waits for an answer, and those of one sender arrive in the
 order in which they were sent. They are carried out at once by the thread that receives them, so
@@ -118,6 +119,152 @@ class Routes(Protocol):
         ...
 
 
+class ClusterMembership(Protocol):
+    """From a front-end to the launcher: who has come."""
+
+    def up(self, member: str) -> None:
+        """Tell that a front-end is there and serves what it has to."""
+        ...
+
+    def rank_here(self, member: str, rank: str) -> None:
+        """Tell that a rank has found its front-end."""
+        ...
+
+    def rank_ready(self, member: str, rank: str, facts: Facts) -> None:
+        """Tell that a rank has started its MPI and waits."""
+        ...
+
+    def ranks_up(self, member: str) -> None:
+        """Tell that all ranks of the cluster are ready."""
+        ...
+
+    def gathered(self, member: str, part: str) -> None:
+        """Tell that all members of a cluster, a site or the grid (`""`) have told who they are."""
+        ...
+
+    def node_up(self, member: str, name: str, home: str, facts: Any) -> None:
+        """Tell that a process for the components of a node serves; `facts` are `NodeFacts`."""
+        ...
+
+
+class ClusterViews(Protocol):
+    """From the launcher to a front-end: who is waited for, and what has changed."""
+
+    def expect(self, part: str, epoch: int, members: list[str]) -> None:
+        """Let a cluster, a site or the grid wait for these members in an epoch."""
+        ...
+
+    def moved(self, reports: list[Facts]) -> None:
+        """Tell where ranks are that were started since, or again."""
+        ...
+
+
+class ClusterHealth(Protocol):
+    """From a front-end to the launcher: what failed, and how ranks, jobs and nodes have ended."""
+
+    def failed(self, member: str, step: str, why: str) -> None:
+        """Tell that a step of the plan will not come up; `why` is the whole message."""
+        ...
+
+    def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
+        """Tell how a rank has ended; `facts` are those of a `RankExit`."""
+        ...
+
+    def rank_aborted(self, member: str, rank: str) -> None:
+        """Tell that a rank ends the run; how it ended was told before."""
+        ...
+
+    def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
+        """Tell that the native MPI has ended; `is_fault` if it failed, and not one of its ranks."""
+        ...
+
+    def node_lost(self, member: str, name: str, why: str) -> None:
+        """Tell that a process for the components of a node has gone without being asked."""
+        ...
+
+
+class ClusterReferences(Protocol):
+    """From a front-end to the launcher: what was carried over which connections."""
+
+    def rank_exchanged(
+        self, member: str, rank: str, rows: list[Any], figures: dict[str, int]
+    ) -> None:
+        """Tell what a rank has sent to whom until its end."""
+        ...
+
+    def carried(self, member: str, messages: int, sent: int, received: int) -> None:
+        """Tell what went between the front-end and its ranks: messages, bytes to and from them."""
+        ...
+
+    def forwarded(self, member: str, *figures: int) -> None:
+        """Tell what the front-end has forwarded; the figures are those of a `Relay`."""
+        ...
+
+
+class Output(Protocol):
+    """From a front-end to the launcher: what is written, and who wants to read."""
+
+    def lines(self, member: str, batch: list[tuple[int | None, str, Any]]) -> None:
+        """Pass on blocks of whole lines: of a rank or else of `mpiexec`, its stream, the bytes."""
+        ...
+
+    def node_lines(self, member: str, name: str, stream: str, block: bytes) -> None:
+        """Pass on whole lines of a node process."""
+        ...
+
+    def input_wanted(self, member: str, size: int) -> None:
+        """Tell that the first rank of all wants to read so many bytes."""
+        ...
+
+
+class Input(Protocol):
+    """From the launcher to a front-end, the other half of output."""
+
+    def output_taken(self, size: int) -> None:
+        """Tell how many bytes of output have been taken since the last time."""
+        ...
+
+    def read(self, data: bytes) -> None:
+        """Pass on what the first rank of all is to read, b"" for the end."""
+        ...
+
+    def show_prompts(self) -> None:
+        """Ask for what the first rank writes without a newline too: somebody types its input."""
+        ...
+
+
+class ClusterControl(Protocol):
+    """From the launcher to a front-end: what it is to do with its ranks and nodes."""
+
+    def start_ranks(self) -> None:
+        """Start the ranks, or start them again when they have ended."""
+        ...
+
+    def go(self) -> None:
+        """Let the ranks run, once they know who is where."""
+        ...
+
+    def stop_ranks(self, grace: float) -> None:
+        """Ask the ranks to end, and kill them after so many seconds."""
+        ...
+
+    def kill_ranks(self) -> None:
+        """End the ranks at once."""
+        ...
+
+    def start_node(self, name: str) -> None:
+        """Start the process for the components of a node."""
+        ...
+
+    def lead(self, path: str, home: str) -> None:
+        """Let everything under a path be found in the node process at `home`."""
+        ...
+
+    def stop(self) -> None:
+        """End the ranks and the nodes in order, then the front-end itself."""
+        ...
+
+
 CONTRACTS: dict[type, str] = {
     Membership: "membership",
     Views: "views",
@@ -125,5 +272,12 @@ CONTRACTS: dict[type, str] = {
     References: "references",
     Control: "control",
     Routes: "routes",
+    ClusterMembership: "cluster-membership",
+    ClusterViews: "cluster-views",
+    ClusterHealth: "cluster-health",
+    ClusterReferences: "cluster-references",
+    ClusterControl: "cluster-control",
+    Output: "output",
+    Input: "input",
 }
 """The name of the interface through which each contract is called."""

@@ -7,8 +7,16 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from runtime.machine.calls import Send, Served, stub
-from runtime.machine.contracts import Control, Health, Membership, References, Routes, Views
+from runtime.machine.calls import NotServed, Send, Served, stub
+from runtime.machine.contracts import (
+    CONTRACTS,
+    Control,
+    Health,
+    Membership,
+    References,
+    Routes,
+    Views,
+)
 
 _SIGTERM = 15  # `signal` would be imported for this number alone
 
@@ -28,11 +36,16 @@ class Wrapper:
     True
     """
 
-    def __init__(self, name: str, served: Served, send: Send) -> None:
+    def __init__(self, name: str, served: Served, send: Send, above: str = "") -> None:
+        """Serve what the component `above`, of the cluster, calls; `send` brings calls to it."""
         self.name = name
         self.membership = stub(Membership, send)
         self.health = stub(Health, send)
         self.references = stub(References, send)
+        self._bound = {
+            f"{CONTRACTS[one]}-up": [f"{above}.{CONTRACTS[one]}"]
+            for one in (Membership, Health, References)
+        }
         self.may_go = False
         self.epoch = 0
         self.table = b""
@@ -54,6 +67,18 @@ class Wrapper:
             early, self._early = self._early, []
             for call in early:
                 call(routes)
+
+    def answer(self, interface: str, operation: str, args: tuple[Any, ...]) -> Any:
+        """Answer who asks what this component is bound to, as its `binding` controller would.
+
+        Raises:
+            NotServed: something else is asked.
+        """
+        if (interface, operation) == ("binding-controller", "names"):
+            return list(self._bound)
+        if (interface, operation) == ("binding-controller", "lookup") and args[0] in self._bound:
+            return self._bound[args[0]]
+        raise NotServed(f"a wrapper cannot be asked for {interface}.{operation}{args}")
 
     # --- views, control -------------------------------------------------------------------------
 

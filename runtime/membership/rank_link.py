@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import _thread
 
-from runtime.machine.calls import Served, stub
+from runtime.later import logger
+from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import Routes
+from runtime.machine.paths import clustering_path
 from runtime.machine.wrapper import Wrapper
 from runtime.membership.room import read_key
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import LeanChannel
-from runtime.transport.messages import Target
+from runtime.transport.messages import CALL, Target
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
@@ -27,8 +29,17 @@ if TYPE_CHECKING:
 
 PATIENCE = 30.0  # seconds to find the front-end
 
+PEERS = "/ranks/"
+"""How the path of a rank begins when another rank calls it."""
+
+FOR_PEERS = ("come", "meet")
+"""The operations that other ranks may call; all others are for the component above."""
+
 COUPLING = "coupling"
 """The interface of messages between codes; see `runtime.coupling`."""
+
+
+_log = logger(__name__)
 
 
 class _Shared(LeanChannel):
@@ -58,7 +69,8 @@ class RankLink:
         self._room = room
         self._reach = reach
         self._served = Served()
-        self.wrapper = Wrapper(name, self._served, self._call_above)
+        above = clustering_path(name.rpartition(":")[0])
+        self.wrapper = Wrapper(name, self._served, self._call_above, above)
         self._channel = _Shared.dial(address, self.credentials, PATIENCE)
         self._lock = _thread.allocate_lock()
         self._coupled: tuple[Hear, Lose] | None = None
@@ -120,11 +132,23 @@ class RankLink:
                 return
 
     def _take_next(self) -> None:
-        target, args, _ = self._channel.opened(self._channel.receive())
+        frame = self._channel.receive()
+        target, args, _ = self._channel.opened(frame)
         if target.interface == COUPLING:
             self._hear(target.operation, args)
-        else:
-            self._served.call(target.interface, target.operation, args)
+            return
+        answer: object = None
+        try:
+            if frame.kind == CALL:
+                answer = self.wrapper.answer(target.interface, target.operation, args)
+            elif target.component.startswith(PEERS) and target.operation not in FOR_PEERS:
+                raise NotServed(f"another rank may not call {target.interface}.{target.operation}")
+            else:
+                self._served.call(target.interface, target.operation, args)
+        except Exception as error:  # whatever is wrong with one call, others are heard
+            answer = error
+            _log.error("%s failed: %s: %s", target, type(error).__name__, error)
+        self._channel.answer(frame, answer)
 
     def _hear(self, operation: str, args: tuple[Any, ...]) -> None:
         with self._lock:

@@ -117,8 +117,12 @@ class Channel:
         self._reactor.soon(lambda: self._begin(received))
         return self
 
-    def call(self, invocation: Invocation) -> Future[Any]:
-        """Send `invocation` off and return the future of its result."""
+    def call(self, invocation: Invocation, codec: Codec | None = None) -> Future[Any]:
+        """Send `invocation` off and return the future of its result.
+
+        With a `codec` of its own the result is opened with that: who answers may be somebody
+        behind the peer who is trusted less.
+        """
         future = _Answer(self, f"{invocation} at {self.peer}")
         future.set_running_or_notify_cancel()
 
@@ -127,7 +131,7 @@ class Channel:
                 future.set_exception(outcome)
                 return
             try:
-                result = outcome_of(outcome, self.peer, self._codec)
+                result = outcome_of(outcome, self.peer, codec or self._codec)
             except Exception as error:  # it is what the call raised
                 future.set_exception(error)
             else:
@@ -189,7 +193,7 @@ class Channel:
     # -- sending ---------------------------------------------------------------------------------
 
     def _frame(self, kind: int, number: int, call: Invocation) -> Frame:
-        target = Target(call.component, call.interface, call.operation, call.client)
+        target = Target(call.component, call.interface, call.operation, call.client, call.chain)
         return call_frame(kind, number, target, (call.args, dict(call.kwargs)), self._codec)
 
     def _await(self, about: object, arrived: Outcome) -> int:

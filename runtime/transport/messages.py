@@ -97,11 +97,17 @@ PLAIN_DATA = PlainDataCodec()
 
 
 class Target:
-    """Where a call goes, and in whose name: `client` matters where a server gathers its clients."""
+    """Where a call goes, and in whose name: `client` matters where a server gathers its clients.
 
-    __slots__ = ("client", "component", "interface", "operation")
+    `chain` tells which requests wait for the call.
+    """
 
-    def __init__(self, component: str, interface: str, operation: str, client: str = "") -> None:
+    __slots__ = ("chain", "client", "component", "interface", "operation")
+
+    def __init__(
+        self, component: str, interface: str, operation: str, client: str = "", chain: str = ""
+    ) -> None:
+        self.chain = chain
         self.component = component
         self.interface = interface
         self.operation = operation
@@ -124,7 +130,9 @@ def call_frame(
     Raises:
         NotSendable: an argument cannot be pickled.
     """
-    fields = (target.component, target.interface, target.operation, target.client)
+    fields = [target.component, target.interface, target.operation, target.client]
+    if target.chain:
+        fields.append(target.chain)
     where = "\0".join(fields).encode()
     try:
         return Frame(kind, number, [where, *codec.dump(arguments)])
@@ -140,10 +148,11 @@ def target_of(frame: Frame) -> Target:
         FrameError: the frame does not say.
     """
     try:
-        component, interface, operation, client = bytes(frame.parts[0]).decode().split("\0")
+        component, interface, operation, client, *more = bytes(frame.parts[0]).decode().split("\0")
+        (chain,) = more or ("",)
     except (IndexError, ValueError) as error:
         raise FrameError("a call came that does not say where it goes") from error
-    return Target(component, interface, operation, client)
+    return Target(component, interface, operation, client, chain)
 
 
 def arguments_of(frame: Frame, codec: Codec = PLAIN) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -36,7 +36,9 @@ class Request:
         """
         args, kwargs = arguments_of(self.frame, self._codec)
         to = self.target
-        return Invocation(to.component, to.interface, to.operation, args, kwargs, to.client)
+        return Invocation(
+            to.component, to.interface, to.operation, args, kwargs, to.client, to.chain
+        )
 
     def __str__(self) -> str:
         """Return where the call goes."""

@@ -9,15 +9,15 @@ import socket
 from collections.abc import Callable
 
 from runtime.later import Later
-from runtime.wire.inlet import Inlet
-from runtime.wire.outlet import Outlet
+from runtime.wire.receiver import Receiver
+from runtime.wire.sender import Sender
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.routing import widening
     from runtime.wire import lanes as parts
     from runtime.wire import round_trip as trips
-    from runtime.wire.surroundings import Surroundings
+    from runtime.wire.peer_context import PeerContext
 else:
     widening = Later("runtime.routing.widening")
     trips = Later("runtime.wire.round_trip")
@@ -29,21 +29,21 @@ class Breadth:
     `make` makes them.
     """
 
-    __slots__ = ("_first", "_make", "_outlet", "_post", "lanes")
+    __slots__ = ("_context", "_first", "_make", "_sender", "lanes")
 
     def __init__(
         self,
-        post: Surroundings,
-        inlet: Inlet,
-        outlet: Outlet,
+        context: PeerContext,
+        receiver: Receiver,
+        sender: Sender,
         make: Callable[[], parts.Lanes],
     ) -> None:
-        self._post = post
-        self._outlet = outlet
+        self._context = context
+        self._sender = sender
         self._make = make
         self._first: socket.socket | None = None
         self.lanes: parts.Lanes | None = None
-        inlet.lanes = self._hear
+        receiver.lanes = self._hear
 
     @property
     def count(self) -> int:
@@ -72,12 +72,12 @@ class Breadth:
             self.lanes.look(now)
 
     def joined(self, connected: socket.socket, *, resumes: bool) -> None:
-        """Know that this is the first connection now, or again."""
+        """Record that this is the first connection now, or again."""
         self._first = connected if resumes else None
         if self.lanes is not None:
             self.lanes.joined(self._first)
         else:
-            self._outlet.more = self._has_more if resumes else None
+            self._sender.more = self._has_more if resumes else None
 
     def admit(self, connected: socket.socket, received: bytes) -> None:
         """Use a lane that the peer has opened; refuse it where it belongs to nothing."""
@@ -88,11 +88,11 @@ class Breadth:
 
     def narrow(self) -> bool:
         """Do with one connection for now; return whether that is so already."""
-        return self.lanes is None or self.lanes.narrow(self._post.now())
+        return self.lanes is None or self.lanes.narrow(self._context.now())
 
     def close(self) -> None:
         """Hang up, for good."""
-        self._outlet.more = self._first = None
+        self._sender.more = self._first = None
         if self.lanes is not None:
             self.lanes.close()
 
@@ -101,14 +101,14 @@ class Breadth:
         if self.lanes is None:
             self.lanes = self._make()
             self.lanes.first = self._first
-            self._outlet.more = self.lanes.more
+            self._sender.more = self.lanes.more
         return self.lanes
 
     def _has_more(self) -> None:
-        """Know that there is more to be sent than goes at once; of a near peer only this time."""
+        """Record that there is more to be sent than goes at once; of a near peer only this time."""
         seen = None if self._first is None else trips.round_trip(self._first)
         if seen is None or seen[0] < widening.FAR:
-            self._outlet.more = None
+            self._sender.more = None
         else:
             self.opened().more()
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
-PATIENCE = 10.0
+DIAL_TIMEOUT = 10.0
 """Seconds for each address to answer and to prove itself."""
 
 
@@ -31,7 +31,7 @@ class Attempt(Protocol):
 
     @property
     def is_passive(self) -> bool:
-        """Whether it comes in by the door: then what the peer dials is used in any case."""
+        """Whether it comes in by the listener: then what the peer dials is used in any case."""
         ...
 
     @property
@@ -76,7 +76,7 @@ class Connector(Protocol):
         ...
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
-        """Know that a connection to a peer is used, which this end has opened or the other one."""
+        """Record that a connection to a peer is used, opened by this end or the other."""
         ...
 
     def has_room(self) -> bool:
@@ -180,13 +180,13 @@ class Dialling:
         credentials: Credentials,
         now: float,
         *,
-        patience: float = PATIENCE,
+        timeout: float = DIAL_TIMEOUT,
     ) -> None:
         self._words = words
         self._name = name
         self._ways = list(ways)
         self._credentials = credentials
-        self._patience = patience
+        self._patience = timeout
         self._faults: list[str] = []
         self._address = ""
         self._socket: socket.socket | None = None

@@ -13,8 +13,8 @@ from runtime.wire.errors import PeerLost
 from runtime.wire.exchange import Exchange
 from runtime.wire.line import READ, WRITE
 
-PATIENCE = 30.0
-"""Seconds for the front-ends to open the way, each of which has its own patience."""
+FORWARDING_TIMEOUT = 30.0
+"""Seconds for the front-ends to open the way, each of which has its own timeout."""
 
 _PIECE = 4096
 
@@ -80,7 +80,7 @@ class Asked:
         self._attempt = None
         self._socket, received = opened
         self._answered = self._reader.feed(received)
-        self.deadline = now + PATIENCE
+        self.deadline = now + FORWARDING_TIMEOUT
         return True
 
     def _ask(self, connected: socket.socket, now: float) -> tuple[socket.socket, bytes] | None:
@@ -95,7 +95,7 @@ class Asked:
                 answer = self._reader.feed(received)
         except BlockingIOError:
             if now >= self.deadline:
-                raise TimeoutError(f"no way within {PATIENCE:g} s") from None
+                raise TimeoutError(f"no way within {FORWARDING_TIMEOUT:g} s") from None
             return None
         if not answer.is_open:
             raise ConnectionError(answer.why)
@@ -145,7 +145,7 @@ class Forwarded:
             self._socket, received = opened
             greeting = Dialler(self._credentials, os.urandom(NONCE))
             self._exchange = Exchange(self._socket, greeting, received)
-            self.deadline = now + PATIENCE
+            self.deadline = now + FORWARDING_TIMEOUT
         try:
             return self._prove(now)
         except (OSError, TransportError) as fault:
@@ -158,7 +158,7 @@ class Forwarded:
         assert self._exchange is not None
         if not self._exchange.step():
             if now >= self.deadline:
-                raise TimeoutError(f"no proof within {PATIENCE:g} s")
+                raise TimeoutError(f"no proof within {FORWARDING_TIMEOUT:g} s")
             return None
         greeting = self._exchange.greeting
         if greeting.peer != self._name:

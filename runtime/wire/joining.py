@@ -16,21 +16,21 @@ import socket
 from runtime.wire.connecting import Attempt
 from runtime.wire.errors import PeerLost
 from runtime.wire.frames import AGAIN
-from runtime.wire.hope import Go, Hope
 from runtime.wire.line import READ
+from runtime.wire.pending import PendingConnection, ResumePoint
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from runtime.wire.surroundings import Surroundings
+    from runtime.wire.peer_context import PeerContext
 else:
     Protocol = object
 
-GO_PATIENCE = 30.0
+GO_TIMEOUT = 30.0
 """Seconds for a peer to choose between two connections; longer than it tries to dial."""
 
-ANSWER_PATIENCE = 5.0
+ANSWER_TIMEOUT = 5.0
 """Seconds for a peer that has dialled to answer."""
 
 
@@ -41,37 +41,37 @@ class Pair(Protocol):
         """Return what to say on a connection that was accepted, and whether to wait for more."""
         ...
 
-    def hear(self, go: Go) -> bytes:
+    def hear(self, go: ResumePoint) -> bytes:
         """Know what the other end says on a connection that was dialled; return the answer."""
         ...
 
-    def joined(self, connected: socket.socket, received: bytes, go: Go | None) -> None:
+    def joined(self, connected: socket.socket, received: bytes, go: ResumePoint | None) -> None:
         """Use a connection."""
         ...
 
     def not_joined(self, fault: Exception) -> None:
-        """Know that there will be no connection; a PeerLost if the peer was not reached at all."""
+        """Give a connection up; the fault is a PeerLost if the peer was not reached at all."""
         ...
 
 
 class Joining:
     """Opens connections of one pair, one at a time."""
 
-    __slots__ = ("_attempt", "_hope", "_index", "_pair", "_parked", "_post", "_watched")
+    __slots__ = ("_attempt", "_context", "_index", "_pair", "_parked", "_pending", "_watched")
 
-    def __init__(self, index: int, post: Surroundings, pair: Pair) -> None:
+    def __init__(self, index: int, context: PeerContext, pair: Pair) -> None:
         self._index = index
-        self._post = post
+        self._context = context
         self._pair = pair
         self._attempt: Attempt | None = None
         self._watched = -1  # what of the attempt is watched
-        self._hope: Hope | None = None
+        self._pending: PendingConnection | None = None
         self._parked: tuple[socket.socket, bytes] | None = None
 
     @property
     def is_busy(self) -> bool:
         """Whether a connection may come of what goes on now."""
-        return self._attempt is not None or self._hope is not None
+        return self._attempt is not None or self._pending is not None
 
     @property
     def is_called(self) -> bool:
@@ -81,12 +81,12 @@ class Joining:
     @property
     def deadline(self) -> float | None:
         """When `look` has to be called, if nothing happens before."""
-        opening = self._hope or self._attempt
+        opening = self._pending or self._attempt
         return None if opening is None else opening.deadline
 
     def look(self, now: float) -> None:
         """See to what takes too long."""
-        if self._hope is not None and self._hope.deadline <= now:
+        if self._pending is not None and self._pending.deadline <= now:
             self._hear()
         elif self._attempt is not None and self._attempt.deadline <= now:
             self._go_on()
@@ -103,7 +103,7 @@ class Joining:
     def dial(self) -> None:
         """Begin to open a connection."""
         try:
-            self._attempt = self._post.connector.connect(self._index, self._post.now())
+            self._attempt = self._context.connector.connect(self._index, self._context.now())
         except PeerLost as fault:
             self._pair.not_joined(fault)
             return
@@ -114,7 +114,7 @@ class Joining:
         if attempt is None:
             return False
         try:
-            opened = attempt.step(self._post.now())
+            opened = attempt.step(self._context.now())
         except PeerLost as fault:
             self._drop()
             self._cannot_dial(fault)
@@ -123,18 +123,18 @@ class Joining:
             connected, received = opened
             self._unwatch(keeps=connected.fileno())
             self._attempt = None
-            self._wait(connected, received, GO_PATIENCE, is_dialled=True)
+            self._wait(connected, received, GO_TIMEOUT, is_dialled=True)
             return True
         watched, self._watched = self._watched, attempt.fileno()
         if watched not in (-1, self._watched):
-            self._post.watch_descriptor(watched, 0, None)
-        self._post.watch_descriptor(self._watched, attempt.events, lambda _: self._go_on())
-        self._post.look_again()
+            self._context.watch_descriptor(watched, 0, None)
+        self._context.watch_descriptor(self._watched, attempt.events, lambda _: self._go_on())
+        self._context.look_again()
         return True
 
     def _unwatch(self, keeps: int = -1) -> None:
         for descriptor in {self._watched, keeps} - {-1}:
-            self._post.watch_descriptor(descriptor, 0, None)
+            self._context.watch_descriptor(descriptor, 0, None)
         self._watched = -1
 
     def _drop(self) -> None:
@@ -142,10 +142,10 @@ class Joining:
         if attempt is not None:
             self._unwatch()
             attempt.close()
-        hope, self._hope = self._hope, None
-        if hope is not None:
-            self._post.watch_descriptor(hope.socket.fileno(), 0, None)
-            hope.socket.close()
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            self._context.watch_descriptor(pending.socket.fileno(), 0, None)
+            pending.socket.close()
 
     def _cannot_dial(self, fault: Exception) -> None:
         parked, self._parked = self._parked, None
@@ -159,11 +159,11 @@ class Joining:
     def admit(self, connected: socket.socket, received: bytes) -> None:
         """Use a connection that the peer has opened, or keep it until this end's own fails."""
         is_dialling = (
-            self._hope.is_dialled
-            if self._hope is not None
+            self._pending.is_dialled
+            if self._pending is not None
             else self._attempt is not None and not self._attempt.is_passive
         )
-        if is_dialling and self._post.me < self._index:
+        if is_dialling and self._context.me < self._index:
             if self._parked is not None:
                 self._parked[0].close()
             self._parked = connected, received
@@ -180,44 +180,44 @@ class Joining:
             self._pair.not_joined(fault)
             return
         if waits:
-            self._wait(connected, received, ANSWER_PATIENCE, is_dialled=False)
+            self._wait(connected, received, ANSWER_TIMEOUT, is_dialled=False)
         else:
             self._pair.joined(connected, received, None)
-            self._post.connector.joined(self._index, is_dialled=False)
+            self._context.connector.joined(self._index, is_dialled=False)
 
     # --- both wait --------------------------------------------------------------------------------
 
     def _wait(
-        self, connected: socket.socket, received: bytes, patience: float, *, is_dialled: bool
+        self, connected: socket.socket, received: bytes, timeout: float, *, is_dialled: bool
     ) -> None:
         connected.setblocking(False)
-        until = self._post.now() + patience
-        self._hope = Hope(connected, received, until, is_dialled=is_dialled)
-        self._post.watch_descriptor(connected.fileno(), READ, lambda _: self._hear())
-        self._post.look_again()
+        until = self._context.now() + timeout
+        self._pending = PendingConnection(connected, received, until, is_dialled=is_dialled)
+        self._context.watch_descriptor(connected.fileno(), READ, lambda _: self._hear())
+        self._context.look_again()
         self._hear()
 
     def _hear(self) -> bool:
-        hope = self._hope
-        if hope is None:
+        pending = self._pending
+        if pending is None:
             return False
         try:
-            go = hope.hear(self._post.now())
+            go = pending.hear(self._context.now())
             if go is None:
                 return False
-            if hope.is_dialled:
+            if pending.is_dialled:
                 answer = self._pair.hear(go)
                 if go.flags & AGAIN:
-                    hope.socket.send(answer)
+                    pending.socket.send(answer)
         except (OSError, EOFError) as fault:
             self._drop()
             self._cannot_dial(fault)
             return True
-        self._hope = None
+        self._pending = None
         if self._parked is not None:
             self._parked[0].close()
             self._parked = None
-        self._post.watch_descriptor(hope.socket.fileno(), 0, None)
-        self._pair.joined(hope.socket, go.rest, go)
-        self._post.connector.joined(self._index, is_dialled=hope.is_dialled)
+        self._context.watch_descriptor(pending.socket.fileno(), 0, None)
+        self._pair.joined(pending.socket, go.rest, go)
+        self._context.connector.joined(self._index, is_dialled=pending.is_dialled)
         return True

@@ -16,18 +16,18 @@ from runtime.transport.decrypted import DECRYPTED
 from runtime.wire.claims import give_back
 from runtime.wire.errors import BadFrame
 from runtime.wire.frames import SEGMENT, SEGMENT_SIZE, check, unpack_segment
-from runtime.wire.inlet import Inlet
 from runtime.wire.line import READ, Connection
+from runtime.wire.listeners import Watch
 from runtime.wire.messages import Incoming
+from runtime.wire.receiver import Receiver
 from runtime.wire.replay import Piece, drop, total
 from runtime.wire.stream import Stream
 from runtime.wire.underway import UnderWay
-from runtime.wire.visitors import Watch
 
 _ENDED = select.EPOLLERR | select.EPOLLHUP
 
 
-class LaneInlet(Inlet):
+class LaneReceiver(Receiver):
     """What comes over a lane, for the messages of the `pair`.
 
     A segment may be faster than the head of its message; then it `is_waiting`, and has no space.
@@ -35,11 +35,11 @@ class LaneInlet(Inlet):
 
     __slots__ = ("_pair", "is_waiting")
 
-    def __init__(self, pair: Inlet) -> None:
+    def __init__(self, pair: Receiver) -> None:
         super().__init__(
             pair._source,
-            pair._receiver,
-            pair._outlet,
+            pair._sink,
+            pair._sender,
             kick=pair._kick,
             goodbye=pair._goodbye,
             room=pair._room,
@@ -91,7 +91,7 @@ class LaneInlet(Inlet):
         self._rest = bytes(stage[at:end]) if at < end else b""
 
 
-class LaneOutlet:
+class LaneSender:
     """What goes over a lane: segments of whatever is `under_way`, until it `is_held`."""
 
     __slots__ = ("_batch", "_end", "_log", "_under_way", "_unwritten", "is_held")
@@ -170,7 +170,7 @@ class Lane:
         self,
         number: int,
         connected: socket.socket,
-        inlet: Inlet,
+        receiver: Receiver,
         under_way: UnderWay,
         *,
         watch: Watch,
@@ -178,13 +178,13 @@ class Lane:
         silence: float,
     ) -> None:
         self.number = number
-        self.inlet = LaneInlet(inlet)
-        self.outlet = LaneOutlet(under_way)
+        self.receiver = LaneReceiver(receiver)
+        self.sender = LaneSender(under_way)
         self.fault: Exception | None = None
         self._watch = watch
         self._broken = broken
         self._connection = Connection(
-            connected, self.inlet, self.outlet, self._wait_for, self._failed, silence=silence
+            connected, self.receiver, self.sender, self._wait_for, self._failed, silence=silence
         )
         self._wait_for(READ)
 
@@ -195,10 +195,10 @@ class Lane:
 
     def go_on(self) -> None:
         """Read on if the message has begun whose segment is here."""
-        if not self.inlet.is_waiting or self.fault is not None:
+        if not self.receiver.is_waiting or self.fault is not None:
             return
         try:
-            self.inlet.go_on()
+            self.receiver.go_on()
         except BadFrame as fault:
             self._failed(fault)
         else:
@@ -210,16 +210,16 @@ class Lane:
         self._connection.close()
 
     def _handle(self, events: int) -> bool:
-        if events & _ENDED and self.inlet.is_waiting:
+        if events & _ENDED and self.receiver.is_waiting:
             self._failed(EOFError("the connection ended"))
             return True
         happened = self._connection.handle(events)
-        if self.inlet.is_waiting and not self._connection.is_closed:
+        if self.receiver.is_waiting and not self._connection.is_closed:
             self._connection.watch_again()
         return happened
 
     def _wait_for(self, events: int) -> None:
-        if self.inlet.is_waiting:
+        if self.receiver.is_waiting:
             # What is decrypted already would be offered again and again, so nothing is watched.
             events = 0 if self._connection.fileno() in DECRYPTED else events & ~READ
         self._watch(self._connection.fileno(), events, self._handle if events else None)

@@ -13,9 +13,9 @@ from runtime.wire.line import READ
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from runtime.wire.surroundings import Surroundings
+    from runtime.wire.peer_context import PeerContext
 
-PATIENCE = 10.0
+OPENING_TIMEOUT = 10.0
 """Seconds for the other end to say which lane it is."""
 
 Done = Callable[["Opening", "socket.socket | None", "Exception | None"], None]
@@ -25,14 +25,14 @@ Done = Callable[["Opening", "socket.socket | None", "Exception | None"], None]
 class Opening(ABC):
     """A lane in its beginnings; `deadline` is when it has to be looked after again."""
 
-    def __init__(self, post: Surroundings, number: int, done: Done) -> None:
+    def __init__(self, context: PeerContext, number: int, done: Done) -> None:
         self.number = number
-        self._post = post
+        self._context = context
         self._done = done
         self._socket: socket.socket | None = None
         self._watched = -1
         self._heard = b""
-        self.deadline = post.now() + PATIENCE
+        self.deadline = context.now() + OPENING_TIMEOUT
 
     def go_on(self) -> bool:
         """Do what can be done now."""
@@ -75,7 +75,7 @@ class Opening(ABC):
         connected.setblocking(False)
         self._socket = connected
         self._heard = received
-        self.deadline = self._post.now() + PATIENCE
+        self.deadline = self._context.now() + OPENING_TIMEOUT
         self._watch(connected.fileno(), READ)
 
     def _hear(self, connected: socket.socket) -> bool:
@@ -84,7 +84,7 @@ class Opening(ABC):
             try:
                 more = connected.recv(HEAD_SIZE - len(self._heard))
             except BlockingIOError:
-                if self._post.now() >= self.deadline:
+                if self._context.now() >= self.deadline:
                     raise TimeoutError("it does not say whether it uses the lane") from None
                 return False
             if not more:
@@ -98,18 +98,18 @@ class Opening(ABC):
 
     def _watch(self, descriptor: int, events: int) -> None:
         if self._watched not in (-1, descriptor):
-            self._post.watch_descriptor(self._watched, 0, None)
+            self._context.watch_descriptor(self._watched, 0, None)
         self._watched = descriptor
         if descriptor != -1:
-            self._post.watch_descriptor(descriptor, events, lambda _: self.go_on())
-            self._post.look_again()
+            self._context.watch_descriptor(descriptor, events, lambda _: self.go_on())
+            self._context.look_again()
 
 
 class Going(Opening):
     """A lane that this end opens, by an `attempt`."""
 
-    def __init__(self, post: Surroundings, number: int, attempt: Attempt, done: Done) -> None:
-        super().__init__(post, number, done)
+    def __init__(self, context: PeerContext, number: int, attempt: Attempt, done: Done) -> None:
+        super().__init__(context, number, done)
         self._attempt: Attempt | None = attempt
         self.deadline = attempt.deadline
 
@@ -117,7 +117,7 @@ class Going(Opening):
         attempt = self._attempt
         if attempt is None:
             return False
-        opened = attempt.step(self._post.now())
+        opened = attempt.step(self._context.now())
         if opened is None:
             self.deadline = attempt.deadline
             self._watch(attempt.fileno(), attempt.events)
@@ -146,14 +146,14 @@ class Coming(Opening):
 
     def __init__(
         self,
-        post: Surroundings,
+        context: PeerContext,
         connected: socket.socket,
         received: bytes,
         done: Done,
         *,
         fits: Callable[[int], bool],
     ) -> None:
-        super().__init__(post, -1, done)
+        super().__init__(context, -1, done)
         self._fits = fits
         self._use(connected, received)
 

@@ -11,16 +11,16 @@ from collections.abc import Callable
 
 from runtime.later import logger
 from runtime.routing import Flow, Widening
+from runtime.wire.duplex import DuplexStream
 from runtime.wire.errors import BadFrame, PeerLost, gone, said
 from runtime.wire.frames import LANE_OVER, WIDEN
-from runtime.wire.halves import Halves
 from runtime.wire.lane import Lane
 from runtime.wire.lane_opening import Coming, Going, Opening
 from runtime.wire.round_trip import round_trip
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from runtime.wire.surroundings import Surroundings
+    from runtime.wire.peer_context import PeerContext
 
 _log = logger(__name__)
 
@@ -37,16 +37,16 @@ class Lanes:
     def __init__(
         self,
         index: int,
-        post: Surroundings,
-        halves: Halves,
+        context: PeerContext,
+        duplex: DuplexStream,
         kick: Callable[[], None],
         *,
         lose: Callable[[PeerLost], None],
     ) -> None:
         self._index = index
-        self._post = post
-        self._inlet = halves.inlet
-        self._outlet = halves.outlet
+        self._context = context
+        self._receiver = duplex.receiver
+        self._sender = duplex.sender
         self._kick = kick
         self._lose = lose
         self.first: socket.socket | None = None
@@ -56,7 +56,7 @@ class Lanes:
         self._widening = Widening()
         self._told = 1  # what the peer knows that this end wants
         self._wanted = 1  # by the peer
-        self._next = int(post.me > index)  # the number of the next lane: see `_is_mine`
+        self._next = int(context.me > index)  # the number of the next lane: see `_is_mine`
         self._openings: set[Opening] = set()
         self._open: dict[int, Lane] = {}
         self._over: dict[int, Lane] = {}  # until the peer has told how far it has come
@@ -82,16 +82,16 @@ class Lanes:
     def joined(self, first: socket.socket | None) -> None:
         """Know the first connection, for the first time or again."""
         self.first = first
-        self._measured_at = self._post.now()
-        self._post.look_again()
+        self._measured_at = self._context.now()
+        self._context.look_again()
 
     def more(self) -> None:
-        """Know that there is more to be sent than goes over the first connection at once."""
+        """Record that there is more to be sent than goes over the first connection at once."""
         for lane in self._open.values():
             lane.flush()
         if self._measured_at is None and self.first is not None:
-            self._measured_at = self._post.now()
-            self._post.look_again()
+            self._measured_at = self._context.now()
+            self._context.look_again()
 
     def hear(self, kind: int, number: int, size: int) -> None:
         """Know what the peer says about lanes.
@@ -101,10 +101,10 @@ class Lanes:
         """
         if kind == WIDEN:
             if not size:
-                self._widening.narrow(self._post.now())
+                self._widening.narrow(self._context.now())
             self._wanted = max(1, min(size, MOST + 1))
-            self._measured_at = self._post.now()
-            self._post.look_again()
+            self._measured_at = self._context.now()
+            self._context.look_again()
         elif kind == LANE_OVER:
             self._heard_over(number, size)
         else:
@@ -121,7 +121,7 @@ class Lanes:
                 return
             if lane.fault is not None:
                 _log.info("a lane to %s broke: %s", self._name, said(lane.fault))
-            if lane.fault is not None or (lane.outlet.is_held and lane.outlet.is_clear()):
+            if lane.fault is not None or (lane.sender.is_held and lane.sender.is_clear()):
                 self._end(lane)
         if self._measured_at is not None and now >= self._measured_at:
             self._measure(now)
@@ -132,13 +132,13 @@ class Lanes:
             return True
         self._widening.narrow(now)
         if now >= self._refuses_until:
-            self._outlet.say(WIDEN, 0, 0)
+            self._sender.say(WIDEN, 0, 0)
             self._told = 1
             self._kick()
         self._refuses_until = now + _REFUSES
         self._wanted = 1
         self._measured_at = now
-        self._post.look_again()
+        self._context.look_again()
         return False
 
     def close(self) -> None:
@@ -155,13 +155,13 @@ class Lanes:
 
     def _measure(self, now: float) -> None:
         for lane in self._open.values():
-            lane.outlet.is_clear()
+            lane.sender.is_clear()
         seen = None if self.first is None else round_trip(self.first)
-        waiting = self._outlet.under_way.backlog
+        waiting = self._sender.under_way.backlog
         interval = _IDLE
         if seen is not None:
-            sent = self._written + self._outlet.end
-            sent += sum(lane.outlet.written for lane in self._open.values())
+            sent = self._written + self._sender.end
+            sent += sum(lane.sender.written for lane in self._open.values())
             self._widening.look(Flow(sent, waiting, *seen, 1 + len(self._usable)), now)
             if waiting:
                 interval = self._widening.interval(seen[0])
@@ -171,7 +171,7 @@ class Lanes:
 
     @property
     def _usable(self) -> list[Lane]:
-        return [lane for lane in self._open.values() if not lane.outlet.is_held]
+        return [lane for lane in self._open.values() if not lane.sender.is_held]
 
     def _adjust(self, now: float) -> None:
         """Open lanes, let some end, or ask the peer for that if it is the one who opens them."""
@@ -180,11 +180,11 @@ class Lanes:
             self._dial(lacking, now)
         mine = self._widening.wanted
         for lane in self._usable[self._wish :]:
-            lane.outlet.is_held = True
-            self._post.look_again()
+            lane.sender.is_held = True
+            self._context.look_again()
         if mine != self._told:
             self._told = mine
-            self._outlet.say(WIDEN, 0, mine)
+            self._sender.say(WIDEN, 0, mine)
             self._kick()
 
     @property
@@ -201,10 +201,10 @@ class Lanes:
         """Begin to open so many lanes, unless one cannot be opened."""
         try:
             for _ in range(count):
-                attempt = self._post.connector.again(self._index, now)
+                attempt = self._context.connector.again(self._index, now)
                 if attempt is None:
                     return
-                going = Going(self._post, self._next, attempt, self._done)
+                going = Going(self._context, self._next, attempt, self._done)
                 self._next += 2
                 self._begin(going)
                 if not (going in self._openings or going.number in self._open):
@@ -216,24 +216,26 @@ class Lanes:
         """Do with what there is for a while; for the peer, which judges that, try soon again."""
         _log.info("there is no further lane to %s: %s", self._name, said(fault))
         there = 1 + len(self._usable) + len(self._openings)
-        now = self._post.now()
+        now = self._context.now()
         self._widening.bar(now, there)
         self._dials_from = now + _IDLE
 
     @property
     def _name(self) -> str:
-        return self._post.describe(self._index)
+        return self._context.describe(self._index)
 
     # --- opening ----------------------------------------------------------------------------------
 
     def admit(self, connected: socket.socket, received: bytes) -> None:
         """Use a lane that the peer has opened, or refuse it."""
         held = len(self._open) + len(self._over) + len(self._openings)
-        is_wanted = self._post.now() >= self._refuses_until and self._post.connector.has_room()
+        is_wanted = (
+            self._context.now() >= self._refuses_until and self._context.connector.has_room()
+        )
         if held >= MOST or not self._has_first or not is_wanted:
             connected.close()
             return
-        coming = Coming(self._post, connected, received, self._done, fits=self._is_new)
+        coming = Coming(self._context, connected, received, self._done, fits=self._is_new)
         self._begin(coming)
 
     def _begin(self, opening: Opening) -> None:
@@ -243,7 +245,7 @@ class Lanes:
     def _done(
         self, opening: Opening, connected: socket.socket | None, fault: Exception | None
     ) -> None:
-        """Know that a lane is open, or why it is not."""
+        """Record that a lane is open, or why it is not."""
         self._openings.discard(opening)
         if connected is None:
             if fault is not None:
@@ -253,17 +255,17 @@ class Lanes:
         self._open[number] = lane = Lane(
             number,
             connected,
-            self._inlet,
-            self._outlet.under_way,
-            watch=self._post.watch_descriptor,
-            broken=lambda _: self._post.look_again(),
-            silence=self._post.silence,
+            self._receiver,
+            self._sender.under_way,
+            watch=self._context.watch_descriptor,
+            broken=lambda _: self._context.look_again(),
+            silence=self._context.silence,
         )
         self.most = max(self.most, len(self._open))
         lane.flush()
         if self._measured_at is None:
-            self._measured_at = self._post.now() + _IDLE
-        self._post.look_again()
+            self._measured_at = self._context.now() + _IDLE
+        self._context.look_again()
 
     # --- the end of one ---------------------------------------------------------------------------
 
@@ -271,9 +273,9 @@ class Lanes:
         """Leave a lane, and tell the peer what has come over it."""
         del self._open[lane.number]
         self._over[lane.number] = lane
-        self._written += lane.outlet.written
+        self._written += lane.sender.written
         lane.close()
-        self._outlet.say(LANE_OVER, lane.number, lane.inlet.leave())
+        self._sender.say(LANE_OVER, lane.number, lane.receiver.leave())
         self._kick()
 
     def _heard_over(self, number: int, position: int) -> None:
@@ -284,7 +286,7 @@ class Lanes:
         if lane is None:
             self._never_used(number)
         else:
-            self._outlet.under_way.take_back(lane.outlet.lost(position))
+            self._sender.under_way.take_back(lane.sender.lost(position))
             self.more()
         self._kick()
 
@@ -298,7 +300,7 @@ class Lanes:
         for opening in [one for one in self._openings if one.number == number]:
             self._openings.discard(opening)
             opening.close()
-        self._outlet.say(LANE_OVER, number, 0)
+        self._sender.say(LANE_OVER, number, 0)
 
     def _is_new(self, number: int) -> bool:
         """Tell whether the peer can begin a lane with a number."""
@@ -306,4 +308,4 @@ class Lanes:
 
     def _is_mine(self, number: int) -> bool:
         """Tell whether it is this end that numbers a lane so."""
-        return number % 2 == int(self._post.me > self._index)
+        return number % 2 == int(self._context.me > self._index)

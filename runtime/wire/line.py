@@ -1,4 +1,4 @@
-"""Open connections to a peer, read into an inlet and written from an outlet."""
+"""Open connections to a peer, read into an receiver and written from an sender."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import socket
 from collections.abc import Callable
 
 from runtime.wire.errors import BadFrame
-from runtime.wire.inlet import Inlet
 from runtime.wire.messages import SENT, Outgoing
-from runtime.wire.outlet import Outlet
+from runtime.wire.receiver import Receiver
 from runtime.wire.replay import Piece, total
+from runtime.wire.sender import Sender
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ _READS_AT_ONCE = 16
 _WRITES_AT_ONCE = 16
 _MOST_VIEWS = 512  # within what one system call takes
 _UNSENT = 256 << 10  # bytes in the system that have not left, beyond which it takes no more
-SILENCE = 30.0
+SILENCE_TIMEOUT = 30.0
 """Seconds after which a connection is of no use if the host at its other end does not answer."""
 
-PATIENCE = 20.0
+RESUME_TIMEOUT = 20.0
 """Seconds in which a connection that broke has to be resumed."""
 
 _BUFFER = 1 << 20  # bytes that a local connection keeps on their way, if the system lets it
@@ -54,22 +54,22 @@ class Sending(Protocol):
 class Connection:
     """One connection. `watch` says what it waits for, `broken` is told when it is of no use."""
 
-    __slots__ = ("_broken", "_inlet", "_recv_into", "_recvmsg_into", "_send", "_sending",
+    __slots__ = ("_broken", "_receiver", "_recv_into", "_recvmsg_into", "_send", "_sending",
                  "_sendmsg", "_socket", "_watch", "is_blocked", "is_closed")  # fmt: skip
 
     def __init__(
         self,
         connected: socket.socket,
-        inlet: Inlet,
+        receiver: Receiver,
         sending: Sending,
         watch: Callable[[int], None],
         broken: Callable[[Exception], None],
         *,
-        silence: float = SILENCE,
+        silence: float = SILENCE_TIMEOUT,
     ) -> None:
         _tune(connected, silence)
         self._socket = connected
-        self._inlet = inlet
+        self._receiver = receiver
         self._sending = sending
         self._watch = watch
         self._broken = broken
@@ -90,22 +90,22 @@ class Connection:
             self.flush()
             if events == WRITE:
                 return True
-        inlet = self._inlet
+        receiver = self._receiver
         count = 0
         try:
             for _ in range(_READS_AT_ONCE):
-                if inlet.current is None:
-                    space = inlet.space()
+                if receiver.current is None:
+                    space = receiver.space()
                     wanted = len(space)
                     count = self._recv_into(space)
                 else:
-                    spaces = inlet.spaces()
+                    spaces = receiver.spaces()
                     wanted = len(spaces[0]) + len(spaces[1])
                     count = self._recvmsg_into(spaces)[0]
                 if not count:
                     self._broken(EOFError("the connection ended"))
                     return True
-                inlet.filled(count)
+                receiver.filled(count)
                 if count < wanted or self.is_closed:
                     return True
         except BlockingIOError:
@@ -116,19 +116,19 @@ class Connection:
 
     def flush(self) -> None:
         """Write what can be written, and see to it that the rest will be."""
-        outlet = self._sending
+        sender = self._sending
         is_blocked = False
         try:
             for _ in range(_WRITES_AT_ONCE):
-                batch = outlet.batch()
+                batch = sender.batch()
                 if not batch:
                     break
                 if len(batch) == 1:
-                    outlet.wrote(self._send(batch[0]))
+                    sender.wrote(self._send(batch[0]))
                 else:
-                    outlet.wrote(self._sendmsg(batch[:_MOST_VIEWS]))
+                    sender.wrote(self._sendmsg(batch[:_MOST_VIEWS]))
             else:
-                is_blocked = not outlet.is_idle
+                is_blocked = not sender.is_idle
         except BlockingIOError:
             is_blocked = True
         except OSError as error:
@@ -154,28 +154,28 @@ class Line(Connection):
     If it `resumes` what goes over it can go on over another one when this one breaks.
     """
 
-    __slots__ = ("_outlet", "_passed", "resumes")
+    __slots__ = ("_passed", "_sender", "resumes")
 
     def __init__(
         self,
         connected: socket.socket,
-        inlet: Inlet,
-        outlet: Outlet,
+        receiver: Receiver,
+        sender: Sender,
         watch: Callable[[int], None],
         broken: Callable[[Exception], None],
         *,
         resumes: bool = False,
-        silence: float = SILENCE,
+        silence: float = SILENCE_TIMEOUT,
     ) -> None:
-        super().__init__(connected, inlet, outlet, watch, broken, silence=silence)
+        super().__init__(connected, receiver, sender, watch, broken, silence=silence)
         self.resumes = resumes
-        self._outlet = outlet
-        self._passed = outlet.passed.append
+        self._sender = sender
+        self._passed = sender.passed.append
 
     def feed(self, received: bytes) -> None:
         """Take what was received before the line was there."""
         try:
-            self._inlet.feed(received)
+            self._receiver.feed(received)
         except BadFrame as error:
             self._broken(error)
 
@@ -195,9 +195,9 @@ class Line(Connection):
                 if is_copy:
                     self._passed(pieces)
                 else:
-                    self._outlet.passed_large(pieces, size)
+                    self._sender.passed_large(pieces, size)
             return SENT
-        outgoing = self._outlet.put_back(pieces, sent)
+        outgoing = self._sender.put_back(pieces, sent)
         self.flush()
         return outgoing
 

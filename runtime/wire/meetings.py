@@ -8,7 +8,7 @@ from collections.abc import Callable
 from runtime.later import logger
 from runtime.wire.connecting import Attempt
 from runtime.wire.errors import PeerLost
-from runtime.wire.visitors import Watch
+from runtime.wire.listeners import Watch
 
 _log = logger(__name__)
 

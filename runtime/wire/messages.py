@@ -30,7 +30,7 @@ class Origin(Protocol):
     """Where an incoming message comes from, and to where it tells that it was matched."""
 
     def matched(self, incoming: Incoming) -> None:
-        """Know that somebody takes the message."""
+        """Record that somebody takes the message."""
         ...
 
 
@@ -122,17 +122,17 @@ class Incoming:
         self.is_lent = False
 
 
-class Receiver(Protocol):
+class MessageSink(Protocol):
     """Who is told what arrives. What it raises leaves `progress`, so it should raise nothing."""
 
     def arrived(self, incoming: Incoming) -> None:
-        """Know that a message is here or begins to come in; it may be matched now or later."""
+        """Record that a message is here or begins to come in; it may be matched now or later."""
         ...
 
     def completed(self, incoming: Incoming) -> None:
-        """Know that the payload of a message is complete that was not when it was matched."""
+        """Record that the payload of a message is complete that was not when it was matched."""
         ...
 
     def lost(self, peer: int, why: Exception) -> None:
-        """Know that nothing more will come from a peer, nor reach it."""
+        """Record that nothing more will come from a peer, nor reach it."""
         ...

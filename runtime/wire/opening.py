@@ -1,4 +1,4 @@
-"""The post of this rank, made of what its link to the front-end knows."""
+"""The connections of this rank, made of what its link to the front-end knows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from runtime.membership.rank_link import RankLink
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
 from runtime.wire.errors import PeerLost
-from runtime.wire.messages import Receiver
-from runtime.wire.post import Post
+from runtime.wire.messages import MessageSink
+from runtime.wire.peer_connections import PeerConnections
 from runtime.wire.references import References
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -30,10 +30,10 @@ else:
 _log = logger(__name__)
 
 
-def open_post(link: RankLink, receiver: Receiver) -> Post:
-    """Return the post of a rank; from now on it answers ranks that dial this one.
+def open_connections(link: RankLink, sink: MessageSink) -> PeerConnections:
+    """Return the connections of a rank; from now on it answers ranks that dial this one.
 
-    The first call takes the listening sockets of the rank, so there is one post per process.
+    The first call takes the listening sockets of the rank, so a process calls it once.
     """
     known = everybody(link)
     directory = directory_of(link)
@@ -41,27 +41,33 @@ def open_post(link: RankLink, receiver: Receiver) -> Post:
     link.doors.clear()
     routed = _routed(link, known, directory) if known.front_ends else None
     references = References(routed or DirectConnector(known.index, directory, link.credentials))
-    post = Post(
-        known.index, directory, receiver, references, doors=doors, credentials=link.credentials
+    connections = PeerConnections(
+        known.index, directory, sink, references, listeners=doors, credentials=link.credentials
     )
-    references.keeper = post
+    references.keeper = connections
 
     def count(tell: Callable[[str, list[Any], dict[str, int]], None]) -> None:
-        traffic = post.traffic()
+        traffic = connections.traffic()
         rows = references.rows(traffic, directory)
         tell(link.name, rows, references.figures(traffic))
 
     above = link.wrapper.references
-    post.at_end = lambda: count(above.exchanged)
+    connections.at_end = lambda: count(above.exchanged)
     if routed is not None:
-        routed.hear(routing.experiences_of(link.wrapper.settings.get("routes", ())), post.now())
-    link.wrapper.attach(_Routes(post, routed, directory, lambda: count(above.counted)))
-    return post
+        routed.hear(
+            routing.experiences_of(link.wrapper.settings.get("routes", ())), connections.now()
+        )
+    link.wrapper.attach(_Routes(connections, routed, directory, lambda: count(above.counted)))
+    return connections
 
 
-def passed(post: Post, peer: int) -> tuple[str, ...] | None:
+def passed(connections: PeerConnections, peer: int) -> tuple[str, ...] | None:
     """Return the front-ends between this rank and a peer, as far as this end has connected them."""
-    return post.connector.passed(peer) if isinstance(post.connector, References) else None
+    return (
+        connections.connector.passed(peer)
+        if isinstance(connections.connector, References)
+        else None
+    )
 
 
 def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedConnector:
@@ -89,70 +95,72 @@ def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedCon
 
 
 class _Routes:
-    """Does what is said about routes, on the thread that drives the post.
+    """Does what is said about routes, on the thread that drives the connections.
 
     Without `routed` all ranks reach each other directly, and there is nothing to learn.
     """
 
     def __init__(
         self,
-        post: Post,
+        connections: PeerConnections,
         routed: RoutedConnector | None,
         directory: Directory,
         count: Callable[[], None],
     ) -> None:
-        self._post = post
+        self._connections = connections
         self._routed = routed
         self._directory = directory
         self._count = count
 
     def count(self) -> None:
         """Tell what was sent until now."""
-        self._post.soon(self._count)
+        self._connections.soon(self._count)
 
     def come(self, member: str) -> None:
         """Look whether a rank is there that this one has to connect to."""
         peer = self._directory.index(member)
         if peer is not None and self._routed is not None:
-            self._post.soon(partial(self._post.watch, peer))
+            self._connections.soon(partial(self._connections.watch, peer))
 
     def meet(self, front_end: str, token: str) -> None:
         """Come to a front-end, where another rank waits."""
         if self._routed is not None:
-            self._post.soon(partial(self._meet, self._routed, front_end, token))
+            self._connections.soon(partial(self._meet, self._routed, front_end, token))
 
     def news(self, experiences: list[Any]) -> None:
         """Learn which routes worked for others and which did not."""
         if self._routed is not None:
-            self._post.soon(partial(self._hear, self._routed, routing.experiences_of(experiences)))
+            self._connections.soon(
+                partial(self._hear, self._routed, routing.experiences_of(experiences))
+            )
 
     def try_again(self) -> None:
         """Try routes again that were found closed."""
         if self._routed is not None:
-            self._post.soon(partial(self._probe, self._routed))
+            self._connections.soon(partial(self._probe, self._routed))
 
     def _meet(self, routed: RoutedConnector, front_end: str, token: str) -> None:
         try:
-            self._post.come(routed.meet(front_end, token, self._post.now()))
+            self._connections.come(routed.meet(front_end, token, self._connections.now()))
         except PeerLost as fault:  # who waits there notices
             _log.info("a meeting did not come about: %s", fault)
 
     def _hear(self, routed: RoutedConnector, told: list[routing.Experience]) -> None:
-        self._leave(routed.hear(told, self._post.now()))
+        self._leave(routed.hear(told, self._connections.now()))
 
     def _probe(self, routed: RoutedConnector) -> None:
-        for probe in routed.probes(self._post.now()):
+        for probe in routed.probes(self._connections.now()):
             probe.begin(partial(self._tell, routed, probe))
 
     def _tell(self, routed: RoutedConnector, probe: Probe, has_worked: bool) -> None:
         def probed() -> None:
-            self._leave(routed.probed(probe, self._post.now(), has_worked=has_worked))
+            self._leave(routed.probed(probe, self._connections.now(), has_worked=has_worked))
 
-        self._post.soon(probed)
+        self._connections.soon(probed)
 
     def _leave(self, peers: list[int]) -> None:
         for peer in peers:
-            self._post.rest(peer)  # where it is idle; the next message goes the shorter way
+            self._connections.rest(peer)  # where it is idle; the next message goes the shorter way
 
 
 def directory_of(link: RankLink) -> Directory:

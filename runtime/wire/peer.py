@@ -1,7 +1,7 @@
-"""A peer as a post sees it: the two halves of the pair, and the one connection they share.
+"""One peer of a rank: what is sent and received, and the one connection both share.
 
-A connection between hosts that breaks is resumed: both halves stay as they are, and both ends dial
-until one of them gets through, or until there is no hope left. One between processes of one machine
+A connection between hosts that breaks is resumed: what was sent and received stays, and both ends
+dial until one of them gets through, or until they give up. One between processes of one machine
 breaks only when the peer has ended.
 """
 
@@ -11,22 +11,22 @@ import socket
 
 from runtime.later import Later, logger
 from runtime.wire.breadth import Breadth
+from runtime.wire.duplex import DuplexStream
 from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost, gone, said
 from runtime.wire.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
-from runtime.wire.halves import Halves
-from runtime.wire.hope import Go
-from runtime.wire.inlet import Inlet
 from runtime.wire.joining import Joining
 from runtime.wire.line import READ, Line
 from runtime.wire.memory import room
-from runtime.wire.outlet import Outlet
+from runtime.wire.pending import ResumePoint
+from runtime.wire.receiver import Receiver
+from runtime.wire.sender import Sender
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.wire import lanes as parts
     from runtime.wire import resting as rests
     from runtime.wire import resuming as breaks
-    from runtime.wire.surroundings import Surroundings
+    from runtime.wire.peer_context import PeerContext
 else:
     parts = Later("runtime.wire.lanes")
     rests = Later("runtime.wire.resting")
@@ -40,27 +40,27 @@ _BRIEF = 2.0  # seconds; a connection that breaks so soon and has moved nothing 
 class Peer:
     """The state of one pair. `why` says why nothing more comes from the peer, if so."""
 
-    def __init__(self, index: int, post: Surroundings) -> None:
+    def __init__(self, index: int, context: PeerContext) -> None:
         self.index = index
-        self.outlet = Outlet()
-        self.inlet = Inlet(
+        self.sender = Sender()
+        self.receiver = Receiver(
             index,
-            post.receiver,
-            self.outlet,
+            context.sink,
+            self.sender,
             kick=self._kick,
-            goodbye=post.look_again,
+            goodbye=context.look_again,
             room=room,
-            stage=post.stage,
+            stage=context.stage,
         )
-        self.breadth = Breadth(post, self.inlet, self.outlet, self._make_lanes)
-        self._halves = Halves(self.inlet, self.outlet)
+        self.breadth = Breadth(context, self.receiver, self.sender, self._make_lanes)
+        self._duplex = DuplexStream(self.receiver, self.sender)
         self.line: Line | None = None
         """The connection that is used, if there is one and it is not about to be left."""
         self.why: PeerLost | None = None
         self.connections = 0
         self.resumptions = 0
-        self._post = post
-        self._joining = Joining(index, post, self)
+        self._context = context
+        self._joining = Joining(index, context, self)
         self._resuming: breaks.Resuming | None = None
         self._resumed: breaks.Resuming | None = None  # the last one that ended well
         self._progress = (0, 0)
@@ -86,7 +86,7 @@ class Peer:
 
     def watch(self) -> None:
         """Have a connection until the next message comes: somebody waits for it."""
-        self._awaited = self.inlet.expected
+        self._awaited = self.receiver.expected
         self.dial()
 
     def dial(self) -> None:
@@ -102,7 +102,7 @@ class Peer:
             self._rested(has_next=True)
         fault, self._fault = self._fault, None
         if fault is not None:
-            self._see_to(fault, self._post.now())
+            self._see_to(fault, self._context.now())
         if self.why is not None or (self._has_said_bye and self.may_go):
             self._refuse(connected)
         elif self.line is not None and not self.line.resumes:
@@ -112,47 +112,47 @@ class Peer:
 
     def _refuse(self, connected: socket.socket) -> None:
         """Tell who has dialled that nothing more will be said, but what has come."""
-        knows = self._halves.resume and (self.why is None or isinstance(self.why, PeerLeft))
+        knows = self._duplex.resume and (self.why is None or isinstance(self.why, PeerLeft))
         try:
-            connected.send(self._halves.go(again=True) if knows else pack(BYE, 0, 0, 0, 0))
+            connected.send(self._duplex.go(again=True) if knows else pack(BYE, 0, 0, 0, 0))
         except OSError as fault:
-            _log.info("%s was not told of the end: %s", self._post.describe(self.index), fault)
+            _log.info("%s was not told of the end: %s", self._context.describe(self.index), fault)
         connected.close()
 
     def greet(self, connected: socket.socket) -> tuple[bytes, bool]:
         """Return what to say on a connection that was accepted, and whether to wait for more."""
-        halves, line = self._halves, self.line
-        if connected.family != socket.AF_UNIX or not self._post.is_near(self.index):
-            halves.count()
-        waits = halves.resume and (line is not None or self._aside is not None)
-        waits = waits or halves.have_begun
+        duplex, line = self._duplex, self.line
+        if connected.family != socket.AF_UNIX or not self._context.is_near(self.index):
+            duplex.count()
+        waits = duplex.resume and (line is not None or self._aside is not None)
+        waits = waits or duplex.have_begun
         if line is not None:  # from now on nothing is read of it, unless it goes on
-            self._post.watch_descriptor(line.fileno(), 0, None)
+            self._context.watch_descriptor(line.fileno(), 0, None)
             self._aside, self.line = line, None
-        return halves.go(again=waits), waits
+        return duplex.go(again=waits), waits
 
-    def hear(self, go: Go) -> bytes:
+    def hear(self, go: ResumePoint) -> bytes:
         """Know what the other end says on a connection that was dialled; return the answer."""
         if go.flags & RESUMES:
-            self._halves.count()
-        return self._halves.go()
+            self._duplex.count()
+        return self._duplex.go()
 
-    def joined(self, connected: socket.socket, received: bytes, go: Go | None) -> None:
+    def joined(self, connected: socket.socket, received: bytes, go: ResumePoint | None) -> None:
         """Use a connection."""
         aside, self._aside = self._aside, None
         is_resumed = aside is not None or self._resuming is not None
         if aside is not None:
             aside.close()
         try:
-            self._halves.go_on(go)
+            self._duplex.go_on(go)
         except BadFrame as fault:
             connected.close()
             cause = f"{fault}. It is not the process any more that it was"
             self._give_up(self._gone("the connection cannot be resumed", cause))
             return
         self._resumed, self._resuming = self._resuming, None
-        self._progress = self._halves.progress
-        self._opened_at = self._post.now()
+        self._progress = self._duplex.progress
+        self._opened_at = self._context.now()
         self._fault = None
         self._has_rested = False
         self.connections += 1
@@ -161,19 +161,19 @@ class Peer:
 
     def _open(self, connected: socket.socket, received: bytes) -> None:
         descriptor = connected.fileno()
-        watch = self._post.watch_descriptor
+        watch = self._context.watch_descriptor
         line = Line(
             connected,
-            self.inlet,
-            self.outlet,
+            self.receiver,
+            self.sender,
             lambda events: watch(descriptor, events, line.handle),
             self._broken,
-            resumes=self._halves.resume,
-            silence=self._post.silence,
+            resumes=self._duplex.resume,
+            silence=self._context.silence,
         )
         self.line = line
         self.breadth.joined(connected, resumes=line.resumes)
-        self._post.look_again()  # nothing is due here any more
+        self._context.look_again()  # nothing is due here any more
         watch(descriptor, READ, line.handle)
         if received:
             line.feed(received)
@@ -181,8 +181,8 @@ class Peer:
             line.flush()
 
     def not_joined(self, fault: Exception) -> None:
-        """Know that there will be no connection; a PeerLost if the peer was not reached at all."""
-        now = self._post.now()
+        """Give a connection up; the fault is a PeerLost if the peer was not reached at all."""
+        now = self._context.now()
         aside, self._aside = self._aside, None
         if aside is not None:
             self._take_back(aside)
@@ -193,9 +193,9 @@ class Peer:
         elif isinstance(fault, PeerLost | ConnectionRefusedError):
             self._give_up(self._absent(fault))
         else:
-            self._resuming = breaks.Resuming(fault, now, self._post.patience)
+            self._resuming = breaks.Resuming(fault, now, self._context.resume_timeout)
             self._resuming.failed(fault, now)
-        self._post.look_again()
+        self._context.look_again()
 
     def _take_back(self, line: Line) -> None:
         """Use a line again that was set aside."""
@@ -207,20 +207,20 @@ class Peer:
     # --- breaks -----------------------------------------------------------------------------------
 
     def _broken(self, fault: Exception) -> None:
-        """Know that the connection is of no use; nobody is called back before `look`."""
+        """Record that the connection is of no use; nobody is called back before `look`."""
         if self._fault is None:
             self._fault = fault
-            self._post.look_again()
+            self._context.look_again()
 
     def look(self, now: float) -> None:
-        """See to what is due, and tell the receiver if the peer is lost."""
+        """See to what is due, and tell the sink if the peer is lost."""
         self._joining.look(now)
         self.breadth.look(now)
-        if self._fault is None and self.inlet.said:
+        if self._fault is None and self.receiver.said:
             self._talk_of_rest()
-        if self.inlet.has_left and self.why is None:
+        if self.receiver.has_left and self.why is None:
             self._answer_goodbye()
-            self._lose(PeerLeft(f"{self._post.describe(self.index)} has ended"))
+            self._lose(PeerLeft(f"{self._context.describe(self.index)} has ended"))
         fault, self._fault = self._fault, None
         if fault is not None:
             self._see_to(fault, now)
@@ -247,16 +247,16 @@ class Peer:
 
     def _interrupted(self, fault: Exception, now: float) -> None:
         """Begin to resume the connection."""
-        _log.info("the connection to %s broke: %s", self._post.describe(self.index), said(fault))
+        _log.info("the connection to %s broke: %s", self._context.describe(self.index), said(fault))
         self._close(self.line)
         self.line = None
         before, self._resumed = self._resumed, None
         is_brief = now < self._opened_at + _BRIEF
-        if before and is_brief and self._progress == self._halves.progress:
+        if before and is_brief and self._progress == self._duplex.progress:
             before.failed(fault, now)
             self._resuming = before
         else:
-            self._resuming = breaks.Resuming(fault, now, self._post.patience)
+            self._resuming = breaks.Resuming(fault, now, self._context.resume_timeout)
 
     def _go_on_resuming(self, resuming: breaks.Resuming, now: float) -> None:
         if resuming.is_over(now):
@@ -276,12 +276,12 @@ class Peer:
         return PeerAbsent(fault.what, place=fault.place, cause=fault.cause, cure=fault.cure)
 
     def _gone(self, why: str, cause: str = "") -> PeerLost:
-        return gone(self._post.describe(self.index), why, cause)
+        return gone(self._context.describe(self.index), why, cause)
 
     def _give_up(self, why: PeerLost) -> None:
         """Lose the peer in `look`, or now if that goes on."""
         self._end = why
-        self._post.look_again()
+        self._context.look_again()
 
     def _lose(self, why: PeerLost) -> None:
         if self.why is None:
@@ -289,28 +289,28 @@ class Peer:
             if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_said_bye:
                 _log.info("%s", why)  # whoever has said goodbye expects the end
             self._resuming = self._end = None
-            self.outlet.fail(why)
+            self.sender.fail(why)
             self.breadth.close()
-            self._post.receiver.lost(self.index, why)
+            self._context.sink.lost(self.index, why)
 
     # --- rest -------------------------------------------------------------------------------------
 
     def rest(self) -> bool:
         """Begin to close the connection in agreement; False if there is none, or it is in use."""
         line = self.line
-        if line is None or self.inlet.said or not self._may_leave(line):
+        if line is None or self.receiver.said or not self._may_leave(line):
             return False
         self._leave(line, asks=True)
         return True
 
     def _may_leave(self, line: Line) -> bool:
         is_sound = self._fault is None and not self._has_said_bye and not line.is_blocked
-        is_idle = self._halves.may_rest and self._awaited != self.inlet.expected
+        is_idle = self._duplex.may_rest and self._awaited != self.receiver.expected
         return is_sound and is_idle and self.breadth.narrow()
 
     def _leave(self, line: Line, *, asks: bool) -> None:
         self.line = None
-        self._resting = rests.Resting(line, self.inlet, self.outlet, asks=asks)
+        self._resting = rests.Resting(line, self.receiver, self.sender, asks=asks)
 
     def _talk_of_rest(self) -> None:
         """Answer what the peer said about resting."""
@@ -322,16 +322,16 @@ class Peer:
                 self._resting = None
                 self._take_back(resting.end())
             return
-        word, self.inlet.said = self.inlet.said, 0
+        word, self.receiver.said = self.receiver.said, 0
         if line is None:
             return
         if word == REST_TOO:  # it answers what was asked over another connection, and is leaving
-            self._resting = rests.Resting(line, self.inlet, self.outlet, asks=False)
+            self._resting = rests.Resting(line, self.receiver, self.sender, asks=False)
             self._rested()
         elif word == REST and self._may_leave(line):
             self._leave(line, asks=False)
         elif word == REST:
-            self.outlet.say(STAY, self.outlet.end)
+            self.sender.say(STAY, self.sender.end)
             line.flush()
 
     def _drain(self, line: Line) -> None:
@@ -340,12 +340,12 @@ class Peer:
             pass
 
     def _rested(self, *, has_next: bool = False) -> None:
-        """Know that the connection has been left; what came up meanwhile needs another one."""
+        """Record that the connection has been left; what came up meanwhile needs another one."""
         assert self._resting is not None
         self._close(self._resting.end())
         self._resting = self._fault = self.line = None
         self._has_rested = True
-        is_needed = not self.outlet.is_idle or self._awaited == self.inlet.expected
+        is_needed = not self.sender.is_idle or self._awaited == self.receiver.expected
         if is_needed and not has_next:
             self.dial()
 
@@ -354,7 +354,7 @@ class Peer:
     def _answer_goodbye(self) -> None:
         if self._resting is not None:
             self.line, self._resting = self._resting.end(), None
-        self.outlet.say(BYE_TOO)
+        self.sender.say(BYE_TOO)
         if self.line is not None:
             self.line.flush()
 
@@ -362,13 +362,13 @@ class Peer:
         """Tell the peer that nothing more will come."""
         self._has_said_bye = True
         if self.why is None and (self.line is not None or self.is_interrupted):
-            self.outlet.say(BYE)
+            self.sender.say(BYE)
             self._kick()
 
     @property
     def is_finished(self) -> bool:
         """Whether all that was sent to it is done."""
-        return self.why is not None or self.outlet.is_finished
+        return self.why is not None or self.sender.is_finished
 
     @property
     def is_interrupted(self) -> bool:
@@ -378,7 +378,7 @@ class Peer:
     @property
     def may_go(self) -> bool:
         """Whether the peer knows that nothing more will come, or does not care any more."""
-        if self.why is not None or self.inlet.may_go or self.outlet.has_all_come:
+        if self.why is not None or self.receiver.may_go or self.sender.has_all_come:
             return True
         return self.line is None and not self.is_interrupted
 
@@ -392,11 +392,11 @@ class Peer:
     def _close(self, *lines: Line | None) -> None:
         for line in lines:
             if line is not None:
-                self._post.watch_descriptor(line.fileno(), 0, None)
+                self._context.watch_descriptor(line.fileno(), 0, None)
                 line.close()
 
     def _make_lanes(self) -> parts.Lanes:
-        return parts.Lanes(self.index, self._post, self._halves, self._kick, lose=self._give_up)
+        return parts.Lanes(self.index, self._context, self._duplex, self._kick, lose=self._give_up)
 
     def _kick(self) -> None:
         if self.line is not None and not self.line.is_blocked:

@@ -13,7 +13,7 @@ from runtime.transport.lean import dial
 
 _log = logger(__name__)
 
-PATIENCE = 3.0
+PROBE_TIMEOUT = 3.0
 """Seconds for each address to answer and to prove itself."""
 
 
@@ -46,7 +46,7 @@ class Probe:
         """Connect, prove, and hang up; return whether it was the peer that proved itself."""
         for address in self._addresses:
             try:
-                connected, name, _ = dial(address, self._credentials, PATIENCE)
+                connected, name, _ = dial(address, self._credentials, PROBE_TIMEOUT)
             except (OSError, TransportError) as fault:
                 _log.info("%s is still not reached directly: %s", self._name, fault)
                 continue

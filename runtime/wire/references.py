@@ -30,7 +30,7 @@ _RESERVE = 128  # files that are kept free for the program, and for connections 
 
 
 class Keeper(Protocol):
-    """What keeps the connections: the post."""
+    """What keeps the connections."""
 
     def connected(self) -> Mapping[int, int]:
         """Return the peers to which there is a connection, with what went over each."""
@@ -85,7 +85,7 @@ class References:
         return keeper is None or len(keeper.connected()) + keeper.lanes < self._limit()
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
-        """Know that there is a connection to a peer, which this end has dialled or the other."""
+        """Record that there is a connection to a peer, which this end has dialled or the other."""
         self._connector.joined(peer, is_dialled=is_dialled)
         self._joined += 1
         self._make_room(more=0)

@@ -8,37 +8,37 @@ until the other end hangs up, so everything that was said is read.
 from __future__ import annotations
 
 from runtime.wire.frames import REST, REST_TOO, STAY
-from runtime.wire.inlet import Inlet
 from runtime.wire.line import Line
-from runtime.wire.outlet import Outlet
+from runtime.wire.receiver import Receiver
+from runtime.wire.sender import Sender
 
 
 class Resting:
     """One line that both ends are about to leave. Nothing new is written meanwhile."""
 
-    __slots__ = ("_asks", "_inlet", "_outlet", "line")
+    __slots__ = ("_asks", "_receiver", "_sender", "line")
 
-    def __init__(self, line: Line, inlet: Inlet, outlet: Outlet, *, asks: bool) -> None:
+    def __init__(self, line: Line, receiver: Receiver, sender: Sender, *, asks: bool) -> None:
         self.line = line
-        self._inlet = inlet
-        self._outlet = outlet
+        self._receiver = receiver
+        self._sender = sender
         self._asks = asks
-        outlet.say(REST if asks else REST_TOO, outlet.end)
+        sender.say(REST if asks else REST_TOO, sender.end)
         line.flush()
-        outlet.is_held = True
+        sender.is_held = True
 
     @property
     def is_agreed(self) -> bool:
         """Whether this end may hang up."""
-        return self._asks and self._inlet.said in (REST, REST_TOO)
+        return self._asks and self._receiver.said in (REST, REST_TOO)
 
     @property
     def is_unwanted(self) -> bool:
         """Whether the other end goes on."""
-        return self._asks and self._inlet.said == STAY
+        return self._asks and self._receiver.said == STAY
 
     def end(self) -> Line:
         """Let new things be written again; return the line."""
-        self._inlet.said = 0
-        self._outlet.release()
+        self._receiver.said = 0
+        self._sender.release()
         return self.line

@@ -7,7 +7,7 @@ import os
 
 from runtime.wire.errors import PeerLost
 
-CALLED_PATIENCE = 5.0
+CALLED_TIMEOUT = 5.0
 """Seconds for a peer that hung up and cannot be dialled: it comes at once, or has ended."""
 
 _FIRST_PAUSE = 0.05
@@ -21,17 +21,17 @@ class Resuming:
 
     __slots__ = ("_begun", "_pause", "_refusals", "deadline", "last", "next_try", "why")
 
-    def __init__(self, why: Exception, now: float, patience: float) -> None:
+    def __init__(self, why: Exception, now: float, timeout: float) -> None:
         self.why = why
         self.last: Exception | None = None
         self.next_try = now
-        self.deadline = now + patience
+        self.deadline = now + timeout
         self._begun = now
         self._pause = _FIRST_PAUSE
         self._refusals = 0
 
     def failed(self, why: Exception, now: float) -> None:
-        """Know that one more try was in vain, and wait longer for the next one."""
+        """Record that one more try was in vain, and wait longer for the next one."""
         self.last = why
         self.next_try = min(self.deadline, now + self._pause)
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
@@ -39,12 +39,12 @@ class Resuming:
             self._refusals += 1
 
     def called(self) -> None:
-        """Know that the peer was asked to dial, so that nobody can refuse."""
+        """Record that the peer was asked to dial, so that nobody can refuse."""
         if isinstance(self.why, EOFError):
-            self.deadline = min(self.deadline, self._begun + CALLED_PATIENCE)
+            self.deadline = min(self.deadline, self._begun + CALLED_TIMEOUT)
 
     def is_over(self, now: float) -> bool:
-        """Tell whether there is no hope left: nobody is there any more, or the time is over."""
+        """Tell whether to give up: nobody is there any more, or the time is over."""
         return self._refusals >= _REFUSALS or now >= self.deadline
 
     @property

@@ -9,19 +9,19 @@ from runtime.forwarding.words import meeting
 from runtime.routing import Experience, FrontEnd, Kind, Route, Tension, routes
 from runtime.topology import Grid, Identifier
 from runtime.transport.credentials import Credentials
-from runtime.wire.connecting import PATIENCE, Attempt, Dialling
+from runtime.wire.connecting import DIAL_TIMEOUT, Attempt, Dialling
 from runtime.wire.directory import UNIX, Directory, Party
 from runtime.wire.errors import PeerLost
 from runtime.wire.forwarded import Asked, Forwarded
 from runtime.wire.probing import Probe
-from runtime.wire.trying import CALL_PATIENCE, Called, Trying
+from runtime.wire.trying import CALL_BACK_TIMEOUT, Called, Trying
 from runtime.wire.words import LANE, PROBES
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.machine.contracts import Routes
 
-SHORT_PATIENCE = 3.0
+SHORT_DIAL_TIMEOUT = 3.0
 """Seconds for a peer to answer where there are other routes to try."""
 
 Peers = Callable[[int], "Routes"]
@@ -183,11 +183,11 @@ class RoutedConnector:
         party = self._directory.party(peer)
         if first.dialler != route.stops[0]:
             self._peers(peer).come(self._directory.party(self._me).name)
-            return Called(str(party), now + CALL_PATIENCE)
+            return Called(str(party), now + CALL_BACK_TIMEOUT)
         if route.kind is Kind.DIRECT:
             ways = self._directory.ways(self._me, peer)
-            patience = PATIENCE if is_last else SHORT_PATIENCE
-            return Dialling(str(party), party.name, ways, credentials, now, patience=patience)
+            timeout = DIAL_TIMEOUT if is_last else SHORT_DIAL_TIMEOUT
+            return Dialling(str(party), party.name, ways, credentials, now, timeout=timeout)
         stops = [str(stop) for stop in route.stops[2:]]
         if last.dialler == route.stops[-1]:
             token = os.urandom(16).hex()

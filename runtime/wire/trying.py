@@ -15,12 +15,12 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.wire.routed import RoutedConnector
 
-CALL_PATIENCE = 15.0
+CALL_BACK_TIMEOUT = 15.0
 """Seconds for a peer that was asked to dial to have done so."""
 
 
 class Called:
-    """Waits for a peer that was asked to dial. Its connection comes in by the door."""
+    """Waits for a peer that was asked to dial. Its connection comes in by the listener."""
 
     is_passive = True
 
@@ -44,7 +44,7 @@ class Called:
             self.close()
             raise PeerLost(
                 f"{self._words} cannot be reached",
-                cause=f"it was asked to connect to here and has not within {CALL_PATIENCE:g} s",
+                cause=f"it was asked to connect to here and has not within {CALL_BACK_TIMEOUT:g} s",
             )
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class Trying:
 
     @property
     def is_passive(self) -> bool:
-        """Whether the connection will come in by the door."""
+        """Whether the connection will come in by the listener."""
         return self._attempt.is_passive
 
     @property

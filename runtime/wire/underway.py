@@ -42,7 +42,7 @@ class UnderWay:
     # --- over the first connection ----------------------------------------------------------------
 
     def begin(self, stream: Stream, end: int) -> None:
-        """Know that the head of a message is written, which ends there."""
+        """Record that the head of a message is written, which ends there."""
         stream.has_begun = True
         stream.end = end
         if stream.allowed:
@@ -107,7 +107,7 @@ class UnderWay:
         self.streams.extendleft(lost)
 
     def whole(self, number: int) -> None:
-        """Know that the peer has all of a payload, however it came.
+        """Record that the peer has all of a payload, however it came.
 
         Raises:
             BadFrame: it was not asked to tell that.
@@ -125,7 +125,7 @@ class UnderWay:
     # --- matching, and the end --------------------------------------------------------------------
 
     def matched(self, number: int, window: Window) -> None:
-        """Know that a message which asked was matched: the rest of it may go.
+        """Record that a message which asked was matched: the rest of it may go.
 
         Raises:
             BadFrame: there is no such message.

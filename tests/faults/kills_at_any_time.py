@@ -4,7 +4,8 @@ Run it where nobody else uses the temporary folder and the shared memory:
 
     kills_at_any_time.py HOW_OFTEN VICTIM SIGNAL WAY
 
-The victim is `gcm-deploy` or the name of processes that it starts, the way `local` or `sshd`.
+The victim is `gcm-deploy` or the name of processes that it starts. The way is `local`, or `sshd`,
+behind which the first of two clusters is then.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ def left(before: set[str]) -> list[str]:
 
 
 def main(how_often: int, victim: str, number: int, way: str) -> list[str]:
+    """Return the files that were left by so many runs."""
     FOLDER.mkdir()
     (FOLDER / "program.py").write_text(PROGRAM)
     found: list[str] = []

@@ -16,6 +16,8 @@ import pytest
 from runtime.exit_codes import LOST
 from runtime.launchers.family import descendants, processes
 from tests.faults.test_far_end import SSHD, far  # noqa: F401 - a fixture
+from tests.sshd import NEAR_AND_FAR, far_host, way  # noqa: F401 - fixtures
+from tools.on_grids import descriptor
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Bench
@@ -138,9 +140,31 @@ def test_a_program_that_turns_a_loss_into_an_end_of_its_own_is_not_blamed(tmp_pa
     assert (code, summary["first_cause"]["rank"]) == (7, "1:0:1"), err
 
 
-def test_all_that_fail_in_the_same_way_are_told_in_one_line(tmp_path: Path) -> None:
-    code, _, _, err = run(describe(tmp_path, "import missing\n", sites=2, clusters=2))
+def test_of_a_rank_that_ended_well_while_others_wait_for_it_the_message_tells(
+    tmp_path: Path,
+) -> None:
+    program = (
+        "import sys\nfrom mpi4py import MPI\nworld = MPI.COMM_WORLD\nworld.Barrier()\n"
+        "if world.rank == 1: sys.exit(0)\nworld.Barrier()\n"
+    )
+    code, summary, _, err = run(describe(tmp_path, program, sites=2))
     assert code == 1
+    assert summary["first_cause"]["rank"] != "0:0:1"
+    said = "rank 0:0:1 had ended with exit code 0 by then"
+    assert said in summary["first_cause"]["what"]
+    assert err.count(said) == 1
+
+
+@NEAR_AND_FAR
+def test_all_that_fail_in_the_same_way_are_told_in_one_line(
+    tmp_path: Path,
+    way: str,  # noqa: F811 - the fixture
+) -> None:
+    (tmp_path / "program.py").write_text("import missing\n")
+    (tmp_path / "grid.xml").write_text(descriptor("2x2", "program.py", way=way))
+    code, _, _, err = run(tmp_path / "grid.xml")
+    assert code == 1
+    assert "warning" not in err
     assert err.count("No module named 'missing'") == 2  # in the head and in the traceback below it
     assert "7 more failed in the same way (" in err
 

@@ -21,6 +21,8 @@ mkdir -p "$1" && mount --bind /mnt "$1" && cd "$1" && shift && exec "$@"
 """
 """Nobody else uses this temporary folder and shared memory; the project stays where it is."""
 
+FAR = [pytest.mark.needs_sshd, pytest.mark.needs_root]
+
 
 def alone(*words: str | Path) -> list[str]:
     return [*NAMESPACE, "sh", "-c", MOUNTS, "sh", str(ROOT), *map(str, words)]
@@ -40,9 +42,8 @@ def can_be_alone() -> bool:
         ("gcm-deploy", "SIGKILL", "local"),
         ("gcm-deploy", "SIGTERM", "local"),
         ("mpiexec", "SIGKILL", "local"),
-        pytest.param(
-            "gcm-deploy", "SIGKILL", "sshd", marks=[pytest.mark.needs_sshd, pytest.mark.needs_root]
-        ),
+        pytest.param("gcm-deploy", "SIGKILL", "sshd", marks=FAR),
+        pytest.param("gcm-deploy", "SIGTERM", "sshd", marks=FAR),
     ],
 )
 def test_kills_at_any_time_of_the_start_leave_no_file_and_no_shared_memory(

@@ -127,7 +127,8 @@ def a_content_without_binding_controller() -> None:
 @TOPIC.rule(
     "5.3",
     "a bootstrap component offers the type factory and the generic factory",
-    instead="the module `gcm` does: InterfaceType, ComponentType, new_component, new_template",
+    instead="the module `gcm` does, as modules do in Python: InterfaceType, ComponentType, "
+    "new_component, new_template",
 )
 def the_bootstrap() -> None:
     made = gcm.new_component("a", ComponentType(), PRIMITIVE, Speaker)

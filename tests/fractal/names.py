@@ -98,8 +98,8 @@ def no_such_attribute() -> None:
 @ATTRIBUTES.rule(
     "4.2",
     "attributes are those of an interface that the component type names",
-    instead="the content class declares them with `attribute()`, and documents may name a class "
-    "that types them",
+    instead="the content class declares them with `attribute()`, so that they are plain attributes "
+    "in Python; documents may name a class that types them",
 )
 def declared_by_the_content() -> None:
     plain = new_component("p", SERVER, "primitive", Speaker)

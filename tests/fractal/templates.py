@@ -45,7 +45,8 @@ def _instance(template: Component) -> Component:
 @TOPIC.rule(
     "5.2",
     "a template has a factory interface, and no life-cycle controller",
-    instead="its life-cycle controller refuses to start it",
+    instead="it has one, which refuses to start it: in every component calls ask it whether they "
+    "may enter",
 )
 def the_factory_interface() -> None:
     for kind in ("primitive", "flatPrimitive", "active", "composite"):

@@ -78,12 +78,12 @@ IN_THE_WAIT = """
     world = MPI.COMM_WORLD
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     there = pathlib.Path(__file__).with_name("interrupted")
-    def once_it_waits(then, doze=Waits.doze):
-        def doze_once(waits, ready):
-            Waits.doze = doze
+    def once_it_waits(then, wait=Waits.wait_for_wire):
+        def wait_once(waits, ready):
+            Waits.wait_for_wire = wait
             then()
-            return doze(waits, ready)
-        Waits.doze = doze_once
+            return wait(waits, ready)
+        Waits.wait_for_wire = wait_once
     def wait_for_the_interruption():
         while not there.exists():
             time.sleep(0.01)

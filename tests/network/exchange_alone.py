@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.transport.credentials import Credentials
-from runtime.wire import Incoming, Post
+from runtime.wire import Incoming, PeerConnections
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
 
@@ -56,7 +56,7 @@ def payloads(index: int, size: int) -> dict[bytes, bytes]:
     return {b"large": dice.randbytes(size), **small}
 
 
-def post_of(told: dict[str, Any], ear: Ear) -> Post:
+def connections_of(told: dict[str, Any], ear: Ear) -> PeerConnections:
     me, addresses = told["index"], told["addresses"]
     directory = Directory(
         tuple(
@@ -68,15 +68,15 @@ def post_of(told: dict[str, Any], ear: Ear) -> Post:
         directory.party(me).name,
         Path(told["certificate"]).read_bytes(),
     )
-    return Post(
+    return PeerConnections(
         me,
         directory,
         ear,
         DirectConnector(me, directory, credentials),
-        doors=[socket.create_server((addresses[me], PORT))],
+        listeners=[socket.create_server((addresses[me], PORT))],
         credentials=credentials,
         silence=told["silence"],
-        patience=told["patience"],
+        resume_timeout=told["patience"],
     )
 
 
@@ -85,21 +85,21 @@ def main() -> None:
     ear = Ear()
     other = 1 - told["index"]
     mine, theirs = payloads(told["index"], told["size"]), payloads(other, told["size"])
-    post = post_of(told, ear)
+    connections = connections_of(told, ear)
     tell("ready")
     sys.stdin.readline()
-    sent = [post.send(other, head, [memoryview(data)]) for head, data in mine.items()]
+    sent = [connections.send(other, head, [memoryview(data)]) for head, data in mine.items()]
     has_begun = was_connected = was_broad = False
     while ear.why is None and not (len(ear.complete) == len(theirs) and all(x.done for x in sent)):
-        post.ready(None)
-        post.progress()
+        connections.ready(None)
+        connections.progress()
         if ear.heads and not has_begun:
             has_begun = True
             tell("begun")
-        if has_begun and bool(post.connected()) is not was_connected:
+        if has_begun and bool(connections.connected()) is not was_connected:
             was_connected = not was_connected
             tell("resumed" if was_connected else "interrupted")
-        if post.lanes and not was_broad:
+        if connections.lanes and not was_broad:
             was_broad = True
             tell("broad")
     if ear.why is not None:
@@ -108,8 +108,8 @@ def main() -> None:
     right = ear.heads == list(theirs) and all(
         bytes(ear.complete[head].payload or b"") == data for head, data in theirs.items()
     )
-    resumptions = post.traffic()[other].resumptions
-    post.close(30)
+    resumptions = connections.traffic()[other].resumptions
+    connections.close(30)
     tell("ended", [right, resumptions])
 
 

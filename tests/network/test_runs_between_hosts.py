@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, cluster_element, missing
-from runtime.wire.resuming import CALLED_PATIENCE
+from runtime.wire.resuming import CALLED_TIMEOUT
 from tools.on_grids import COMMAND, ROOT
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]
@@ -123,7 +123,7 @@ def test_a_run_goes_on_when_connections_between_ranks_are_reset(
     [
         (("direct", "direct"), 3.0),
         (("front-end", "front-end"), 3.0),
-        (("direct", "outwards"), CALLED_PATIENCE + 3.0),
+        (("direct", "outwards"), CALLED_TIMEOUT + 3.0),
     ],
     ids=WAYS,
 )

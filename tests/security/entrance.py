@@ -25,7 +25,7 @@ from runtime.transport.listening import Door
 from runtime.transport.pyro import Guests, Served
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
-from runtime.wire import Incoming, Post, visitors
+from runtime.wire import Incoming, PeerConnections, listeners
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
 
@@ -36,8 +36,8 @@ def channel(reactor: Reactor, known: Credentials, patience: float) -> tuple[str,
     def admit(came: socket.socket, peer: str, received: bytes) -> None:
         Channel(reactor, SocketStream(came), peer, lambda _: None).open(received)
 
-    door = Door(reactor, "127.0.0.1:0", known, admit, patience=patience)
-    return door.address, door.close
+    listener = Door(reactor, "127.0.0.1:0", known, admit, patience=patience)
+    return listener.address, listener.close
 
 
 def forwarder(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Close]:
@@ -56,17 +56,17 @@ def pyro(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Cl
 
     guests = Guests(reactor)
     guests.expose("book", Served(["add"], serve))
-    door = Door(reactor, "127.0.0.1:0", known, refuse, patience=patience, guests=guests.receive)
+    listener = Door(reactor, "127.0.0.1:0", known, refuse, patience=patience, guests=guests.receive)
 
     def close() -> None:
-        door.close()
+        listener.close()
         guests.close()
 
-    return door.address, close
+    return listener.address, close
 
 
 class Ear:
-    """Hears what comes to a post."""
+    """Hears what comes to a rank."""
 
     def arrived(self, incoming: Incoming) -> None:
         incoming.take()
@@ -78,10 +78,10 @@ class Ear:
         """It only looked in."""
 
 
-def post(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Close]:
-    visitors.PATIENCE = patience
-    door = socket.create_server(("127.0.0.1", 0), backlog=512)
-    address = f"127.0.0.1:{door.getsockname()[1]}"
+def rank(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Close]:
+    listeners.HANDSHAKE_TIMEOUT = patience
+    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    address = f"127.0.0.1:{listener.getsockname()[1]}"
     parties = (
         Party("0:0:0", "here", "machine", (address,)),
         Party("0:1:0", "here", "machine", ()),
@@ -90,12 +90,12 @@ def post(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Cl
     ended = threading.Event()
 
     def work() -> None:
-        made = Post(
+        made = PeerConnections(
             0,
             directory,
             Ear(),
             DirectConnector(0, directory, known),
-            doors=[door],
+            listeners=[listener],
             credentials=known,
         )
         while not ended.is_set():
@@ -113,7 +113,7 @@ def post(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Cl
     return address, close
 
 
-KINDS = {one.__name__: one for one in (channel, forwarder, pyro, post)}
+KINDS = {one.__name__: one for one in (channel, forwarder, pyro, rank)}
 
 
 def main() -> None:

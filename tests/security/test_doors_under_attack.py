@@ -53,7 +53,7 @@ LONG = 20.0
 MANY = 10_000
 DESCRIPTORS = 512
 PATIENCE = 1.5
-TIMED = ["channel", "channel-tls", "pyro", "post", "post-tls"]
+TIMED = ["channel", "channel-tls", "pyro", "rank", "rank-tls"]
 """The entrances that can be told how long a handshake may take."""
 
 DAY = datetime.timedelta(days=1)
@@ -269,7 +269,7 @@ def test_a_handshake_that_is_cut_off_anywhere_harms_nobody(entrance: Entrance) -
     assert "Traceback" not in entrance.log
 
 
-@pytest.mark.parametrize("kind", ["channel", "forwarder", "post"])
+@pytest.mark.parametrize("kind", ["channel", "forwarder", "rank"])
 def test_a_wrong_secret_opens_nothing(kind: str) -> None:
     with Entrance(kind) as entrance:
         with pytest.raises(AuthenticationFailed, match="refused the proof|did not finish"):
@@ -280,14 +280,14 @@ def test_a_wrong_secret_opens_nothing(kind: str) -> None:
     assert entrance.secret.hex() not in entrance.log
 
 
-@pytest.mark.parametrize("kind", ["channel", "post"])
+@pytest.mark.parametrize("kind", ["channel", "rank"])
 def test_a_certificate_that_has_expired_opens_nothing(kind: str) -> None:
     expects = pytest.raises(AuthenticationFailed, match="certificate has expired")
     with Entrance(kind, certificate=expired()) as entrance, expects:
         dial(entrance.address, entrance.member(), LONG)
 
 
-@pytest.mark.parametrize("kind", ["channel", "post"])
+@pytest.mark.parametrize("kind", ["channel", "rank"])
 @pytest.mark.parametrize(
     ("there", "here"), [("yes", ""), ("", "yes")], ids=["plain dials TLS", "TLS dials plain"]
 )
@@ -296,7 +296,7 @@ def test_who_encrypts_and_who_does_not_are_told_to_agree(kind: str, there: str, 
         with pytest.raises(AuthenticationFailed, match='to agree on encryption="tls"'):
             dial(entrance.address, entrance.member(shown=here and certificate()), LONG)
         entrance.enter()
-    assert "encrypt" in entrance.log or kind == "post"
+    assert "encrypt" in entrance.log or kind == "rank"
 
 
 # --- silence and slowness -------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from gcm.adl.definitions.model import (
     ExportedVirtualNode,
     InterfaceNode,
     LoggerNode,
+    TemplateControllerNode,
     VirtualNodeNode,
 )
 from gcm.adl.definitions.references import absolute, is_path, relative_to_parents
@@ -50,6 +51,7 @@ __all__ = [
     "LoggerNode",
     "Resolver",
     "Source",
+    "TemplateControllerNode",
     "VirtualNodeNode",
     "absolute",
     "escape",

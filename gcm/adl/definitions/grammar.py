@@ -45,27 +45,39 @@ _BODY = {
     "content": Occurs.OPTIONAL,
     "attributes": Occurs.OPTIONAL,
     "controller": Occurs.OPTIONAL,
+    "template-controller": Occurs.OPTIONAL,
     "logger": Occurs.OPTIONAL,
     "virtual-node": Occurs.OPTIONAL,
     "coordinates": Occurs.ANY,
 }
+
+# Comments of these elements say nothing about the component, and are not kept.
+_COMMENTED = {"comment": Occurs.ANY}
 
 GRAMMAR: Mapping[str, Element] = {
     "definition": Element(("name",), ("arguments", "extends"), _BODY),
     "component": Element(("name",), ("definition",), _BODY),
     "comment": Element((), ("language", "text"), text=True),
     "interface": Element(
-        ("name",), ("role", "signature", "contingency", "cardinality", "interceptors")
+        ("name",),
+        ("role", "signature", "contingency", "cardinality", "interceptors"),
+        _COMMENTED,
     ),
-    "binding": Element(("client", "server")),
-    "attributes": Element((), ("signature",), {"attribute": Occurs.ANY}),
-    "attribute": Element(("name", "value")),
-    "content": Element(("class",)),
+    "binding": Element(("client", "server"), (), _COMMENTED),
+    "attributes": Element((), ("signature",), {**_COMMENTED, "attribute": Occurs.ANY}),
+    "attribute": Element(("name", "value"), (), _COMMENTED),
+    "content": Element(("class",), (), _COMMENTED),
     "controller": Element(
         (),
         ("desc",),
-        {"interface": Occurs.ANY, "component": Occurs.ANY, "binding": Occurs.ANY},
+        {
+            **_COMMENTED,
+            "interface": Occurs.ANY,
+            "component": Occurs.ANY,
+            "binding": Occurs.ANY,
+        },
     ),
+    "template-controller": Element(("desc",), (), _COMMENTED),
     "logger": Element(("name",)),
     "virtual-node": Element(("name",), ("cardinality",)),
     "exportedVirtualNodes": Element((), (), {"exportedVirtualNode": Occurs.ANY}),

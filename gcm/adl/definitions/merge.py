@@ -15,6 +15,7 @@ from gcm.adl.definitions.model import (
     ControllerNode,
     InterfaceNode,
 )
+from gcm.adl.definitions.references import is_path
 
 T = TypeVar("T")
 
@@ -48,6 +49,7 @@ def merge(earlier: Body, later: Body) -> Body:
         content=later.content or earlier.content,
         attributes=_optional(earlier.attributes, later.attributes, _attributes),
         controller=_optional(earlier.controller, later.controller, _controller),
+        template_controller=later.template_controller or earlier.template_controller,
         logger=later.logger or earlier.logger,
         virtual_node=later.virtual_node or earlier.virtual_node,
         coordinates=later.coordinates or earlier.coordinates,
@@ -98,6 +100,8 @@ def _interface(earlier: InterfaceNode, later: InterfaceNode) -> InterfaceNode:
 
 
 def _component(earlier: ComponentNode, later: ComponentNode) -> ComponentNode:
+    if is_path(later.definition):
+        return later  # a component that exists elsewhere takes the place of this one
     # The location goes with the reference, because a definition is searched from there.
     origin = later if later.definition else earlier
     return replace(origin, body=merge(earlier.body, later.body))

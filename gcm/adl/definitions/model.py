@@ -61,7 +61,7 @@ class AttributesNode:
 
 @dataclass(frozen=True, slots=True)
 class ContentNode:
-    """`<content>`: the dotted name of the class behind a primitive."""
+    """`<content>`: the class behind a primitive, or the one that holds a composite's attributes."""
 
     class_name: str
     location: Location = NOWHERE
@@ -75,6 +75,14 @@ class ControllerNode:
     interfaces: tuple[InterfaceNode, ...] = ()
     components: tuple[ComponentNode, ...] = ()
     bindings: tuple[BindingNode, ...] = ()
+    location: Location = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateControllerNode:
+    """`<template-controller>`: the kind of template that makes such components."""
+
+    desc: str
     location: Location = NOWHERE
 
 
@@ -134,6 +142,7 @@ class Body:
     content: ContentNode | None = None
     attributes: AttributesNode | None = None
     controller: ControllerNode | None = None
+    template_controller: TemplateControllerNode | None = None
     logger: LoggerNode | None = None
     virtual_node: VirtualNodeNode | None = None
     coordinates: tuple[CoordinatesNode, ...] = ()

@@ -22,6 +22,7 @@ from gcm.adl.definitions.model import (
     ExportedVirtualNode,
     InterfaceNode,
     LoggerNode,
+    TemplateControllerNode,
     VirtualNodeNode,
 )
 from gcm.documents import Diagnostics, Node, read_document
@@ -58,12 +59,13 @@ def _body(node: Node) -> Body:
     def first(tag: str) -> Node | None:
         return by_tag[tag][0] if tag in by_tag else None
 
-    content, attributes, controller, logger, virtual_node, exported = (
+    content, attributes, controller, template, logger, virtual_node, exported = (
         first(tag)
         for tag in (
             "content",
             "attributes",
             "controller",
+            "template-controller",
             "logger",
             "virtual-node",
             "exportedVirtualNodes",
@@ -78,6 +80,11 @@ def _body(node: Node) -> Body:
         content=ContentNode(content.attributes["class"], content.location) if content else None,
         attributes=_attributes(attributes) if attributes else None,
         controller=_controller(controller) if controller else None,
+        template_controller=(
+            TemplateControllerNode(template.attributes["desc"], template.location)
+            if template
+            else None
+        ),
         logger=LoggerNode(logger.attributes["name"], logger.location) if logger else None,
         virtual_node=_virtual_node(virtual_node) if virtual_node else None,
         coordinates=tuple(map(_coordinates, by_tag.get("coordinates", ()))),
@@ -109,7 +116,7 @@ def _binding(node: Node) -> BindingNode:
 def _attributes(node: Node) -> AttributesNode:
     values = tuple(
         AttributeNode(child.attributes["name"], child.attributes["value"], child.location)
-        for child in node.children
+        for child in _tagged(node, "attribute")
     )
     return AttributesNode(node.attributes.get("signature", ""), values, node.location)
 

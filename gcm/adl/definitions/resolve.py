@@ -76,6 +76,10 @@ class Resolver:
             self._documents[source.file] = self._read(source)
         return self._documents[source.file]
 
+    def names(self) -> dict[str, str]:
+        """Return the name of the definition in each file that was read."""
+        return {file: one.name for file, one in self._documents.items() if one is not None}
+
     def root(self, source: Source, arguments: Mapping[str, str]) -> ComponentNode | None:
         """Return the tree of the assembly that a document describes."""
         document = self.document(source)
@@ -122,27 +126,44 @@ class Resolver:
         return keys, len(keys) == len(found)
 
     def _find(self, call: Call, location: Location) -> _Key | None:
-        source = self._loader.find(call.name, location.file)
-        if source is None:
+        candidates = self._loader.candidates(call.name, location.file)
+        for source in candidates:
+            document = self.document(source)
+            if document is None:
+                return None
+            if same_definition(call.name, document.name):
+                return self._key(source, document, call, location)
+        if not candidates:
             hint = did_you_mean(call.name, self._loader.known(location.file))
-            hint = hint or "give its folder as a root, or correct the name"
+            hint = hint or "give its folder with --path, or correct the name"
             message = f"there is no definition '{call.name}'"
-            self._report_once("missing-definition", message, location, hint)
+            looked_at = self._looked_at(call.name, location)
+            self._report_once("missing-definition", message, location, hint, looked_at)
             return None
+        return self._misnamed(call, candidates[0], location)
+
+    def _misnamed(self, call: Call, source: Source, location: Location) -> _Key | None:
+        """Take the best file although its definition has another name, which is reported."""
         document = self.document(source)
-        if document is None:
-            return None
-        self._check_name(call.name, document)
+        assert document is not None, "it was just read"
+        others = self._loader.candidates(call.name, location.file)[1:]
+        self._report_once(
+            "definition-name",
+            f"the definition is named '{document.name}' but was loaded as '{call.name}'",
+            document.node.location,
+            f'write name="{call.name}", or rename the file',
+            self._looked_at(call.name, location) if others else "",
+        )
         return self._key(source, document, call, location)
 
-    def _check_name(self, name: str, document: Document) -> None:
-        if not same_definition(name, document.name):
-            self._report_once(
-                "definition-name",
-                f"the definition is named '{document.name}' but was loaded as '{name}'",
-                document.node.location,
-                f'write name="{name}", or rename the file',
-            )
+    def _looked_at(self, name: str, location: Location) -> str:
+        """List each file that may be a definition, and the name of what is in it."""
+        there = {one.file: one for one in self._loader.candidates(name, location.file)}
+        lines = []
+        for file in self._loader.looked_at(name, location.file):
+            document = self.document(there[file]) if file in there else None
+            lines.append(f"{file}  (holds '{document.name}')" if document else file)
+        return "\n".join(["looked at:", *lines]) if lines else ""
 
     def _key(self, source: Source, document: Document, call: Call, location: Location) -> _Key:
         values, faults = bind_arguments(document.parameters, call)
@@ -272,14 +293,18 @@ class Resolver:
         message = f"{what} more than {MAX_DEPTH} deep"
         self._report_once("too-deep", message, location, "make the structure flatter")
 
-    def _report_once(self, code: str, message: str, location: Location, hint: str) -> None:
+    def _report_once(
+        self, code: str, message: str, location: Location, hint: str, detail: str = ""
+    ) -> None:
         # A definition is used many times, its faults are told once.
         if (code + message, location) not in self._reported:
             self._reported.add((code + message, location))
-            self._report(code, message, location, hint)
+            self._report(code, message, location, hint, detail)
 
-    def _report(self, code: str, message: str, location: Location, hint: str) -> None:
-        self._diagnostics.report(code, message, location, hint=hint)
+    def _report(
+        self, code: str, message: str, location: Location, hint: str, detail: str = ""
+    ) -> None:
+        self._diagnostics.report(code, message, location, hint=hint, detail=detail)
 
 
 def _size(node: Node) -> int:

@@ -24,8 +24,12 @@ class Source:
 class Loader(Protocol):
     """Finds definitions by name."""
 
-    def find(self, name: str, including: str) -> Source | None:
-        """Return the definition of that name as seen from the including file, or `None`."""
+    def candidates(self, name: str, including: str) -> Sequence[Source]:
+        """Return what may be the definition of that name for the including file, the best first."""
+        ...
+
+    def looked_at(self, name: str, including: str) -> Sequence[str]:
+        """Return the files that would be the definition if they were there, the best first."""
         ...
 
     def known(self, including: str) -> Iterable[str]:
@@ -34,26 +38,32 @@ class Loader(Protocol):
 
 
 class FileLoader:
-    """Searches the including file's folder, then each root.
+    """Searches the including file's folder and the roots.
 
-    In each of them the definition `a.b.C` is the file `a/b/C.fractal`, or else `C.fractal`.
+    The definition `a.b.C` is the file `a/b/C.fractal` in one of them, or else `C.fractal`: a full
+    name is not taken by a file that only lies nearer. The including file's folder comes first.
     """
 
     def __init__(self, roots: Sequence[str | os.PathLike[str]] = ()) -> None:
         self._roots = [Path(root) for root in roots]
-        self._found: dict[tuple[str, Path], Source | None] = {}
+        self._found: dict[tuple[str, Path], Sequence[Source]] = {}
 
     def add_roots(self, roots: Iterable[str | os.PathLike[str]]) -> None:
         """Search these folders too, after the ones that are searched already."""
         self._roots += map(Path, roots)
         self._found.clear()
 
-    def find(self, name: str, including: str) -> Source | None:
-        """Return the first file of that name."""
+    def candidates(self, name: str, including: str) -> Sequence[Source]:
+        """Return the files of that name that are there."""
         key = name, Path(including).parent
         if key not in self._found:
-            self._found[key] = self._search(name, key[1])
+            there = filter(_is_file, self._files(*key))
+            self._found[key] = tuple([Source(str(path)) for path in there])
         return self._found[key]
+
+    def looked_at(self, name: str, including: str) -> Sequence[str]:
+        """Return every file that is looked at for that name."""
+        return [str(path) for path in self._files(name, Path(including).parent)]
 
     def known(self, including: str) -> Iterable[str]:
         """Return the names of the files that lie directly in a searched folder."""
@@ -63,16 +73,18 @@ class FileLoader:
                 names += [path.stem for path in folder.glob(f"*{SUFFIX}")]
         return sorted(set(names))[:_KNOWN_LIMIT]
 
-    def _search(self, name: str, nearby: Path) -> Source | None:
+    def _files(self, name: str, nearby: Path) -> Sequence[Path]:
         parts = name.split(".")
         if not all(part and "\0" not in part for part in parts):
-            return None
-        for folder in (nearby, *self._roots):
-            for path in (folder.joinpath(*parts), folder / parts[-1]):
-                candidate = path.with_name(path.name + SUFFIX)
-                if _is_file(candidate):
-                    return Source(str(candidate))
-        return None
+            return ()
+        *packages, last = parts
+        folders = (nearby, *self._roots)
+        full = [folder.joinpath(*packages, last + SUFFIX) for folder in folders]
+        short = [folder / (last + SUFFIX) for folder in folders]
+        found: dict[Path, Path] = {}
+        for path in (*full, *short):
+            found.setdefault(path.absolute(), path)
+        return tuple(found.values())
 
 
 def _is_file(path: Path) -> bool:

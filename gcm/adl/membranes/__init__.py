@@ -1,1 +1,1 @@
-"""What documents say of membranes: interceptors, and the controller files of the Java one."""
+"""What documents say of membranes: interceptors, controller files, circles of bindings."""

@@ -11,6 +11,7 @@ from gcm.adl.definitions.model import Body, InterfaceNode
 from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
 from gcm.adl.plan import InterceptorPlan
+from gcm.adl.structure import stands_in_for
 from gcm.documents import did_you_mean
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import ComponentType, InterfaceType, mismatches
@@ -67,7 +68,7 @@ class _Reading:
         try:
             found = self._load_class(written)
         except ClassFault as fault:
-            if fault.code == "missing-module" and self.inside:
+            if fault.code == "missing-module" and self.inside and self._findings.missing is None:
                 message = f"the membrane has no component '{owner}', and {fault.message}"
                 self._report("unknown-interceptor", message, node, hint)
             else:
@@ -169,6 +170,8 @@ def fit_interfaces(component_type: ComponentType) -> list[str]:
 
 
 def _serves_interceptor(signature: type) -> bool:
+    if stands_in_for(signature):
+        return True  # nobody can tell
     try:
         return not mismatches(Interceptor, signature)
     except IllegalTypeError:

@@ -15,12 +15,14 @@ from gcm.adl.definitions import (
     Definition,
     ExportedVirtualNode,
     LoggerNode,
+    TemplateControllerNode,
     VirtualNodeNode,
 )
 from gcm.adl.membranes.interceptors import fit_interfaces
 from gcm.adl.plan import NodeCardinality
 from gcm.adl.writing.export import write_definition
 from gcm.adl.writing.homes import Homes, parts_of
+from gcm.adl.writing.membranes import bindings_of, exports_of, interfaces_of
 from gcm.adl.writing.wires import THIS, Wire, wires_of
 from gcm.adl.writing.wording import Words
 from gcm.components.composite import Composite
@@ -29,7 +31,7 @@ from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.components.notes import Notes
 from gcm.errors import AdlError
-from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
+from gcm.interfaces.interface import ClientInterface, ServerEnd
 from gcm.interfaces.types import InterfaceType
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.membrane_controller import MembraneController
@@ -91,9 +93,10 @@ class _Description:
             bindings=tuple(self._bindings(component)) if is_composite else (),
             content=None
             if is_composite and component.content is None
-            else ContentNode(self._words.class_name(component, type(component.content))),
+            else ContentNode(self._words.class_name(component, component.content_class)),
             attributes=self._words.attributes(component),
             controller=self._controller(component),
+            template_controller=self._template(component),
             logger=LoggerNode(component.notes.logger) if component.notes.logger else None,
             virtual_node=_virtual_node(component.notes),
         )
@@ -149,36 +152,40 @@ class _Description:
 
     # ----------------------------------------------------------------------------------- membrane
 
+    def _template(self, component: Component) -> TemplateControllerNode | None:
+        desc = self._words.template(component)
+        return TemplateControllerNode(desc) if desc else None
+
     def _controller(self, component: Component) -> ControllerNode | None:
         desc = self._words.membrane(component)
         if MembraneController.name not in component.membrane:
             return ControllerNode(desc) if desc else None
         holder = component.controller(MembraneController)
+        if component.is_elsewhere and holder.names():
+            names = ", ".join(holder.names())
+            self._words.fault(component, f"{names} of its membrane are in another process")
         parts = parts_of(component)
         node = ControllerNode(
             desc,
-            tuple(
-                [
-                    self._words.interface(component, server.type.with_name(name))
-                    for name, server in holder.exports.items()
-                ]
-            ),
+            tuple([self._words.interface(component, one) for one in interfaces_of(holder)]),
             tuple([ComponentNode(part.name, body=self.body(part)) for part in parts]),
             tuple(self._membrane_bindings(component, holder, parts)),
         )
-        return node if desc or parts or holder.exports else None
+        return node if desc or parts or node.interfaces or node.bindings else None
 
     def _membrane_bindings(
         self, component: Component, holder: MembraneController, parts: list[Component]
     ) -> Iterator[BindingNode]:
-        for name, exported in holder.exports.items():
-            yield BindingNode(f"{THIS}.{name}", _end(component, exported))
-        for part in parts:
-            for client in part.clients:
-                for server in client.servers:
-                    if isinstance(server, ServerInterface) and server.owner in (component, *parts):
-                        self._told.add((client, server))
-                        yield BindingNode(f"{part.name}.{client.name}", _end(component, server))
+        for client_end, server_end in exports_of(holder, parts):
+            yield BindingNode(client_end, server_end)
+        for client, server, client_end, end in bindings_of(holder, parts):
+            self._told.add((client, server))
+            if end is None:
+                self._words.fault(
+                    component,
+                    f"'{client_end}' of the membrane is bound to {server.path}, out of reach",
+                )
+            yield BindingNode(client_end, end or "?")
 
     def _interceptors(self, component: Component, declared: InterfaceType) -> Iterator[str]:
         if InterceptorController.name not in component.membrane or declared.is_internal:
@@ -195,10 +202,6 @@ class _Description:
         if isinstance(interceptor, Controller):
             return f"{THIS}.{control_name(interceptor.name)}"
         return self._words.class_name(component, type(interceptor))
-
-
-def _end(host: Component, server: ServerInterface) -> str:
-    return f"{THIS if server.owner is host else server.owner.name}.{server.name}"
 
 
 def _virtual_node(notes: Notes) -> VirtualNodeNode | None:

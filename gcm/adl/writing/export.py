@@ -59,6 +59,8 @@ def _body(body: Body) -> Iterator[etree._Element]:
         yield _attributes(body.attributes)
     if body.controller:
         yield _controller(body.controller)
+    if body.template_controller:
+        yield _element("template-controller", [("desc", body.template_controller.desc)])
     if body.logger:
         yield _element("logger", [("name", body.logger.name)])
     if body.virtual_node:

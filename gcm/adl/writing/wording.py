@@ -13,10 +13,12 @@ from gcm.adl.writing.naming import NamelessError, class_name, membrane_name
 from gcm.adl.writing.written import text_of, written
 from gcm.components.composite import Composite
 from gcm.components.declarations import declared_attributes, declared_interfaces
+from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.interfaces.types import Cardinality, Contingency, InterfaceType
 from gcm.membranes.attribute import AttributeController
-from gcm.membranes.descriptions import DESCRIPTIONS
+from gcm.membranes.descriptions import DESCRIPTIONS, TEMPLATE_SUFFIX
+from gcm.membranes.factory import FactoryController
 
 _MISSING = object()
 
@@ -61,14 +63,18 @@ class Words:
     def attributes(self, component: Component) -> AttributesNode | None:
         """Describe the attributes that do not have the default of their class."""
         content = component.content
-        kind = type(component.content)
+        kind = component.content_class
         if AttributeController.name not in component.membrane:
             return None
         if kind not in self._attributes:
             self._attributes[kind] = declared_attributes(kind)
         values = []
         for name, annotation in self._attributes[kind].items():
-            value = getattr(content, name, _MISSING)
+            value = (
+                component.controller(AttributeController).get(name)
+                if component.is_elsewhere
+                else getattr(content, name, _MISSING)
+            )
             if value is _MISSING or _same(value, getattr(kind, name, _MISSING)):
                 continue
             try:
@@ -79,14 +85,26 @@ class Words:
 
     def membrane(self, component: Component) -> str:
         """Name the membrane, where it is not the one that a document implies."""
-        description = component.membrane.description
+        description = instances_of(component)
         implied = MembraneKind.COMPOSITE if component.children else MembraneKind.PRIMITIVE
         if description is DESCRIPTIONS.get(description.name):
             return "" if description.name == implied else description.name
         return self._named(component, lambda: membrane_name(description))
 
+    def template(self, component: Component) -> str:
+        """Name the kind of template that the component is, or nothing where it is none."""
+        if FactoryController.name not in component.membrane:
+            return ""
+        name = instances_of(component).name
+        if name not in DESCRIPTIONS:
+            composite = isinstance(component, Composite)
+            name = MembraneKind.COMPOSITE if composite else MembraneKind.PRIMITIVE
+        return f"{name}{TEMPLATE_SUFFIX}"
+
     def check_membrane(self, component: Component) -> None:
         """Note the controllers that came and went since the component was made."""
+        if component.is_elsewhere:  # its own membrane is out of reach here
+            return
         described = {controller.name for controller in component.membrane.description.controllers}
         for name in sorted(described ^ set(component.membrane)):
             change = "lost" if name in described else "was given"
@@ -97,7 +115,7 @@ class Words:
             )
 
     def _declarations(self, component: Component) -> Mapping[str, InterfaceType]:
-        content = type(component.content)
+        content = component.content_class
         if isinstance(component, Composite):
             return {}
         if content not in self._declared:
@@ -110,6 +128,14 @@ class Words:
         except NamelessError as error:
             self.fault(component, str(error))
             return "?"
+
+
+def instances_of(component: Component) -> MembraneDescription:
+    """Return the membrane of a component, or of the instances of a template."""
+    if FactoryController.name in component.membrane:
+        made = component.controller(FactoryController).controllers()
+        return component.membrane.description if made is None else made
+    return component.membrane.description
 
 
 def _unless(usual: StrEnum, value: StrEnum, declared: StrEnum | None) -> str:

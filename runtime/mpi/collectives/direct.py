@@ -1,4 +1,4 @@
-"""Large data inside a cluster on one machine: from member to member, each step rung for.
+"""Large data inside a cluster on one machine: from member to member, with a wake-up for each step.
 
 Native MPI moves a large message between two processes of a machine in one step, for which it has
 to be asked once, while its collectives on large data take dozens of steps, whose ends nobody can
@@ -16,8 +16,8 @@ from runtime.mpi.collectives.mismatches import tags_inside
 from runtime.mpi.collectives.rings import LARGE, children, parent
 from runtime.mpi.progress.operations import (
     MOST_QUESTIONS,
-    RESTLESS,
-    RUNG,
+    NOTIFIED,
+    POLLED,
     NativeOperation,
     Operation,
     Task,
@@ -69,11 +69,11 @@ class Direct:
             else:
                 self._messages, self._questions = left, 1
                 awaited = {one.source_asked for one in left}
-                heard = {one.source_asked for one in messages if one.done and one.is_large}
-                self._to_ring |= heard - awaited - {self._near.position}
+                drain = {one.source_asked for one in messages if one.done and one.is_large}
+                self._to_ring |= drain - awaited - {self._near.position}
         if self._to_ring:
             for position in self._to_ring:
-                self._near.ring(position)
+                self._near.wake(position)
             self._to_ring.clear()
 
     def spread(self, data: memoryview, root: int) -> Sequence[Operation]:
@@ -179,7 +179,7 @@ class Direct:
 
 
 class _Message(NativeOperation):
-    """A message, for which the other end rings; `Direct.look` asks for it."""
+    """A message whose other end wakes this one; `Direct.look` asks for it."""
 
     __slots__ = ("_near", "is_large", "source_asked")
 
@@ -195,8 +195,8 @@ class _Message(NativeOperation):
 
     @property
     def urgency(self) -> int:
-        """It is urgent unless the other end rings."""
-        return RUNG if self._near.all_ring else RESTLESS
+        """It is urgent unless the other end wakes this one."""
+        return NOTIFIED if self._near.all_ring else POLLED
 
     def test(self) -> bool:
         """Tell whether it was done at the last look."""

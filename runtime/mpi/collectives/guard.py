@@ -12,7 +12,7 @@ from runtime.mpi.progress.operations import Operation, most_urgent
 
 if TYPE_CHECKING:
     from runtime.mpi.collectives.direct import Direct
-    from runtime.mpi.collectives.mismatches import Accord
+    from runtime.mpi.collectives.mismatches import MismatchDetector
     from runtime.mpi.collectives.port import NativePort
 
 
@@ -34,24 +34,24 @@ class Attendance:
     A member may wait for one that lives, and that has given up since it waited for one that is
     lost: inside a cluster native MPI would not tell. So everybody looks after all leaders. When
     another member of a cluster is lost, its native MPI ends the leader too. What members say of
-    losses comes from the `accord`.
+    losses comes from `mismatches`.
     """
 
-    def __init__(self, leaders: Sequence[int], accord: Accord) -> None:
+    def __init__(self, leaders: Sequence[int], mismatches: MismatchDetector) -> None:
         self.leaders = leaders
-        self.accord = accord
+        self.mismatches = mismatches
         self._abandoned: list[Operation | Direct] = []
 
     def problem(self, _turn: int) -> Exception | None:
         """Return the error that names a leader that is lost."""
-        return self.accord.lost(self.leaders)
+        return self.mismatches.lost(self.leaders)
 
     def abandon(self, operations: Sequence[Operation]) -> None:
         """Keep what native MPI may still write to; nobody waits for it any more."""
         self._abandoned += [one for one in operations if not one.done]
 
     def takes_long(self, turn: int) -> None:
-        """Know that a wait takes long; that of a call that is only attended says nothing."""
+        """Record that a wait takes long; that of a call that is only attended says nothing."""
 
     def attended(self, *operations: Operation) -> Operation:
         """Return one operation for several, which fails when a leader is lost."""
@@ -59,7 +59,7 @@ class Attendance:
 
 
 class Guard(Attendance):
-    """Ends a collective also when members make calls that do not fit, of which the accord tells.
+    """Ends a collective also when members make calls that do not fit, as `mismatches` tells.
 
     Calls without messages to other clusters, such as `Dup`, are only attended: they may be what
     goes on when collectives do not fit any more.
@@ -72,10 +72,10 @@ class Guard(Attendance):
 
         `inner` looks for a `problem` whenever it waits.
         """
-        problem = self.accord.problem(turn)
+        problem = self.mismatches.problem(turn)
         if problem is not None:
             raise problem
-        if not self.accord.is_settled(turn):
+        if not self.mismatches.is_settled(turn):
             yield Settled(self, turn)
         try:
             return (yield from inner)
@@ -89,7 +89,7 @@ class Guard(Attendance):
     def give_up(self, turn: int, kind: str, why: BaseException) -> None:
         """Tell others that a collective fails here, unless they learn of that in other ways."""
         if not isinstance(why, MPI.Exception | OutOfStep | ProcessGone):
-            self.accord.give_up(turn, kind, why)
+            self.mismatches.give_up(turn, kind, why)
 
     def carried_out(
         self, steps: Generator[Any, None, Any], turn: int, port: NativePort
@@ -123,14 +123,14 @@ class Guard(Attendance):
 
     def takes_long(self, turn: int) -> None:
         """Tell others which call this process is in: they may be in another one."""
-        self.accord.ask(turn, self.leaders)
+        self.mismatches.ask(turn, self.leaders)
 
     def problem(self, turn: int) -> Exception | None:
         """Return why a call cannot be done: calls do not fit, or a leader is lost.
 
         Who finds that calls do not fit may end for that reason.
         """
-        return self.accord.problem(turn) or super().problem(turn)
+        return self.mismatches.problem(turn) or super().problem(turn)
 
 
 class Settled(Operation):
@@ -146,7 +146,7 @@ class Settled(Operation):
         """Look what others have said."""
         if not self.done:
             problem = self._guard.problem(self._turn)
-            if problem is not None or self._guard.accord.is_settled(self._turn):
+            if problem is not None or self._guard.mismatches.is_settled(self._turn):
                 self.finish(problem)
         return self.done
 

@@ -42,7 +42,7 @@ class InPieces(Operation):
         self.test()
 
     def comes(self, size: int) -> None:
-        """Know that a piece of some size begins to come.
+        """Record that a piece of some size begins to come.
 
         Behind the last one nothing is asked for, at once: the sender's next call may come next.
         """

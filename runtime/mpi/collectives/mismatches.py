@@ -53,7 +53,7 @@ _MOST = 4096
 """So many bytes are sent of what is said: it comes in one piece."""
 
 
-class Accord:
+class MismatchDetector:
     """What one member knows of that; `members` are all that take part."""
 
     def __init__(self, members: Membership) -> None:

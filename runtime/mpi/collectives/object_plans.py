@@ -236,10 +236,10 @@ def _exchange(call: Call, name: str, blobs: Sequence[Blob]) -> Plan[list[Any]]:
         outgoing = [
             (to, blob) for to, blob in zip(destinations, blobs, strict=True) if to != MPI.PROC_NULL
         ]
-        heard = [slot for slot in order if sources[slot] != MPI.PROC_NULL]
-        arrived = yield from exchange_blobs(port, outgoing, [sources[slot] for slot in heard])
+        drain = [slot for slot in order if sources[slot] != MPI.PROC_NULL]
+        arrived = yield from exchange_blobs(port, outgoing, [sources[slot] for slot in drain])
         found: dict[int, Any] = {
-            slot: _loads(blob) for slot, blob in zip(heard, arrived, strict=True)
+            slot: _loads(blob) for slot, blob in zip(drain, arrived, strict=True)
         }
         return [found.get(slot) for slot in range(len(sources))]
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from runtime.mpi.progress.operations import RESTLESS, RUNG, NativeStep
+from runtime.mpi.progress.operations import NOTIFIED, POLLED, NativeStep
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
     from runtime.mpi.progress.operations import Operation
-    from runtime.wire.bells import Bells
+    from runtime.wire.wake_ups import WakeUps
 
 LARGE = 8 * 1024
 """From so many bytes on native MPI goes other ways than along a binomial tree, and in many steps,
-for which nobody rings; on one machine members send large data to each other then."""
+that no wake-up announces; on one machine members send large data to each other then."""
 
 FEW = 8
 """Up to so many members exchange data by messages between every two of them."""
@@ -39,12 +39,12 @@ class Neighbours:
         self,
         indexes: Sequence[int],
         position: int,
-        bells: Bells | None,
+        wake_ups: WakeUps | None,
         *,
         copies_at_once: bool = False,
     ) -> None:
-        self._indexes, self.position, self._bells = indexes, position, bells
-        self.all_ring = bells is not None and bells.reach(indexes)
+        self._indexes, self.position, self._wake_ups = indexes, position, wake_ups
+        self.all_ring = wake_ups is not None and wake_ups.reach(indexes)
         """Whether each of them can be woken."""
         self._copies_at_once = copies_at_once
 
@@ -77,10 +77,10 @@ class Neighbours:
         """Return who is at a place of a binomial tree."""
         return (place + root) % len(self._indexes)
 
-    def ring(self, position: int) -> None:
+    def wake(self, position: int) -> None:
         """Wake one of them."""
-        if self._bells is not None:
-            self._bells.ring(self._indexes[position])
+        if self._wake_ups is not None:
+            self._wake_ups.wake(self._indexes[position])
 
     def spread(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which the root's data goes to everybody."""
@@ -88,34 +88,34 @@ class Neighbours:
         passed_on = children(place, count)
         if place == 0:
             return self._sent(request, what, passed_on if size < LARGE else self._below(), root)
-        return self._step(request, what, lambda: self._ring(passed_on, root), rung=size < LARGE)
+        return self._step(request, what, lambda: self._wake(passed_on, root), woken=size < LARGE)
 
     def fold(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which everybody's values are reduced to the root."""
-        place, rung = self.place(root), size < LARGE
+        place, woken = self.place(root), size < LARGE
         if place == 0:
-            return self._step(request, what, rung=rung)
+            return self._step(request, what, woken=woken)
         up = (parent(place),)
         if not children(place, len(self._indexes)):
             return self._sent(request, what, up, root)
-        return self._step(request, what, lambda: self._ring(up, root), rung=rung)
+        return self._step(request, what, lambda: self._wake(up, root), woken=woken)
 
     def collect(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which everybody sends something to the root; all of it is `size`."""
-        rung = self._copies_at_once or size < LARGE
+        woken = self._copies_at_once or size < LARGE
         if self.position != root:
-            return self._sent(request, what, (0,), root, rung=self._copies_at_once)
-        ring = None if size < LARGE else lambda: self._ring(self._below(), root)
-        return self._step(request, what, ring, rung=rung, messages=len(self._below()))
+            return self._sent(request, what, (0,), root, woken=self._copies_at_once)
+        wake = None if size < LARGE else lambda: self._wake(self._below(), root)
+        return self._step(request, what, wake, woken=woken, messages=len(self._below()))
 
     def hand_out(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
         """Return the step in which the root sends something to each; here `size` arrives."""
-        rung = self._copies_at_once or size < LARGE
+        woken = self._copies_at_once or size < LARGE
         if self.position == root:
-            return self._sent(request, what, self._below(), root, rung=self._copies_at_once)
+            return self._sent(request, what, self._below(), root, woken=self._copies_at_once)
         if size < LARGE:
-            return self._step(request, what, rung=rung)
-        return self._step(request, what, lambda: self.ring(root), rung=rung)
+            return self._step(request, what, woken=woken)
+        return self._step(request, what, lambda: self.wake(root), woken=woken)
 
     def _below(self) -> range:
         """Return the places of all but the root."""
@@ -128,29 +128,29 @@ class Neighbours:
         places: Iterable[int],
         root: int,
         *,
-        rung: bool = False,
+        woken: bool = False,
     ) -> Operation:
         """Return the step of one who only sends: native MPI may do that when it is asked."""
-        step = self._step(request, what, rung=rung)
+        step = self._step(request, what, woken=woken)
         step.test()
-        self._ring(places, root)
+        self._wake(places, root)
         return step
 
     def _step(
         self,
         request: MPI.Request,
         what: str,
-        ring: Callable[[], None] | None = None,
+        wake: Callable[[], None] | None = None,
         *,
-        rung: bool = False,
+        woken: bool = False,
         messages: int = 0,
     ) -> NativeStep:
-        urgency = RUNG if rung and self.all_ring else RESTLESS
-        return NativeStep(request, what, urgency=urgency, ring=ring, messages=messages)
+        urgency = NOTIFIED if woken and self.all_ring else POLLED
+        return NativeStep(request, what, urgency=urgency, wake=wake, messages=messages)
 
-    def _ring(self, places: Iterable[int], root: int) -> None:
+    def _wake(self, places: Iterable[int], root: int) -> None:
         for place in places:
-            self.ring(self.at(place, root))
+            self.wake(self.at(place, root))
 
 
 def children(place: int, count: int) -> list[int]:

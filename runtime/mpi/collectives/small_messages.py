@@ -1,8 +1,8 @@
-"""How collectives on little data are carried out: by messages of the post alone.
+"""How collectives on little data are carried out: by our own messages alone.
 
-Native MPI wakes nobody, so inside a cluster every native step costs a bell besides, and what there
-is to do for several steps at a time takes a processor that has just woken up far longer than the
-messages themselves.
+Native MPI wakes nobody, so inside a cluster every native step costs a wake-up besides, and what
+there is to do for several steps at a time takes a processor that has just woken up far longer than
+the messages themselves.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TRIES = 3
 """How often a program can be interrupted in a row without a call being forgotten."""
 
 
-class Brief:
+class SmallMessages:
     """Carries the brief collectives of a communicator out."""
 
     __slots__ = ("box", "engine", "guard", "members", "tree")
@@ -40,30 +40,30 @@ class Brief:
         self.box = members.engine.collective_box(members)
         self.tree = Tree(layout)
 
-    def begin(self, call: BriefCall, turn: int) -> Task:
+    def begin(self, call: SmallMessageCall, turn: int) -> Task:
         """Carry one out as a task, or what is left of it; twice is once."""
         steps = self._steps(call, turn)
         return self.engine.start(self.members, steps, call.kind, has_begun=call.has_begun)
 
-    def _steps(self, call: BriefCall, turn: int) -> Generator[Operation, None, None]:
+    def _steps(self, call: SmallMessageCall, turn: int) -> Generator[Operation, None, None]:
         try:
             yield from self.guard.steps(self._waits(call, turn), turn, call.kind)
         except (Exception, KeyboardInterrupt):  # not when it is collected, in whatever thread
             call.drop()
             raise
 
-    def _waits(self, call: BriefCall, turn: int) -> Generator[Operation, None, None]:
+    def _waits(self, call: SmallMessageCall, turn: int) -> Generator[Operation, None, None]:
         yield call
         if call.unsent:
             yield Guarded(self.guard, call.unsent, turn)
 
-    def carry_out(self, call: BriefCall, turn: int) -> Operation:
+    def carry_out(self, call: SmallMessageCall, turn: int) -> Operation:
         """Carry one out here and now, as long as nothing else goes on; return it, done.
 
         Tasks and the general wait cost more calls. Otherwise return the task that is left.
         """
         try:
-            if not self.engine.waits.doze(call.test) or call.unsent:
+            if not self.engine.waits.wait_for_wire(call.test) or call.unsent:
                 return self.begin(call, turn)
             if call.error is not None:
                 self.guard.give_up(turn, call.kind, call.error)
@@ -78,7 +78,7 @@ class Brief:
         return call
 
 
-class BriefCall(Operation):
+class SmallMessageCall(Operation):
     """What one brief collective says and hears, all with one tag.
 
     It can be interrupted anywhere, and tested again.
@@ -87,7 +87,7 @@ class BriefCall(Operation):
     __slots__ = ("_brief", "_head", "_heard", "_tag", "_talk", "_turn", "_wanted", "kind",
                  "unsent")  # fmt: skip
 
-    def __init__(self, brief: Brief, kind: str, turn: int, talk_of: TalkOf) -> None:
+    def __init__(self, brief: SmallMessages, kind: str, turn: int, talk_of: TalkOf) -> None:
         super().__init__()
         self.kind = kind
         self._brief = brief
@@ -121,7 +121,7 @@ class BriefCall(Operation):
                 if self._heard is None:
                     self._heard = box.hear(wanted, self._tag)
                 if self._heard is None or box.stray is not None:
-                    if brief.guard.accord.is_troubled:
+                    if brief.guard.mismatches.is_troubled:
                         self._look_for_a_problem()
                     if self._heard is None or self.done:
                         break

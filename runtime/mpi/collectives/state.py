@@ -12,11 +12,11 @@ from mpi4py import MPI
 from runtime.collectives.between import Sides
 from runtime.collectives.layout import Layout
 from runtime.mpi.collectives.guard import Guard
-from runtime.mpi.collectives.mismatches import Accord, call_of, tag_of
+from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, tag_of
 from runtime.mpi.collectives.port import NativePort
 from runtime.mpi.collectives.rings import Neighbours
 from runtime.mpi.collectives.single_copies import may_read_each_other
-from runtime.mpi.collectives.small_messages import MOST_MEMBERS, Brief, BriefCall
+from runtime.mpi.collectives.small_messages import MOST_MEMBERS, SmallMessageCall, SmallMessages
 from runtime.mpi.errors import refuse, report, tell
 from runtime.mpi.point_to_point.sends import refused
 from runtime.mpi.process.place import here
@@ -73,7 +73,7 @@ class Collecting:
             both = sorted((*members.group, *members.peers))
             context = derived_context(members.context, "collectives")
             self.everybody = intra(members.engine, both, members.inner, members.inner, context)
-        self.accord = Accord(self.everybody)
+        self.mismatches = MismatchDetector(self.everybody)
 
     @cached_property
     def layout(self) -> Layout:
@@ -87,31 +87,37 @@ class Collecting:
         """Return what notices that a collective cannot be done."""
         group = self.everybody.group
         leaders = [group[part.members[0]] for part in self.layout.remote()]
-        return Guard(leaders, self.accord)
+        return Guard(leaders, self.mismatches)
 
     @cached_property
     def neighbours(self) -> Neighbours:
         """Return who shares this cluster, and can be woken."""
         engine = self.engine
         near = near_members(engine, self.everybody.group)
-        post = engine.post
-        copies_at_once = post is not None and all(map(post.is_near, near)) and may_read_each_other()
+        connections = engine.connections
+        copies_at_once = (
+            connections is not None
+            and all(map(connections.is_near, near))
+            and may_read_each_other()
+        )
         position = near.index(engine.me)
-        return Neighbours(near, position, engine.bells, copies_at_once=copies_at_once)
+        return Neighbours(near, position, engine.wake_ups, copies_at_once=copies_at_once)
 
     @cached_property
-    def brief(self) -> Brief | None:
+    def brief(self) -> SmallMessages | None:
         """Return what carries brief collectives out; all members agree whether that can be."""
-        post, parts, group = self.engine.post, self.layout.parts, self.everybody.group
+        connections, parts, group = self.engine.connections, self.layout.parts, self.everybody.group
         if (
-            post is None
+            connections is None
             or self.members.is_inter
             or max(len(one.members) for one in parts) > MOST_MEMBERS
         ):
             return None
-        if not all(post.share_a_machine([group[rank] for rank in one.members]) for one in parts):
+        if not all(
+            connections.share_a_machine([group[rank] for rank in one.members]) for one in parts
+        ):
             return None
-        return Brief(self.everybody, self.layout, self.guard)
+        return SmallMessages(self.everybody, self.layout, self.guard)
 
     @cached_property
     def sides(self) -> Sides:
@@ -129,15 +135,15 @@ class Collecting:
         if plan.brief is None or brief is None:
             return self.start(plan)
         turn = self._next_turn(plan, is_little=True)
-        call = BriefCall(brief, plan.name, turn, plan.brief)
-        return (brief.carry_out if self.accord.is_calm else brief.begin)(call, turn)
+        call = SmallMessageCall(brief, plan.name, turn, plan.brief)
+        return (brief.carry_out if self.mismatches.is_calm else brief.begin)(call, turn)
 
     def start(self, plan: Plan[_T]) -> Task:
         """Begin a collective, after those that were begun before it."""
         brief = None if plan.brief is None else self.brief
         turn = self._next_turn(plan, is_little=brief is not None)
         if plan.brief is not None and brief is not None:
-            return brief.begin(BriefCall(brief, plan.name, turn, plan.brief), turn)
+            return brief.begin(SmallMessageCall(brief, plan.name, turn, plan.brief), turn)
         tag = tag_of(plan.name, turn)
         port = NativePort(self.everybody, tag, plan.reduction, self.neighbours)
         inner = self.guard.carried_out(plan.algorithm(port), turn, port)
@@ -146,7 +152,7 @@ class Collecting:
 
     def _next_turn(self, plan: Plan[_T], *, is_little: bool) -> int:
         is_little = is_little and plan.name != "Barrier"
-        return self.accord.next_turn(call_of(plan.name, plan.root, is_little=is_little))
+        return self.mismatches.next_turn(call_of(plan.name, plan.root, is_little=is_little))
 
     def begin(self, plan: Plan[Any]) -> Task:
         """Begin a collective that nobody waits for at once."""
@@ -259,7 +265,7 @@ def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
 
         def tell_of(call: Call, kwargs: dict[str, Any], why: Exception | str) -> None:
             kind = next((others[word] for word in others if kwargs[word]), name)
-            call.state.accord.refuse(kind, why)
+            call.state.mismatches.refuse(kind, why)
 
         return made  # type: ignore[return-value] # it takes and returns what `plan` does
 

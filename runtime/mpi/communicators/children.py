@@ -117,7 +117,7 @@ def attendance_of(parent: Membership, members: Members) -> Attendance:
     from runtime.mpi.collectives.guard import NO_TURN, Attendance
     from runtime.mpi.collectives.state import state_of
 
-    attendance = Attendance(_leaders(parent.engine, members), state_of(parent).accord)
+    attendance = Attendance(_leaders(parent.engine, members), state_of(parent).mismatches)
     with parent.engine.lock:
         loss = attendance.problem(NO_TURN)
     if loss is not None:

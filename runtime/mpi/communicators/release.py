@@ -7,7 +7,7 @@ import ctypes
 from mpi4py import MPI
 
 from runtime.mpi.communicators.attributes import free_native
-from runtime.mpi.progress.operations import RESTLESS, Operation, Steps
+from runtime.mpi.progress.operations import POLLED, Operation, Steps
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Ending(Operation):
     @property
     def urgency(self) -> int:
         """It is urgent: native MPI may have to do something before."""
-        return RESTLESS
+        return POLLED
 
     def is_due(self) -> bool:
         """Tell whether no collective goes on, and nobody asks for a message any more."""

@@ -60,7 +60,7 @@ class Splitting(MPI.Comm):
             from runtime.mpi.collectives.state import state_of
 
             why = f"the color {color} is negative"
-            state_of(members).accord.refuse("Split", why)
+            state_of(members).mismatches.refuse("Split", why)
             with as_mpi(self):
                 raise ArgumentFault(Wrong.ARGUMENT, why)
         made: MPI.Comm = MPI.COMM_NULL

@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 from runtime.mpi.point_to_point.messages import found_message, native_message
 from runtime.mpi.progress.mailboxes import pattern_of
-from runtime.mpi.progress.operations import IDLE, RESTLESS, Operation
+from runtime.mpi.progress.operations import IDLE, POLLED, Operation
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Looking(Operation):
     @property
     def urgency(self) -> int:
         """It is urgent where native MPI may have it."""
-        return RESTLESS if self._m.box.has_near(self._pattern) else IDLE
+        return POLLED if self._m.box.has_near(self._pattern) else IDLE
 
     def test(self) -> bool:
         """Look."""

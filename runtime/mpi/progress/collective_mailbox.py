@@ -52,13 +52,13 @@ class CollectiveBox(Mailbox):
     def words(self) -> list[tuple[int, int, bytes]]:
         """Return and forget what members have said about calls: their rank, the tag, the words."""
         known, self._words = self._words, []
-        heard = []
+        drain = []
         for rank, tag, incoming in known:
             if incoming.done:
-                heard.append((rank, tag, bytes(incoming.payload or b"")))
+                drain.append((rank, tag, bytes(incoming.payload or b"")))
             else:  # its sender may be gone
                 self._words.append((rank, tag, incoming))
-        return heard
+        return drain
 
     def post(self, receive: Receive) -> None:
         """Ask for a message."""
@@ -139,7 +139,7 @@ class CollectiveBox(Mailbox):
         return incoming is not None and incoming.done
 
     def fail(self, tag: int) -> None:
-        """Know that a brief collective came to nothing, whatever is still said in it."""
+        """Record that a brief collective came to nothing, whatever is still said in it."""
         self._failed.add(tag)
         self._expected = {}
         for key in [one for one in self._brief if one[1] == tag]:

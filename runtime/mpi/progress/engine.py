@@ -17,7 +17,7 @@ from runtime.mpi.progress.losses import Losses
 from runtime.mpi.progress.mailboxes import Mailbox, pattern_of
 from runtime.mpi.progress.operations import (
     IDLE,
-    RESTLESS,
+    POLLED,
     FarSend,
     Finished,
     NativeOperation,
@@ -25,7 +25,7 @@ from runtime.mpi.progress.operations import (
     Task,
     most_urgent,
 )
-from runtime.mpi.progress.progress_thread import Meanwhile
+from runtime.mpi.progress.progress_thread import ProgressThread
 from runtime.mpi.progress.receives import Receive
 from runtime.mpi.progress.tasks import Tasks
 from runtime.mpi.progress.waiting import Waits
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.operations import Steps
     from runtime.mpi.values.specs import Data
     from runtime.wire import Incoming, Outgoing
-    from runtime.wire.bells import Bells
-    from runtime.wire.post import Post
+    from runtime.wire.peer_connections import PeerConnections
+    from runtime.wire.wake_ups import WakeUps
 
 _SHUT = "the connections of this process are shut"
 
@@ -53,11 +53,11 @@ _HEAD = struct.Struct("<8s?ii")
 class Engine:
     """All that goes on between this process and others; one per process.
 
-    Its lock protects it and its post. Methods take it themselves. An engine without a post is that
+    Its lock protects it and its connections. Methods take it themselves. One without any is that
     of a grid of one cluster.
 
         engine = Engine(me=3, first=2, last=4, name_of=...)
-        engine.attach(open_post(link, engine))
+        engine.attach(open_connections(link, engine))
     """
 
     def __init__(
@@ -71,34 +71,34 @@ class Engine:
         self.is_alone = last - first == 1
         """Whether there is nobody else in this cluster."""
         self.lock = threading.RLock()
-        self.post: Post | None = None
-        self.bells: Bells | None = None
+        self.connections: PeerConnections | None = None
+        self.wake_ups: WakeUps | None = None
         """What wakes members of this cluster for which native MPI has something."""
         self.waits = Waits(self)
-        self._meanwhile: Meanwhile | None = None
+        self._progress_thread: ProgressThread | None = None
         self._boxes: dict[tuple[bytes, bool], Mailbox] = {}
         self._tasks = Tasks()
         self._left_alone: list[Operation] = []
         self._landing: set[Receive] = set()
         self.losses = Losses(name_of)
 
-    def attach(self, post: Post, bells: Bells | None = None) -> None:
-        """Use a post, whose receiver is this engine, and begin to look after it meanwhile."""
-        self.post, self.bells = post, bells
+    def attach(self, connections: PeerConnections, wake_ups: WakeUps | None = None) -> None:
+        """Use connections whose sink is this engine; a thread looks after them from now on."""
+        self.connections, self.wake_ups = connections, wake_ups
         politeness.use(self)
-        self._meanwhile = Meanwhile(self, post)
-        self._meanwhile.start()
+        self._progress_thread = ProgressThread(self, connections)
+        self._progress_thread.start()
 
     def close(self) -> None:
         """Send what is to be sent and hang up; nobody is waited for. MPI must not have ended."""
-        if self._meanwhile is not None:
-            self._meanwhile.end()
-            self._meanwhile = None
+        if self._progress_thread is not None:
+            self._progress_thread.end()
+            self._progress_thread = None
         politeness.use(None)
         with self.lock:
-            post, self.post = self.post, None
-            if post is not None:
-                post.close()
+            connections, self.connections = self.connections, None
+            if connections is not None:
+                connections.close()
 
     # ------------------------------------------------------------------------- communicators
 
@@ -206,9 +206,9 @@ class Engine:
         Return what has to be waited for, if it cannot be sent at once. The lock is held.
         """
         index = m.peers[to]
-        if self.post is None:
+        if self.connections is None:
             raise self.losses.problem(index, RuntimeError(_SHUT))
-        outgoing = self.post.send(index, head, (memoryview(data),))
+        outgoing = self.connections.send(index, head, (memoryview(data),))
         if outgoing.done and outgoing.error is None:
             return None
         return self._far_send(outgoing, to, index)
@@ -216,7 +216,7 @@ class Engine:
     def round_trip(self, m: Membership, to: int) -> float:
         """Return the shortest seconds to a member and back; 0 where nobody knows."""
         with self.lock:
-            return 0.0 if self.post is None else self.post.round_trip(m.peers[to])
+            return 0.0 if self.connections is None else self.connections.round_trip(m.peers[to])
 
     def collective_box(self, m: Membership) -> CollectiveBox:
         """Return where the messages of the collectives of a communicator arrive."""
@@ -305,11 +305,11 @@ class Engine:
         """
         with self.lock:
             if not self.poll() and not self.is_alone and self.urgency == IDLE:
-                politeness.touch()
+                politeness.ask_native()
 
     def move(self) -> bool:
         """Do what `poll` does with the lock held, and wake nobody who waits for it."""
-        moved = self.post.progress() if self.post is not None else False
+        moved = self.connections.progress() if self.connections is not None else False
         for box in tuple(self._boxes.values()):
             if box.matcher.queue:
                 moved |= box.matcher.look()
@@ -333,13 +333,13 @@ class Engine:
         """How urgent it is to ask native MPI for things that go on, whoever waits for them."""
         for box in tuple(self._boxes.values()):
             if box.matcher.queue:
-                return RESTLESS
+                return POLLED
         return max(self._tasks.urgency, most_urgent(tuple(self._left_alone)))
 
     def attend(self) -> None:
         """Look meanwhile after what was begun, which may need native MPI."""
-        if self._meanwhile is not None:
-            self._meanwhile.attend()
+        if self._progress_thread is not None:
+            self._progress_thread.attend()
 
     def waiting_for(self) -> list[str]:
         """Say what the threads of this process wait for that sleep in `wait` now."""
@@ -349,10 +349,10 @@ class Engine:
         """Learn soon if one of these processes is gone."""
         with self.lock:
             for index in set(indexes):
-                if self.post is not None:
-                    self.post.watch(index)
+                if self.connections is not None:
+                    self.connections.watch(index)
 
-    # --------------------------------------------------------------- what the post calls back
+    # --------------------------------------------------------------- what connections call back
 
     def arrived(self, incoming: Incoming) -> None:
         """Match a message of another cluster, or keep it."""
@@ -364,7 +364,7 @@ class Engine:
             self._landing.add(owner)
 
     def completed(self, incoming: Incoming) -> None:
-        """Know that a message is all there."""
+        """Record that a message is all there."""
         if incoming.owner is not None:
             self._landing.discard(incoming.owner)
             incoming.owner.landed()
@@ -402,9 +402,9 @@ class Engine:
         index = m.peers[to]
         views = [one if isinstance(one, memoryview) else memoryview(one) for one in pieces]
         with self.lock:
-            if self.post is None:
+            if self.connections is None:
                 raise self.losses.problem(index, RuntimeError(_SHUT))
-            outgoing = self.post.send(index, head, views, sync=sync)
+            outgoing = self.connections.send(index, head, views, sync=sync)
             self._tell_waiting()
             if outgoing.done and outgoing.error is None:
                 return Finished(MPI.ANY_SOURCE)
@@ -422,8 +422,8 @@ class Engine:
 
     def _tell_waiting(self) -> None:
         """Wake other threads, whose operations this one may have moved."""
-        if self.waits.going_on > self.waits.driving and self.post is not None:
-            self.post.wake()
+        if self.waits.going_on > self.waits.driving and self.connections is not None:
+            self.connections.wake()
 
     def _fail_if_hopeless(self, receive: Receive) -> None:
         """End a receive that can get nothing any more."""

@@ -18,7 +18,7 @@ class Losses:
         self.gone: dict[int, Exception] = {}
 
     def add(self, peer: int, why: Exception) -> None:
-        """Know of one more."""
+        """Record one more."""
         self.gone[peer] = why
 
     def of(self, peer: int) -> Exception | None:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from runtime.wire import Outgoing
 
-IDLE, RUNG, RESTLESS = range(3)
-"""How urgent it is to ask native MPI if something is done: not at all; seldom, since somebody rings
-when it is worth to ask; again and again."""
+IDLE, NOTIFIED, POLLED = range(3)
+"""How urgent it is to ask native MPI if something is done: not at all; seldom, since a wake-up
+says when it is worth to ask; again and again."""
 
 STEPS, MOST_QUESTIONS = 3, 64
 """How often native MPI is asked at once for its part of a collective: at first, later."""
@@ -53,14 +53,14 @@ class Operation:
         """Call it off if that is still possible; it is `done` then, and `cancelled`."""
 
     def takes_long(self) -> None:
-        """Know that whoever waits for it has waited for long."""
+        """Record that whoever waits for it has waited for long."""
 
     def describe(self) -> str:
         """Say what is waited for."""
         return "something"
 
     def awaited(self) -> Sequence[int]:
-        """Return whom the post reaches, by their indexes, without whom it cannot be done."""
+        """Return the indexes of processes elsewhere without which it cannot be done."""
         return ()
 
     def finish(self, error: BaseException | None = None) -> None:
@@ -109,8 +109,8 @@ class NativeOperation(Operation):
 
     @property
     def urgency(self) -> int:
-        """It is urgent: nobody rings."""
-        return RESTLESS
+        """It is urgent: no wake-up announces it."""
+        return POLLED
 
     def test(self) -> bool:
         """Ask native MPI."""
@@ -149,9 +149,9 @@ class NativeOperation(Operation):
 
 
 class NativeStep(NativeOperation):
-    """A native request of a collective; members of this cluster ring when it is worth to ask."""
+    """A native request of a collective; a wake-up says when it is worth to ask."""
 
-    __slots__ = ("_questions", "_ring", "_urgency")
+    __slots__ = ("_questions", "_urgency", "_wake")
 
     def __init__(
         self,
@@ -159,21 +159,21 @@ class NativeStep(NativeOperation):
         what: str,
         *,
         urgency: int,
-        ring: Callable[[], None] | None,
+        wake: Callable[[], None] | None,
         messages: int = 0,
     ) -> None:
-        """Let `ring` wake those who wait for its end.
+        """Let `wake` wake those that wait for its end.
 
         So many `messages` of members may be there already, which native MPI takes one by one.
         """
         super().__init__(request, None, what)
         self._urgency = urgency
-        self._ring = ring
+        self._wake = wake
         self._questions = STEPS + messages
 
     @property
     def urgency(self) -> int:
-        """It is urgent unless others ring."""
+        """It is urgent unless a wake-up announces it."""
         return self._urgency
 
     def test(self) -> bool:
@@ -190,8 +190,8 @@ class NativeStep(NativeOperation):
     def finish(self, error: BaseException | None = None) -> None:
         """Be done, and tell others of this cluster."""
         super().finish(error)
-        if self._ring is not None:
-            self._ring()
+        if self._wake is not None:
+            self._wake()
 
 
 class FarSend(Operation):

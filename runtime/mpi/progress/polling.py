@@ -7,7 +7,7 @@ from functools import cache
 
 from mpi4py import MPI
 
-from runtime.mpi.progress.operations import RESTLESS, Operation
+from runtime.mpi.progress.operations import POLLED, Operation
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _usual() -> float:
     times = []
     for _ in range(_TRIED):
         begun = time.perf_counter()
-        touch()
+        ask_native()
         times.append(time.perf_counter() - begun)
     return sorted(times)[_TRIED // 2]
 
@@ -71,7 +71,7 @@ class _Native(Operation):
     @property
     def urgency(self) -> int:
         """It is urgent."""
-        return RESTLESS
+        return POLLED
 
     def describe(self) -> str:
         """Say what is waited for."""
@@ -117,14 +117,14 @@ def to_move(buf: object) -> float:
         return 0.0
 
 
-def poke() -> None:
+def progress_native() -> None:
     """Let native MPI go on with what others of this cluster need, such as to send much."""
     for _ in range(_COLD):
-        touch()
+        ask_native()
     _insist(lambda: False)
 
 
-def touch() -> bool:
+def ask_native() -> bool:
     """Ask native MPI something whose answer does not matter, once; it is no, as a rule."""
     return MPI.COMM_WORLD.Iprobe(MPI.ANY_SOURCE, _last_tag())
 
@@ -144,7 +144,7 @@ def _insist(test: Callable[[], object]) -> bool:
     moved: float | None = None
     while not test():
         asked = time.perf_counter()
-        touch()
+        ask_native()
         now = time.perf_counter()
         if now - asked > least:
             moved = now

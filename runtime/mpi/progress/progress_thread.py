@@ -9,7 +9,7 @@ from runtime.later import logger
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine
-    from runtime.wire.post import Post
+    from runtime.wire.peer_connections import PeerConnections
 
 REST, LONG_REST = 5e-3, 20e-3
 """How often it looks, in seconds, whether the program has stopped waiting: at first, later."""
@@ -20,16 +20,16 @@ PAUSE = 2e-3
 _log = logger(__name__)
 
 
-class Meanwhile:
+class ProgressThread:
     """It steps aside as long as the program waits itself, and for a while after each wait.
 
     Where it sleeps when a wait begins it stays until something comes: to wake it then would cost
     more than that both are woken.
     """
 
-    def __init__(self, engine: Engine, post: Post) -> None:
+    def __init__(self, engine: Engine, connections: PeerConnections) -> None:
         self._engine = engine
-        self._post = post
+        self._connections = connections
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gcm-progress", daemon=True)
         self.is_on_duty = False
@@ -42,12 +42,12 @@ class Meanwhile:
     def attend(self) -> None:
         """Ask native MPI from time to time, for what was begun and is not waited for."""
         if self.is_on_duty:
-            self._post.wake()
+            self._connections.wake()
 
     def end(self) -> None:
         """Stop; returns when it has."""
         self._ended.set()
-        self._post.wake()
+        self._connections.wake()
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
@@ -60,7 +60,7 @@ class Meanwhile:
                 self._ended.wait(rest)
                 continue
             self.is_on_duty = True
-            self._post.ready(PAUSE if engine.urgency else None)
+            self._connections.ready(PAUSE if engine.urgency else None)
             self.is_on_duty = False
             if self._is_relieved():
                 continue

@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 from runtime.matching import Asked, Envelope, Pattern
 from runtime.mpi.progress.landings import Fresh
-from runtime.mpi.progress.operations import IDLE, RESTLESS, Operation
+from runtime.mpi.progress.operations import IDLE, POLLED, Operation
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Receive(Operation):
-    """One message that is asked for; it goes from the mailbox to the post or to native MPI."""
+    """One message that is asked for; it goes from the mailbox to the wire or to native MPI."""
 
     __slots__ = ("_box", "_incoming", "_is_taken", "_landing", "_request", "_status", "asked")
 
@@ -37,7 +37,7 @@ class Receive(Operation):
     @property
     def urgency(self) -> int:
         """It is urgent while native MPI has it, or is asked by the mailbox."""
-        return RESTLESS if self._incoming is None and self.asked.near and not self.done else IDLE
+        return POLLED if self._incoming is None and self.asked.near and not self.done else IDLE
 
     def test(self) -> bool:
         """Look whether it is there."""
@@ -71,7 +71,7 @@ class Receive(Operation):
             self.landed()
 
     def landed(self) -> None:
-        """Know that the message is all there."""
+        """Record that the message is all there."""
         incoming, error = self._incoming, None
         if incoming is not None:
             incoming.owner = None

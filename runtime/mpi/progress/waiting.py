@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from runtime.mpi.progress import polling as politeness
-from runtime.mpi.progress.operations import IDLE, RESTLESS, most_urgent
+from runtime.mpi.progress.operations import IDLE, POLLED, most_urgent
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.operations import Operation
 
 SPIN = 50e-6
-"""For how many seconds a wait for native MPI does not sleep, if nobody rings for it."""
+"""For how many seconds a wait for native MPI does not sleep, if no wake-up announces it."""
 
 LEAST, MOST, SHARE = 30e-6, 1e-3, 1 / 3
 """How long to sleep between two questions to native MPI, which wakes nobody: at first, later.
@@ -26,8 +26,8 @@ LEAST, MOST, SHARE = 30e-6, 1e-3, 1 / 3
 It is a share of the time for which nothing has happened.
 """
 
-LEAST_RUNG, SELDOM = 5e-3, 20e-3
-"""The same where another member of the cluster rings when it is worth to ask; it is all of that
+LEAST_NOTIFIED, SELDOM = 5e-3, 20e-3
+"""The same where a wake-up says when it is worth to ask; it is all of that
 time."""
 
 NAP = 10e-3
@@ -47,7 +47,7 @@ class Waits:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._asleep: dict[object, Callable[[], Sequence[Operation]]] = {}
-        self._poked = 0.0  # when native MPI was asked for others
+        self._native_asked_at = 0.0  # when native MPI was asked for others
         self.begun = 0
         """How many waits there were that did not end at once."""
         # one removal, which nothing can interrupt, for each of them
@@ -64,7 +64,7 @@ class Waits:
             if ready():
                 return
             needs_no_asking = most_urgent(operations()) == IDLE
-        if needs_no_asking and self.doze(ready):
+        if needs_no_asking and self.wait_for_wire(ready):
             return
         me = object()
         try:
@@ -87,8 +87,8 @@ class Waits:
     ) -> None:
         """Drive the engine, whatever else goes on and however long it takes.
 
-        Who is woken sleeps first: what others sent has been looked for just before. If nobody rings
-        native MPI is asked once more, because it may have had several things to do before.
+        Who is woken sleeps first: what others sent has been looked for just before. If nobody wakes
+        it native MPI is asked once more, because it may have had several things to do before.
         """
         engine = self._engine
         begun = quiet = time.perf_counter()
@@ -100,7 +100,7 @@ class Waits:
             if now - looked > PATIENCE:
                 looked = now
                 self._look_after(left)
-            elif pause >= LEAST_RUNG or (pause and is_asked):
+            elif pause >= LEAST_NOTIFIED or (pause and is_asked):
                 self._asleep[me] = operations
                 self._sleep(pause)
             is_asked = True
@@ -108,24 +108,24 @@ class Waits:
                 moved = self._drive()
                 if ready():
                     return
-                if pause >= LEAST_RUNG:
-                    self._poke_if_due(time.perf_counter())
+                if pause >= LEAST_NOTIFIED:
+                    self._progress_native_if_due(time.perf_counter())
             if moved:
                 quiet = time.perf_counter()
 
-    def doze(self, ready: Callable[[], bool]) -> bool:
+    def wait_for_wire(self, ready: Callable[[], bool]) -> bool:
         """Wait until `ready`, which is asked with the lock held, as long as the wire alone matters.
 
         That is so while nothing else goes on, and not for long; return whether it is ready. On a
         processor that has just woken up every function costs, so this does little else.
         """
         engine = self._engine
-        me, post, begun, is_counted = object(), engine.post, 0.0, False
+        me, connections, begun, is_counted = object(), engine.connections, 0.0, False
         try:
-            while post is not None:
+            while connections is not None:
                 with engine.lock:
-                    if is_counted and post.progress() and len(self._going_on) > 1:
-                        post.wake()  # others may wait for what has come
+                    if is_counted and connections.progress() and len(self._going_on) > 1:
+                        connections.wake()  # others may wait for what has come
                     if not engine.is_quiet:
                         return False
                     if ready():
@@ -137,17 +137,17 @@ class Waits:
                         begun, is_counted = now, True
                     elif now - begun > AT_ONCE:
                         return False
-                    self._poke_if_due(now)
-                post.ready(min(max(now - begun, NAP), SELDOM))
+                    self._progress_native_if_due(now)
+                connections.ready(min(max(now - begun, NAP), SELDOM))
             return False
         finally:
             self._going_on.pop(me, None)
 
-    def _poke_if_due(self, now: float) -> None:
+    def _progress_native_if_due(self, now: float) -> None:
         """Let native MPI go on if it was not asked lately."""
-        if now - self._poked >= NAP and not self._engine.is_alone:
-            self._poked = now
-            politeness.poke()
+        if now - self._native_asked_at >= NAP and not self._engine.is_alone:
+            self._native_asked_at = now
+            politeness.progress_native()
 
     def _look_after(self, left: Sequence[Operation]) -> None:
         """Learn soon of losses, and of whatever else keeps a wait from its end."""
@@ -163,8 +163,8 @@ class Waits:
         urgency = max(self._engine.urgency, most_urgent(left))
         if urgency == IDLE and self._engine.is_alone:
             return PATIENCE
-        if urgency < RESTLESS:
-            return min(max(quiet, NAP if urgency == IDLE else LEAST_RUNG), SELDOM)
+        if urgency < POLLED:
+            return min(max(quiet, NAP if urgency == IDLE else LEAST_NOTIFIED), SELDOM)
         return 0.0 if waiting < SPIN else min(max(SHARE * quiet, LEAST), MOST)
 
     @property
@@ -187,13 +187,13 @@ class Waits:
             moved = engine.move()
         finally:
             self.driving = 0
-        if moved and self.going_on > 1 and engine.post is not None:
-            engine.post.wake()  # others may wait for what has been moved here
+        if moved and self.going_on > 1 and engine.connections is not None:
+            engine.connections.wake()  # others may wait for what has been moved here
         return moved
 
     def _sleep(self, pause: float) -> None:
-        post = self._engine.post
-        if post is None:
+        connections = self._engine.connections
+        if connections is None:
             time.sleep(min(pause, MOST))  # without other clusters nobody can wake it
         else:
-            post.ready(pause)
+            connections.ready(pause)

@@ -12,7 +12,7 @@ from runtime.mpi.process.place import Place, place_of_plain_mpi, place_of_rank, 
 from runtime.mpi.process.predefined import Predefined
 from runtime.mpi.progress.engine import Engine
 from runtime.mpi.progress.membership import derived_context, intra
-from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - those that communicators are of
+from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - their classes
 from runtime.topology import Communicator, rank_table
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -88,9 +88,9 @@ def _over(
 
 
 def _engine(place: Place, link: RankLink) -> Engine:
-    from runtime.wire import open_post  # only where there are other clusters
+    from runtime.wire import open_connections  # only where there are other clusters
 
     engine = Engine(place.index, place.first, place.last, place.name_of)
-    post = open_post(link, engine)
-    engine.attach(post, post.bells)
+    connections = open_connections(link, engine)
+    engine.attach(connections, connections.wake_ups)
     return engine

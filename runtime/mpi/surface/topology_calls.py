@@ -129,11 +129,11 @@ def indexes(comm: MPI.Comm) -> tuple[int, ...]:
 def _hops_of_connection(first: int, second: int) -> int | None:
     """Return the hops of the connection of this process to another one, if it knows of them."""
     me, engine = here().index, running_engine()
-    if me not in (first, second) or engine is None or engine.post is None:
+    if me not in (first, second) or engine is None or engine.connections is None:
         return None
     from runtime.wire.opening import passed
 
-    between = passed(engine.post, second if me == first else first)
+    between = passed(engine.connections, second if me == first else first)
     return None if between is None else len(between) + 1
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from Pyro5.client import Proxy
+from Pyro5.core import URI
 from Pyro5.errors import CommunicationError, PyroError
 
 from gcm.interfaces.future import Future
@@ -28,6 +29,13 @@ class PyroCaller:
     """
 
     def __init__(self, uri: str, *, timeout: float | None = None) -> None:
+        try:
+            URI(uri)
+        except PyroError as error:
+            raise TransportError(
+                f"'{uri}' is no address of a Pyro5 object: {error}",
+                cure="Write PYRO:name@host:port",
+            ) from error
         self.uri = uri
         self._timeout = timeout
         self._own = threading.local()

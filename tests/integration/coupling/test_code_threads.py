@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from runtime.coupling.errors import CodeNotStarted
 from runtime.deployment import DeploymentPlan
 from runtime.engine.launch import Machine, Patience, deploy
 from runtime.engine.listener import Silent
+from runtime.machine.launcher import FrontEnd
 
 pytestmark = pytest.mark.mpi
 
@@ -58,15 +60,22 @@ def test_who_kills_a_code_does_not_wait_for_its_next_life(plan: Plan) -> None:
 
     starter = threading.Thread(target=start)
 
-    def tell(cluster: str, operation: str, *_: Any) -> None:
+    def front_end(cluster: str) -> FrontEnd:
+        return FrontEnd(partial(tell, cluster))
+
+    def tell(cluster: str, _: str, operation: str, __: tuple[Any, ...]) -> None:
         if operation == "kill_ranks":  # it ends, and somebody else starts it again
-            codes.heard(cluster, "job_ended", (137, ""))
+            codes.job_ended(cluster, 137, "")
             starter.start()
             until = time.monotonic() + 0.5
             while codes.status("air").life == 1 and time.monotonic() < until:
                 time.sleep(0.01)
 
-    codes.connect(tell, lambda *_: None)
+    codes.connect(
+        lambda cluster: front_end(cluster).control,
+        lambda cluster: front_end(cluster).views,
+        lambda *_: None,
+    )
     codes.go()
     codes.open()
     killer = threading.Thread(target=codes.kill, args=["air"], daemon=True)
@@ -148,14 +157,13 @@ def test_who_stops_the_machine_once_a_code_has_ended_comes_after_that(
         def state(self, path: str, state: str, detail: str = "") -> None:
             shown.append(f"{path} is {state}")
 
-    heard = Codes.heard
+    job_ended = Codes.job_ended
 
-    def slowly(codes: Codes, cluster: str, operation: str, args: tuple[Any, ...]) -> None:
-        heard(codes, cluster, operation, args)
-        if operation == "job_ended":
-            time.sleep(0.3)  # in which the program here goes on, and stops the machine
+    def slowly(codes: Codes, cluster: str, code: int, why: str) -> None:
+        job_ended(codes, cluster, code, why)
+        time.sleep(0.3)  # in which the program here goes on, and stops the machine
 
-    monkeypatch.setattr(Codes, "heard", slowly)
+    monkeypatch.setattr(Codes, "job_ended", slowly)
     with Machine(plan(short=("/bin/true",)), Watching(), steered=True) as machine:
         machine.code("short").control.wait(30)
-    assert "/grid/site0/cluster0 is done" in shown
+    assert "/grid/here/short is done" in shown

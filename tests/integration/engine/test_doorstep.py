@@ -14,7 +14,7 @@ from tools.on_grids import COMMAND, ROOT, descriptor, environment
 PROGRAM = """
 from runtime.membership.everybody import everybody
 from runtime.membership.rank_link import current
-from runtime.wire import open_post
+from runtime.wire import open_connections
 
 class Ear:
     def __init__(self):
@@ -30,7 +30,7 @@ class Ear:
 link = current()
 known = everybody(link)
 ear = Ear()
-post = open_post(link, ear)
+post = open_connections(link, ear)
 mine = known.me.site, known.me.cluster
 far = [
     index
@@ -49,35 +49,35 @@ post.close()
 
 @pytest.mark.parametrize(("reach", "count"), [(NOWHERE, 0), (ON_MACHINE, 1), (EVERYWHERE, 2)])
 def test_a_rank_listens_where_others_can_come_from(tmp_path: Path, reach: str, count: int) -> None:
-    doors, (machine, addresses) = open_doors(str(tmp_path), 3, reach)
+    listeners, (machine, addresses) = open_doors(str(tmp_path), 3, reach)
     try:
-        assert len(doors) == len(addresses) == count
+        assert len(listeners) == len(addresses) == count
         assert bool(machine) == (count > 0)
         if count:
             assert addresses[0] == f"unix:{tmp_path}/rank3"
         if count > 1:
             host, _, port = addresses[1].rpartition(":")
             assert host == os.uname().nodename
-            assert int(port) == doors[1].getsockname()[1] > 0
+            assert int(port) == listeners[1].getsockname()[1] > 0
     finally:
-        for door in doors:
-            door.close()
+        for listener in listeners:
+            listener.close()
 
 
 def test_a_rank_can_come_again_where_one_was_before(tmp_path: Path) -> None:
     for _ in range(2):
-        doors, (_, addresses) = open_doors(str(tmp_path), 0, ON_MACHINE)
+        listeners, (_, addresses) = open_doors(str(tmp_path), 0, ON_MACHINE)
         assert addresses == (f"unix:{tmp_path}/rank0",)
-        doors[0].close()
+        listeners[0].close()
 
 
 def test_a_room_with_a_long_name_still_lets_ranks_of_this_machine_in(tmp_path: Path) -> None:
     room = tmp_path / ("x" * 100)
     room.mkdir()
-    doors, (machine, addresses) = open_doors(str(room), 0, ON_MACHINE)
+    listeners, (machine, addresses) = open_doors(str(room), 0, ON_MACHINE)
     assert machine
-    assert addresses == (f"127.0.0.1:{doors[0].getsockname()[1]}",)
-    doors[0].close()
+    assert addresses == (f"127.0.0.1:{listeners[0].getsockname()[1]}",)
+    listeners[0].close()
 
 
 @pytest.mark.mpi

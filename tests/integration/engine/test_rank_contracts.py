@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from gcm.invocation import Invocation
 from runtime.engine.gate import Gate
-from runtime.machine.calls import Served
-from runtime.machine.contracts import Facts, Membership
+from runtime.machine.calls import Served, stub
+from runtime.machine.contracts import Facts, Membership, Routes
 from runtime.membership.doorstep import NOWHERE
 from runtime.membership.rank_link import RankLink
 from runtime.membership.room import write_key
+from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 
@@ -35,10 +37,15 @@ class FrontEnd:
         self.gate = Gate(reactor, room, None, Credentials(SECRET, "0:0"), self, served=served)
         write_key(room, self.gate.address, SECRET, NOWHERE)
 
+    def calls(self, interface: str, operation: str, *args: Any, path: str = "/grid") -> None:
+        channel = self.gate.find("0:0:1")
+        assert channel is not None
+        channel.note(Invocation(path, interface, operation, args))
+
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
         self.heard.put((member, epoch, reports))
 
-    def rank_here(self, rank: str) -> None:
+    def rank_here(self, rank: str, channel: Channel) -> None:
         """Know it anyway."""
 
     def rank_left(self, rank: str) -> None:
@@ -107,8 +114,23 @@ def test_a_rank_waits_until_it_is_told_what_it_needs(front_end: FrontEnd, link: 
     waiting.start()
     link.wrapper.membership.ready(link.name, 0, [])
     front_end.heard.get(timeout=PATIENCE)
-    front_end.gate.release(3, b"table", {"routes": []})
+    front_end.calls("views", "view", 3, b"table")
+    front_end.calls("control", "configure", {"routes": []})
+    front_end.calls("control", "go")
     waiting.join(PATIENCE)
     assert not waiting.is_alive()
     told = link.wrapper
     assert (told.epoch, told.table, told.settings) == (3, b"table", {"routes": []})
+
+
+def test_a_rank_is_steered_by_its_front_end_and_not_by_other_ranks(
+    front_end: FrontEnd, link: RankLink, caplog: pytest.LogCaptureFixture
+) -> None:
+    front_end.calls("control", "stop", path="/ranks/0:0:1")  # as if another rank had sent it
+    front_end.calls("routes", "come", "1:0:0", path="/ranks/0:0:1")
+    front_end.calls("control", "go")
+    link.wait_for_go()
+    heard: list[Any] = []
+    link.wrapper.attach(stub(Routes, lambda _, *call: heard.append(call)))
+    assert heard == [("come", ("1:0:0",))]
+    assert "another rank may not call control.stop" in caplog.text

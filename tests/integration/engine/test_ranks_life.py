@@ -18,11 +18,14 @@ import pytest
 
 from gcm.invocation import Invocation
 from runtime.engine.configuration import Configuration, Job
-from runtime.engine.control import CONTROL
+from runtime.engine.control import FRONT_END
 from runtime.engine.front_end import FrontEnd
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.shared_routes import SharedRoutes
+from runtime.machine import launcher as calls
+from runtime.machine.calls import Served, stub
+from runtime.machine.contracts import Control, Views
 from runtime.membership.room import KEY
 from runtime.transport.channel import Channel, Request
 from runtime.transport.queued import MemoryStream
@@ -121,6 +124,21 @@ def told(tmp_path: Path, mpiexec: Mpiexec) -> Configuration:
     )
 
 
+class Nobody:
+    """What ranks are bound to where none comes."""
+
+    def __init__(self) -> None:
+        self.from_ranks = Served()
+        self.views = stub(Views, lambda *_: None)
+        self.control = stub(Control, lambda *_: None)
+
+    def join(self, rank: str, channel: Channel) -> None:
+        raise AssertionError(f"{rank} has come: {channel}")
+
+    def is_ready(self, rank: str) -> None:
+        raise AssertionError(rank)
+
+
 class Lives:
     """Lives of the same ranks, and what was told of them, on a reactor that does nothing."""
 
@@ -137,9 +155,10 @@ class Lives:
         life = RanksLife(
             told,
             self._reactor,
-            lambda *told: self.told.append(told),
+            calls.Launcher("0:0", lambda _, *call: self.told.append(call)),
             lambda _: None,
             lambda: None,
+            components=Nobody(),
             routes=SharedRoutes(self._reactor),
             room=OutputRoom(),
         )
@@ -188,7 +207,7 @@ def test_a_start_that_a_later_life_cut_short_is_no_fault_of_that_life(
 def test_a_start_that_fails_by_itself_is_told(lives: Lives) -> None:
     lives.new("/no/mpiexec").start()
     let_starts_end()
-    ((operation, step, why),) = lives.told
+    ((operation, (_, step, why)),) = lives.told
     assert (operation, step) == ("failed", "ranks:0:0")
     assert "there is no '/no/mpiexec'" in why
 
@@ -239,6 +258,7 @@ class Driver:
         self._heard: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
         near, far = MemoryStream.pair()
         self._channel = Channel(reactor, near, "front-end", self._hear).open()
+        self.control = calls.FrontEnd(self._send).control
         self._front_end = FrontEnd(told, reactor, far)
         self._thread = threading.Thread(target=self._front_end.run)
         self._thread.start()
@@ -246,8 +266,8 @@ class Driver:
     def _hear(self, request: Request) -> None:
         self._heard.put((request.target.operation, request.invocation().args))
 
-    def tell(self, operation: str) -> None:
-        self._channel.note(Invocation("/grid", CONTROL, operation))
+    def _send(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+        self._channel.note(Invocation(FRONT_END, interface, operation, args))
 
     def hears(self) -> str:
         return self._heard.get(timeout=WAIT)[0]
@@ -272,16 +292,16 @@ def test_ranks_can_be_started_again_after_a_restart_that_had_no_room(
     driver: Driver, mpiexec: Mpiexec, told: Configuration
 ) -> None:
     room = Path(told.room)
-    driver.tell("start_ranks")
+    driver.control.start_ranks()
     mpiexec.run_once()
     assert driver.hears() == "job_ended"
     shutil.rmtree(room)  # as a system does that tidies up
-    driver.tell("start_ranks")
+    driver.control.start_ranks()
     assert driver.hears() == "failed"
     room.mkdir()
-    driver.tell("kill_ranks")
+    driver.control.kill_ranks()
     assert driver.hears() == "job_ended"
-    driver.tell("start_ranks")
+    driver.control.start_ranks()
     mpiexec.run_once()
     assert (room / KEY).exists()
     assert driver.hears() == "job_ended"

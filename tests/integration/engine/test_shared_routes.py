@@ -22,6 +22,7 @@ from runtime.membership.rank_link import RankLink
 from runtime.membership.room import write_key
 from runtime.routing import Experience, experiences_of, plain
 from runtime.routing.tension import RETRY_AFTER
+from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 
@@ -41,7 +42,7 @@ class FrontEnd:
         self.routes.gate = self.gate
         write_key(room, self.gate.address, SECRET, NOWHERE)
 
-    def rank_here(self, rank: str) -> None:
+    def rank_here(self, rank: str, channel: Channel) -> None:
         """Know it anyway."""
 
     def rank_left(self, rank: str) -> None:

@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,11 @@ class Late(Main):
 LONGEST_STOP = 30.0
 
 
+@contextmanager
 def started(
     folder: Path, environment: dict[str, str], content: str, membrane: str = ""
-) -> subprocess.Popen[str]:
-    """Start an assembly, and return when its operation runs."""
+) -> Iterator[subprocess.Popen[str]]:
+    """Start an assembly, and yield its process when its operation runs; kill it at the end."""
     (folder / "endless.py").write_text(ENDLESS)
     (folder / "app.fractal").write_text(
         f'<definition name="app"><content class="endless.{content}"/>{membrane}</definition>'
@@ -74,8 +76,12 @@ def started(
         text=True,
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == "running\n"
-    return process
+    with process:
+        try:
+            assert process.stdout.readline() == "running\n"
+            yield process
+        finally:
+            process.kill()
 
 
 def test_ctrl_c_stops_the_assembly_in_good_order(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Annotated, Any, ClassVar, Protocol
 
 from gcm import attribute, provides, redistribute, requires
@@ -129,3 +130,37 @@ class Taker:
         assert type(heat).__name__ == "ndarray"
         assert (heat == heat[:, :1]).all()
         return heat * 10 + step
+
+
+@provides("work", Work)
+class Counter:
+    """Counts its calls, and tells where it and the next one live."""
+
+    next: Annotated[Work, requires()]
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def work(self, number: int) -> Any:
+        self.calls += 1
+        return self.calls, os.getpid(), self.next.work(number)[0]
+
+
+@provides("work", Work)
+class Locked(Worker):
+    """Has something that cannot leave its process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+class Sums(Protocol):
+    def add(self, value: list[int]) -> list[list[int]]: ...
+
+
+@provides("sum", Sums)
+class ListAdder:
+    """Is called with what a composite has gathered."""
+
+    def add(self, value: list[int]) -> list[list[int]]:
+        return [value for _ in value]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import Pyro5.api
 import pytest
 
 from gcm import Cardinality, Component, submit
 from gcm.adl import Assembly, assemble
+from gcm.adl.describe import describe
+from gcm.adl.export import write_definition
 from gcm.adl.plan import (
     AssemblyPlan,
     ComponentPlan,
@@ -20,12 +25,26 @@ from gcm.adl.plan import (
     MembranePlan,
     VirtualNodePlan,
 )
+from gcm.errors import (
+    AdlError,
+    CircularCallError,
+    CopyError,
+    GathercastTimeoutError,
+    IllegalContentError,
+)
 from gcm.membranes.descriptions import PRIMITIVE
+from gcm.membranes.gathercast import GathercastController
+from gcm.membranes.migration import MigrationController
 from gcm.membranes.monitor import MonitorController
 from runtime.hosting.node_factory import NodeFactory
+from runtime.hosting.remote_references import find_remote
 from tests.integration.hosting.conftest import LONG, Launcher, launched
+from tests.integration.hosting.hosted_parts import Adder, Client, Run, Sum
 from tests.integration.hosting.modelled_parts import (
+    Counter,
     Giver,
+    ListAdder,
+    Locked,
     Log,
     Models,
     Passer,
@@ -66,8 +85,8 @@ def deployed(grid: Launcher, plan: ComponentPlan) -> Iterator[Component]:
     def node_of(one: ComponentPlan) -> Any:
         return grid.nodes[f"/{one.virtual_node.name}"] if one.virtual_node else None
 
-    factory = NodeFactory(grid.host, node_of)
-    root = assemble(AssemblyPlan(plan, 1), make=factory.make)
+    factory = NodeFactory(grid.host, node_of, nodes=grid.nodes)
+    root = assemble(AssemblyPlan(plan, 1), make=factory.make, find_remote=find_remote)
     grid.host.publish(root.path, root)
     try:
         root.start()
@@ -101,7 +120,10 @@ def test_interceptors_and_components_of_a_membrane_act_where_the_component_lives
         pair(),
         "/app/worker",
         content=Watched,
-        interceptors=(InterceptorPlan("work", factory=Log), InterceptorPlan("work", "watch")),
+        interceptors=(
+            InterceptorPlan("work", factory=Log),
+            InterceptorPlan("work", "watch", "watch"),
+        ),
         membrane=MembranePlan(MembraneKind.PRIMITIVE, components=(watch,)),
     )
     two = pid(grid, "n2")
@@ -255,3 +277,136 @@ def test_arrays_go_from_member_to_member_each_row_once(
         assert sent(grid) - here < ROW
     for home in grid.nodes:
         assert grid.ask(home, "node", "kept_blocks") == 0
+
+
+def test_a_remote_reference_is_called_from_the_node_of_its_client(grid: Launcher) -> None:
+    callers: list[str] = []
+
+    class Outside:
+        @Pyro5.api.expose  # type: ignore[untyped-decorator]  # it has no types
+        def work(self, number: int) -> tuple[int, int]:
+            callers.append(Pyro5.api.current_context.client_sock_addr[0])
+            return os.getpid(), 3 * number
+
+    with Pyro5.api.Daemon(host="127.0.0.1", port=0) as daemon:
+        uri = daemon.register(Outside(), "outside")
+        serving = threading.Thread(target=daemon.requestLoop)
+        serving.start()
+        described = Assembly("app")
+        described.serves("run", Work)
+        box = described.composite("box")
+        box.serves("run", Work).needs("out", Work)
+        box.primitive("passer", Passer, node="n1")
+        box.bind("this.run", "passer.work").bind("passer.next", "this.out")
+        described.bind("this.run", "box.run").bind("box.out", f"pyro:outside@{uri.location}")
+        with deployed(grid, described.plan().root) as root:
+            work: Any = root.find("box/passer").server("work").stub.work  # type: ignore[attr-defined]
+            here = sent(grid)
+            assert tuple(work(1)) == (os.getpid(), 3)
+            assert sent(grid) - here < 300  # the answer to this process, and nothing else
+        daemon.shutdown()
+        serving.join(LONG)
+    assert callers == ["127.0.0.1"]
+
+
+def test_a_reference_that_nobody_knows_is_refused_with_its_line(grid: Launcher) -> None:
+    described = Assembly("app").primitive("passer", Passer, node="n1")
+    described.bind("passer.next", "corba:there")
+    words = r"test_model_on_nodes.py:\d+: the remote reference 'corba:there' leads nowhere"
+    with pytest.raises(AdlError, match=words) as caught:
+        deployed(grid, described.plan().root).__enter__()
+    assert "Known are Pyro5 objects: pyro:name@host:port" in str(caught.value)
+
+
+def test_active_objects_that_wait_for_each_other_between_nodes_are_told(grid: Launcher) -> None:
+    described = Assembly("app")
+    described.serves("run", Work)
+    described.active("a", Passer, node="n1").primitive("p", Passer, node="n3")
+    described.active("b", Passer, node="n2")
+    described.bind("this.run", "a.work").bind("a.next", "p.work")
+    described.bind("p.next", "b.work").bind("b.next", "a.work")
+    with deployed(grid, described.plan().root) as root:
+        with pytest.raises(CircularCallError) as caught:
+            root.stub("run", Work).work(1)
+        assert caught.value.what == (
+            "the call would wait for itself: /app/a.work.work waits for /app/b.work.work, "
+            "which waits for /app/a.work.work"
+        )
+        assert "raised in /app/a, in the process /n1" in caught.value.__notes__
+
+
+def test_a_bound_component_moves_from_node_to_node_and_loses_no_call(grid: Launcher) -> None:
+    described = Assembly("app")
+    described.serves("run", Work)
+    described.primitive("first", Passer, node="n1").primitive("counter", Counter, node="n1")
+    described.primitive("worker", Worker, node="n2")
+    described.bind("this.run", "first.work").bind("first.next", "counter.work")
+    described.bind("counter.next", "worker.work")
+    with deployed(grid, described.plan().root) as root:
+        run: Any = root.stub("run", Work).work
+        assert run(1) == (1, pid(grid, "n1"), pid(grid, "n2"))
+        migration = root.find("counter").controller(MigrationController)
+        futures = []
+        for home in ("/n3", "/n2", "/n1"):
+            futures += [submit(run, number) for number in range(30)]
+            migration.migrate(home)
+            futures += [submit(run, number) for number in range(30)]
+        found = [future.result(LONG) for future in futures]
+        assert sorted(count for count, _, _ in found) == list(range(2, 182))
+        migration.migrate("/n3")
+        assert run(0) == (182, pid(grid, "n3"), pid(grid, "n2"))
+        assert migration.has_moved()
+        with pytest.raises(IllegalContentError, match="there is no node '/n4'"):
+            migration.migrate("/n4")
+        here = sent(grid)
+        root.find("first").server("work").stub.work(0)  # type: ignore[attr-defined]
+        assert sent(grid) - here < 300
+        root.stop()
+        root.start()
+        assert run(0)[0] == 184
+
+
+def test_a_component_whose_content_cannot_be_copied_stays_where_it_is(grid: Launcher) -> None:
+    with deployed(grid, edited(pair(), "/app/worker", content=Locked)) as root:
+        run = root.stub("run", Work).work
+        with pytest.raises(
+            CopyError, match="the content of /app/worker cannot be copied"
+        ) as caught:
+            root.find("worker").controller(MigrationController).migrate("/n3")
+        assert "__getstate__" in caught.value.cure
+        assert run(1) == (pid(grid, "n2"), 2)
+
+
+def test_a_deployed_assembly_is_written_as_the_document_it_was_made_of(grid: Launcher) -> None:
+    plan = pair(factor=7)
+    with deployed(grid, plan) as root:
+        written = write_definition(describe(root))
+    assert written == write_definition(describe(assemble(AssemblyPlan(plan, 1))))
+    assert 'name="factor" value="7"' in written
+
+
+@pytest.mark.parametrize("home", ["", "n3"])
+def test_rounds_of_a_composite_gather_clients_of_several_nodes(grid: Launcher, home: str) -> None:
+    described = Assembly("app")
+    box = described.composite("box").serves("sum", Sum, cardinality=Cardinality.GATHERCAST)
+    box.primitive("adder", ListAdder, node="n1").bind("this.sum", "adder.sum")
+    for name, node in (("one", "n2"), ("two", "n3")):
+        described.primitive(name, Client, node=node).bind(f"{name}.sum", "box.sum")
+    plan = described.plan().root
+    if home:
+        plan = edited(plan, "/app/box", virtual_node=VirtualNodePlan(home))
+    with deployed(grid, plan) as root:
+        one = submit(root.find("one").stub("run", Run).run, 1)
+        assert root.find("two").stub("run", Run).run(2)[0] == [1, 2]
+        assert one.result(LONG)[0] == [1, 2]
+
+
+def test_rounds_that_wait_for_a_client_elsewhere_end_in_time(grid: Launcher) -> None:
+    described = Assembly("app").primitive("adder", Adder)
+    for name, node in (("one", "n2"), ("two", "n3")):
+        described.primitive(name, Client, node=node).bind(f"{name}.sum", "adder.sum")
+    with deployed(grid, described.plan().root) as root:
+        rounds = root.find("adder").controller(GathercastController)
+        rounds.configure("sum", wait_for_all=True, timeout=0.2)
+        with pytest.raises(GathercastTimeoutError, match="/app/two.sum did not call"):
+            root.find("one").stub("run", Run).run(1)

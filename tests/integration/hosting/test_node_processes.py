@@ -16,7 +16,7 @@ from gcm.errors import (
     NoSuchComponentError,
     NoSuchInterfaceError,
 )
-from runtime.hosting.node import NODE
+from runtime.hosting.other_node import NODE
 from runtime.transport.errors import ChannelClosed, RemoteTraceback
 from tests.integration.hosting.conftest import Launcher
 from tests.integration.hosting.hosted_parts import Chief, Team, Teller, Worker, peak_bytes

@@ -1,4 +1,4 @@
-"""Ranks in processes of their own, each with a post, on this machine."""
+"""Ranks in processes of their own, each with its connections, on this machine."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ import pytest
 
 from runtime.transport.certificate import make_certificate
 from runtime.transport.credentials import Credentials
-from runtime.wire import Incoming, Outgoing, Post
+from runtime.wire import Incoming, Outgoing, PeerConnections
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
-from runtime.wire.line import SILENCE
+from runtime.wire.line import SILENCE_TIMEOUT
 
 RESET = struct.pack("ii", 1, 0)
 BOTH, DIALLER, LISTENER = "both", "dialler", "listener"
@@ -76,27 +76,27 @@ class Rank:
         door = socket.socket(fileno=doors.pop(index))
         for other in doors:
             os.close(other)
-        self.post = Post(
+        self.connections = PeerConnections(
             index,
             directory,
             self.ear,
             DirectConnector(index, directory, credentials),
-            doors=[door],
+            listeners=[door],
             credentials=credentials,
             silence=silence,
         )
 
     def until(self, condition: Callable[[], Any], patience: float = PATIENCE) -> None:
         """Go on until something is true."""
-        deadline = self.post.now() + patience
+        deadline = self.connections.now() + patience
         while not condition():
-            left = deadline - self.post.now()
+            left = deadline - self.connections.now()
             assert left > 0, f"rank {self.index} waited in vain; it got {self.ear.heads[-5:]}"
-            self.post.ready(left)
-            self.post.progress()
+            self.connections.ready(left)
+            self.connections.progress()
 
     def send(self, to: int, head: bytes, *parts: Any, sync: bool = False) -> Outgoing:
-        return self.post.send(to, head, [memoryview(one) for one in parts], sync=sync)
+        return self.connections.send(to, head, [memoryview(one) for one in parts], sync=sync)
 
     def receive(self, head: bytes, source: int | None = None) -> bytes:
         """Wait for a message with that head."""
@@ -132,7 +132,7 @@ def _run(
         say.send((False, repr(error)))
         raise
     finally:
-        rank.post.close(1.0)
+        rank.connections.close(1.0)
 
 
 class Ranks:
@@ -141,7 +141,7 @@ class Ranks:
     def __init__(self, folder: Path, kind: str) -> None:
         self._folder = str(folder)
         self.kind = kind
-        self.silence = SILENCE
+        self.silence = SILENCE_TIMEOUT
         self.public: Callable[[int], int] = lambda port: port
         """Returns the port at which others find a rank that listens at a port."""
         self._mp = mp.get_context("fork")

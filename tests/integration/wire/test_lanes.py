@@ -39,10 +39,10 @@ plainly = pytest.mark.parametrize("ranks", ["tcp"], indirect=True)
 
 def want(rank: Rank, other: int, lanes: int) -> None:
     """Do as if the peer had asked for so many: on the loopback nobody needs any."""
-    held = rank.post._peers[other].breadth.opened()
+    held = rank.connections._peers[other].breadth.opened()
     held._wanted = 1 + lanes
     held._measured_at = 0.0
-    rank.post.look_again()
+    rank.connections.look_again()
 
 
 def meet(rank: Rank) -> int:
@@ -59,7 +59,7 @@ def meet(rank: Rank) -> int:
 
 def broaden(rank: Rank, other: int, lanes: int) -> None:
     want(rank, other, lanes)
-    rank.until(lambda: rank.post.traffic()[other].lanes == lanes)
+    rank.until(lambda: rank.connections.traffic()[other].lanes == lanes)
     if rank.index == 0:
         rank.send(other, b"broad")
     else:
@@ -83,12 +83,12 @@ def exchange(rank: Rank, lanes: int, sizes: tuple[int, ...]) -> dict[str, Any]:
     rank.until(lambda: all(one.done for one in sent))
     heads = [head for _, head in rank.ear.heads if head.startswith((b"large", b"small"))]
     wanted = [b"%s %d" % (word, n) for n in range(len(sizes)) for word in (b"large", b"small")]
-    held = rank.post._peers[other].breadth.lanes
-    carried = [lane.outlet.written for lane in held._open.values()]
-    found = rank.post.traffic()[other]
+    held = rank.connections._peers[other].breadth.lanes
+    carried = [lane.sender.written for lane in held._open.values()]
+    found = rank.connections.traffic()[other]
     rank.send(other, b"counted")  # who closes first takes the lanes of both
     rank.receive(b"counted")
-    rank.post.close()
+    rank.connections.close()
     return {
         "right": all(right) and not rank.ear.complete,
         "faults": [one.error for one in sent if one.error],
@@ -181,12 +181,12 @@ def test_lanes_end_before_a_connection_rests(ranks: Ranks) -> None:
         broaden(rank, other, 3)
         if rank.index == 0:
             rank.send(other, b"large", fill(4 * MIB, 3))
-            began = rank.post.rest(other)
-            rank.until(lambda: rank.post.rest(other) or not rank.post.connected())
+            began = rank.connections.rest(other)
+            rank.until(lambda: rank.connections.rest(other) or not rank.connections.connected())
         else:
             began = rank.receive(b"large") != fill(4 * MIB, 3)
-        rank.until(lambda: not rank.post.connected())
-        return began, rank.post.lanes, rank.post.traffic()[other].connections
+        rank.until(lambda: not rank.connections.connected())
+        return began, rank.connections.lanes, rank.connections.traffic()[other].connections
 
     for began, lanes, connections in ranks.run(program, program):
         assert not began
@@ -200,7 +200,7 @@ def test_all_lanes_of_a_peer_that_ends_are_closed(ranks: Ranks) -> None:
         other = meet(rank)
         broaden(rank, other, 3)
         rank.send(other, b"last", fill(16 * MIB, 1))
-        rank.post.close()
+        rank.connections.close()
 
     def stayer(rank: Rank) -> tuple[bool, bool, int, int]:
         other = meet(rank)
@@ -208,8 +208,8 @@ def test_all_lanes_of_a_peer_that_ends_are_closed(ranks: Ranks) -> None:
         rank.until(lambda: rank.ear.gone)
         is_right = rank.receive(b"last") == fill(16 * MIB, 1)
         is_left = isinstance(rank.ear.gone[other], PeerLeft)
-        rank.post.progress()
-        return is_right, is_left, rank.post.lanes, len(rank.post._handlers)
+        rank.connections.progress()
+        return is_right, is_left, rank.connections.lanes, len(rank.connections._handlers)
 
     is_right, is_left, lanes, _ = ranks.run(leaver, stayer)[1]
     assert is_right
@@ -220,12 +220,12 @@ def test_all_lanes_of_a_peer_that_ends_are_closed(ranks: Ranks) -> None:
 @plainly
 def test_a_lane_to_a_rank_that_knows_of_no_pair_is_refused(ranks: Ranks) -> None:
     def stranger(rank: Rank) -> int:
-        rank.post.connector.between[1] = ()  # as if it had dialled before
+        rank.connections.connector.between[1] = ()  # as if it had dialled before
         with socket.socket() as first:
             lanes = want_one(rank, first)
             assert lanes._openings
             rank.until(lambda: not lanes._openings)
-            found = rank.post.lanes
+            found = rank.connections.lanes
             lanes._wanted = 1
             lanes.joined(None)
         rank.send(1, b"hello")
@@ -233,15 +233,15 @@ def test_a_lane_to_a_rank_that_knows_of_no_pair_is_refused(ranks: Ranks) -> None
         return int(found)
 
     def want_one(rank: Rank, first: socket.socket) -> Any:
-        lanes = rank.post._meet(1).breadth.opened()
+        lanes = rank.connections._meet(1).breadth.opened()
         lanes.joined(first)
         want(rank, 1, 1)
-        rank.post.progress()
+        rank.connections.progress()
         return lanes
 
     def host(rank: Rank) -> int:
         rank.receive(b"hello")
-        found = rank.post.lanes
+        found = rank.connections.lanes
         rank.send(0, b"hello")
         return int(found)
 

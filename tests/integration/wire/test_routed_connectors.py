@@ -18,7 +18,7 @@ from runtime.routing.tension import RETRY_AFTER
 from runtime.topology import Cluster, Grid, Node, Site
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
-from runtime.wire import Incoming, Post
+from runtime.wire import Incoming, PeerConnections
 from runtime.wire.connecting import DirectConnector
 from runtime.wire.directory import Directory, Party
 from runtime.wire.errors import PeerLost, WireError
@@ -77,7 +77,7 @@ class Rank:
         self.address = address
         self.ear = Ear()
         self.told: list[Experience] = []
-        self.post: Post
+        self.connections: PeerConnections
         self.connector: RoutedConnector
         self.references: References
 
@@ -119,37 +119,39 @@ class Machine:
             share=rank.told.extend,
         )
         rank.references = References(rank.connector)
-        rank.post = Post(
+        rank.connections = PeerConnections(
             rank.index,
             directory,
             rank.ear,
             rank.references,
-            doors=[rank.door],
+            listeners=[rank.door],
             credentials=credentials,
         )
-        rank.references.keeper = rank.post
+        rank.references.keeper = rank.connections
 
     def close(self) -> None:
-        """Close all posts at the same time, since each hears the goodbyes of the others."""
-        closing = [threading.Thread(target=rank.post.close, args=(0.0,)) for rank in self.ranks]
+        """Close all at the same time, since each hears the goodbyes of the others."""
+        closing = [
+            threading.Thread(target=rank.connections.close, args=(0.0,)) for rank in self.ranks
+        ]
         for one in closing:
             one.start()
         for one in closing:
             one.join()
 
     def until(self, condition: Callable[[], object]) -> None:
-        """Let all posts go on until something is true."""
+        """Let all go on until something is true."""
         deadline = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < deadline, [rank.ear.gone for rank in self.ranks]
-            happened = [rank.post.progress() for rank in self.ranks]
+            happened = [rank.connections.progress() for rank in self.ranks]
             if not any(happened):
-                self.ranks[0].post.ready(0.002)
+                self.ranks[0].connections.ready(0.002)
 
     def send(self, source: int, target: int, head: bytes) -> float:
         """Send a message; return after how many seconds it arrived."""
         begun = time.monotonic()
-        self.ranks[source].post.send(target, head)
+        self.ranks[source].connections.send(target, head)
         self.until(lambda: head in self.ranks[target].ear.heads)
         return time.monotonic() - begun
 
@@ -183,12 +185,12 @@ def test_what_one_rank_has_learned_saves_the_next_one_the_try(machine: Machine) 
     first, second = machine.ranks[:2]
     machine.send(0, 2, b"first")
     assert (first.connector.tries, first.connector.failures) == (2, 1)
-    second.connector.hear(first.told, second.post.now())
+    second.connector.hear(first.told, second.connections.now())
     machine.send(1, 3, b"second")
     assert (second.connector.tries, second.connector.failures) == (1, 0)
     assert second.told == []
     machine.send(1, 3, b"third")
-    sums = second.references.figures(second.post.traffic())
+    sums = second.references.figures(second.connections.traffic())
     assert (sums["hits"], sums["misses"]) == (1, 1)
 
 
@@ -196,7 +198,7 @@ def test_a_peer_that_nobody_reaches_says_nothing_about_routes(machine: Machine) 
     machine.begin({"1:0:0": nowhere()})
     machine._doors["1:0:0"] = (nowhere(),)
     first = machine.ranks[0]
-    first.post.send(2, b"hello")
+    first.connections.send(2, b"hello")
     machine.until(lambda: first.ear.gone)
     assert isinstance(first.ear.gone[2], PeerLost)
     assert first.connector.failures > 1
@@ -207,7 +209,7 @@ def test_a_closed_route_is_tried_again_in_the_background_and_shared(machine: Mac
     address = nowhere()
     machine.begin({"1:0:0": address})
     first, second = machine.ranks[:2]
-    now = first.post.now
+    now = first.connections.now
     machine.send(0, 2, b"by the front-end")
     (told,) = first.told
     assert first.connector.probes(now()) == []
@@ -242,8 +244,8 @@ def test_who_is_beyond_the_bound_rests_and_is_connected_to_again(
     for head in (b"1", b"2", b"3"):
         for target in (2, 3):
             machine.send(0, target, head)
-            machine.until(lambda: len(first.post.connected()) == 1)
-    figures = first.references.figures(first.post.traffic())
+            machine.until(lambda: len(first.connections.connected()) == 1)
+    figures = first.references.figures(first.connections.traffic())
     assert figures == {
         "tries": 6,
         "failures": 0,
@@ -260,13 +262,13 @@ def test_a_connection_over_which_somebody_waits_does_not_rest(machine: Machine) 
     machine.begin({})
     first, third = machine.ranks[0], machine.ranks[2]
     machine.send(0, 2, b"hello")
-    first.post.watch(2)
-    assert not first.post.rest(2)
-    assert third.post.rest(0)  # who waits refuses, so the connection is used again
+    first.connections.watch(2)
+    assert not first.connections.rest(2)
+    assert third.connections.rest(0)  # who waits refuses, so the connection is used again
     machine.send(2, 0, b"answer")
-    assert first.post.rest(2)
-    machine.until(lambda: not first.post.connected() and not third.post.connected())
-    assert first.post.traffic()[2].connections == 1
+    assert first.connections.rest(2)
+    machine.until(lambda: not first.connections.connected() and not third.connections.connected())
+    assert first.connections.traffic()[2].connections == 1
 
 
 @pytest.mark.parametrize("told", ["0", "-3", "many"])
@@ -282,37 +284,37 @@ def test_a_probe_proves_who_answers(machine: Machine) -> None:
     door.close()
     first, third = machine.ranks[0], machine.ranks[2]
     machine.send(0, 2, b"by the front-end")
-    (probe,) = first.connector.probes(first.post.now() + RETRY_AFTER)
+    (probe,) = first.connector.probes(first.connections.now() + RETRY_AFTER)
     address = third.address
     with listening("127.0.0.2", int(address.rpartition(":")[2])) as silent:
         for name, expected in (("1:0:1", False), ("1:0:0", True)):
-            post = Post(
+            connections = PeerConnections(
                 2,
                 Directory(tuple(Party(one) for one in NAMES)),
                 Ear(),
                 third.references,
-                doors=[socket.socket(fileno=os.dup(silent.fileno()))],
+                listeners=[socket.socket(fileno=os.dup(silent.fileno()))],
                 credentials=Credentials(SECRET, name),
             )
             results: list[bool] = []
             probe.begin(results.append)
             deadline = time.monotonic() + PATIENCE
             while not results and time.monotonic() < deadline:
-                post.ready(0.05)
-                post.progress()
+                connections.ready(0.05)
+                connections.progress()
             assert results == [expected]
-            assert post.traffic() == {}
-            post.close(0.0)
+            assert connections.traffic() == {}
+            connections.close(0.0)
 
 
 def want(rank: Rank, peer: int, lanes: int) -> None:
     """Let a rank want so many lanes to a peer: on the loopback nobody needs any."""
-    held = rank.post._peers[peer].breadth.opened()
+    held = rank.connections._peers[peer].breadth.opened()
     held._widening = Widening()
     held._widening.wanted = 1 + lanes
-    held._widening._used_at = rank.post.now()
+    held._widening._used_at = rank.connections.now()
     held._measured_at = 0.0
-    rank.post.look_again()
+    rank.connections.look_again()
 
 
 def test_lanes_take_the_route_of_the_first_connection(machine: Machine) -> None:
@@ -321,15 +323,15 @@ def test_lanes_take_the_route_of_the_first_connection(machine: Machine) -> None:
     machine.send(0, 2, b"hello")
     assert first.references.passed(2) == ("1:0",)
     want(first, 2, 3)
-    machine.until(lambda: first.post.lanes == third.post.lanes == 3)
+    machine.until(lambda: first.connections.lanes == third.connections.lanes == 3)
     assert machine.forwarder.opened == 4
     payload = os.urandom(5 << 20)
-    sent = first.post.send(2, b"large", [memoryview(payload)])
+    sent = first.connections.send(2, b"large", [memoryview(payload)])
     machine.until(lambda: sent.done)
     assert bytes(third.ear.kept[b"large"].payload or b"") == payload
-    figures = first.references.figures(first.post.traffic())
+    figures = first.references.figures(first.connections.traffic())
     assert (figures["tries"], figures["failures"], figures["lanes"]) == (2, 1, 3)
-    assert third.references.figures(third.post.traffic())["lanes"] == 0
+    assert third.references.figures(third.connections.traffic())["lanes"] == 0
 
 
 def test_whoever_has_not_dialled_asks_for_lanes(machine: Machine) -> None:
@@ -337,10 +339,10 @@ def test_whoever_has_not_dialled_asks_for_lanes(machine: Machine) -> None:
     first, third = machine.ranks[0], machine.ranks[2]
     machine.send(0, 2, b"hello")
     want(third, 0, 2)
-    machine.until(lambda: first.post.lanes == third.post.lanes == 2)
+    machine.until(lambda: first.connections.lanes == third.connections.lanes == 2)
     want(third, 0, 0)
-    machine.until(lambda: first.post.lanes == third.post.lanes == 0)
-    assert first.post.traffic()[2].lanes == 2
+    machine.until(lambda: first.connections.lanes == third.connections.lanes == 0)
+    assert first.connections.traffic()[2].lanes == 2
 
 
 def test_lanes_are_bounded_and_make_room_for_other_peers(
@@ -351,7 +353,7 @@ def test_lanes_are_bounded_and_make_room_for_other_peers(
     first = machine.ranks[0]
     machine.send(0, 2, b"hello")
     want(first, 2, 7)
-    machine.until(lambda: first.post.lanes == 2)
+    machine.until(lambda: first.connections.lanes == 2)
     machine.send(0, 3, b"hello")
-    machine.until(lambda: first.post.lanes == 0)
-    assert set(first.post.connected()) == {2, 3}
+    machine.until(lambda: first.connections.lanes == 0)
+    assert set(first.connections.connected()) == {2, 3}

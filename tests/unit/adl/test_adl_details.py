@@ -61,7 +61,7 @@ def test_exchanged_ends_and_attributes_without_content_are_told_in_full(check: C
         ("wrong-role", 'write client="client.greeter" server="server.greeter"', ""),
         (
             "attributes-without-content",
-            "move them to a primitive, or name a class in 'signature'",
+            'add <content class="module.Class"/>, the class that declares them',
             "",
         ),
     ]

@@ -18,6 +18,7 @@ from gcm import (
 from gcm.adl import Assembly
 from gcm.errors import AdlError, InstantiationError
 from gcm.interfaces.interface import ServerEnd
+from gcm.interfaces.types import InterfaceType
 from gcm.membranes.descriptions import ACTIVE, COMPOSITE, PRIMITIVE
 
 
@@ -185,19 +186,19 @@ def test_a_remote_reference_needs_somebody_who_finds_it() -> None:
     assert "the remote reference 'pyro:there' cannot be reached from one process" in str(
         caught.value
     )
-    assert caught.value.cure == "Deploy the assembly with gcm-deploy, or bind a local component"
+    assert caught.value.cure.startswith("Deploy the assembly with gcm-deploy and a descriptor")
 
 
 def test_a_remote_reference_is_bound_to_what_is_found() -> None:
     there = primitive(Speaker, "there")
     asked: list[str] = []
 
-    def find(reference: str) -> ServerEnd:
-        asked.append(reference)
+    def find(reference: str, client: InterfaceType) -> ServerEnd:
+        asked.append(f"{reference} as {client.name}")
         return there.server("echo")
 
     root = remote().assemble(find_remote=find)
-    assert asked == ["pyro:there"]
+    assert asked == ["pyro:there as next"]
     there.start()
     root.start()
     assert root.find("relay").content.say("x") == "x"

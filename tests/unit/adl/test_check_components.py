@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gcm.adl.plan import MembraneKind
 from gcm.interfaces.types import Cardinality, Contingency, Role
 
 Check = Any  # the fixture of conftest, which tests cannot import
@@ -202,19 +203,51 @@ def test_an_unknown_membrane_is_told_with_the_nearest(check: Check) -> None:
     assert (done.only.code, done.only.hint) == ("unknown-controller", "did you mean 'primitive'?")
 
 
-def test_a_composite_cannot_have_content(check: Check) -> None:
-    done = check(primitive('<controller desc="composite"/>'))
-    assert done.codes == ["3 content-in-composite"]
+INSIDE = '<component name="s"><content class="lib.Server"/></component>'
 
 
-def test_a_primitive_cannot_have_components(check: Check) -> None:
-    done = check(primitive('<component name="s"><content class="lib.Server"/></component>'))
+@pytest.mark.parametrize("desc", ["", "composite", "parametricComposite"])
+def test_the_content_of_a_composite_has_its_attributes(check: Check, desc: str) -> None:
+    controller = f'<controller desc="{desc}"/>' if desc else ""
+    attributes = '<attributes><attribute name="count" value="3"/></attributes>'
+    done = check(primitive(INSIDE, attributes, controller))
+    assert done.root.membrane.kind is MembraneKind.PARAMETRIC_COMPOSITE
+    assert done.root.attributes == (("count", 3),)
+    assert done.root.component_type.interfaces == ()
+
+
+def test_content_in_a_composite_needs_an_attribute_controller(check: Check) -> None:
+    done = check(primitive(INSIDE, '<controller desc="lib.COUNTED"/>'))
+    assert done.codes == ["4 content-in-composite"]
+
+
+@pytest.mark.parametrize("desc", ["primitive", "flatPrimitive", "parametricPrimitive"])
+def test_a_primitive_cannot_have_components(check: Check, desc: str) -> None:
+    done = check(primitive(INSIDE, f'<controller desc="{desc}"/>'))
     assert done.codes == ["1 components-in-primitive"]
 
 
-def test_a_component_needs_content(check: Check) -> None:
+def test_a_component_that_is_made_needs_content(check: Check) -> None:
     assert check('<definition name="app"><logger name="x"/></definition>').codes == [
         "1 missing-content"
+    ]
+
+
+def test_an_abstract_definition_is_a_fault_wherever_it_is_made(check: Check) -> None:
+    done = check(
+        """
+        <definition name="app">
+          <component name="one" definition="Kind"/>
+          <component name="two" definition="Kind"><content class="lib.Server"/></component>
+          <component name="three" definition="Kind"/>
+        </definition>
+        """,
+        Kind='<definition name="Kind">'
+        '<interface name="greeter" role="server" signature="lib.Greeter"/></definition>',
+    )
+    assert [(one.code, one.location.line, one.path) for one in done.found] == [
+        ("missing-content", 2, "/app/one"),
+        ("missing-content", 4, "/app/three"),
     ]
 
 

@@ -24,6 +24,7 @@ from gcm.adl.definitions.model import (
     ExportedVirtualNode,
     InterfaceNode,
     LoggerNode,
+    TemplateControllerNode,
     VirtualNodeNode,
 )
 from gcm.adl.definitions.parse import definition_of, read_definition
@@ -74,6 +75,7 @@ def bodies(components: st.SearchStrategy[Any]) -> st.SearchStrategy[Body]:
         st.none() | st.builds(ContentNode, TEXT),
         st.none() | ATTRIBUTES,
         st.none() | controllers,
+        st.none() | st.builds(TemplateControllerNode, TEXT),
         st.none() | st.builds(LoggerNode, TEXT),
         st.none() | st.builds(VirtualNodeNode, TEXT, MAYBE),
         few(COORDINATES),

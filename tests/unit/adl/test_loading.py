@@ -17,28 +17,31 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_definition_is_searched_near_its_user_and_then_in_the_roots(tmp_path: Path) -> None:
+def test_a_full_name_wins_over_a_file_that_lies_nearer(tmp_path: Path) -> None:
     user = str(tmp_path / "near" / "App.fractal")
-    loader = FileLoader([tmp_path / "one", tmp_path / "two"])
-    assert loader.find("a.B", user) is None
-    for folder in ("two/B", "two/a/B", "one/a/B", "near/B", "near/a/B"):
-        path = write(tmp_path / f"{folder}.fractal", "")
-        loader = FileLoader([tmp_path / "one", tmp_path / "two"])
-        assert loader.find("a.B", user) == Source(str(path))
+    roots = [tmp_path / "one", tmp_path / "two"]
+    order = ["near/a/B", "one/a/B", "two/a/B", "near/B", "one/B", "two/B"]
+    files = [str(tmp_path / f"{one}.fractal") for one in order]
+    assert FileLoader(roots).looked_at("a.B", user) == files
+    assert not FileLoader(roots).candidates("a.B", user)
+    for number in reversed(range(len(files))):
+        write(Path(files[number]), "")
+        found = FileLoader(roots).candidates("a.B", user)
+        assert list(found) == [Source(one) for one in files[number:]]
 
 
 @pytest.mark.parametrize("name", ["", ".", "a..b", "a\0b", "x" * 300])
 def test_impossible_names_are_not_found(tmp_path: Path, name: str) -> None:
-    assert FileLoader([tmp_path]).find(name, str(tmp_path / "A.fractal")) is None
+    assert not FileLoader([tmp_path]).candidates(name, str(tmp_path / "A.fractal"))
 
 
 def test_roots_can_be_added_later(tmp_path: Path) -> None:
     path = write(tmp_path / "more" / "B.fractal", "")
     loader = FileLoader()
     user = str(tmp_path / "A.fractal")
-    assert loader.find("B", user) is None
+    assert not loader.candidates("B", user)
     loader.add_roots([tmp_path / "more"])
-    assert loader.find("B", user) == Source(str(path))
+    assert list(loader.candidates("B", user)) == [Source(str(path))]
 
 
 def test_known_names_are_those_of_the_files_around(tmp_path: Path) -> None:
@@ -117,7 +120,8 @@ def test_all_files_are_checked_and_a_shared_fault_is_told_once(tmp_path: Path) -
 def test_what_cannot_stand_alone_is_a_warning(tmp_path: Path) -> None:
     faces = write(
         tmp_path / "Faces.fractal",
-        '<definition name="Faces"><interface name="a" role="client" signature="x.Y"/></definition>',
+        '<definition name="Faces">'
+        '<interface name="a" role="client" signature="gcm.Runnable"/></definition>',
     )
     needy = write(
         tmp_path / "Needy.fractal",
@@ -126,7 +130,7 @@ def test_what_cannot_stand_alone_is_a_warning(tmp_path: Path) -> None:
     found = check_files([faces, needy])
     assert found.errors == ()
     assert [one.message for one in found] == [
-        "definition 'Faces' cannot be assembled alone: it declares interfaces only",
+        "definition 'Faces' cannot be assembled alone: it has neither content nor sub-components",
         "definition 'Needy' cannot be assembled alone: it needs values for a, c",
     ]
 

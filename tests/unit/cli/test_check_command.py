@@ -104,7 +104,7 @@ def test_one_traceback_is_shown_once(
     assert [line for line in lines if "ZeroDivisionError" in line and "error[" not in line] == [
         "    ZeroDivisionError: division by zero"
     ]
-    assert lines[-2:] == ["    (its traceback is above)", "2 faults in 1 file"]
+    assert lines[-2:] == ["    (as above)", "2 faults in 1 file"]
 
 
 def test_definitions_and_modules_are_searched_in_further_folders(

@@ -41,7 +41,9 @@ HELP = {
         SEARCH,
         "gcm check hello.fractal farm.fractal",
         "gcm check --format json *.fractal",
+        "the structure alone: classes need not be there, definitions may be abstract",
         "gcm check --path src --path shared/adl app.fractal",
+        "gcm check --structure *.fractal      of an architecture whose classes are still in Java",
     ),
     "show": (
         "Show the tree of components of an assembly.",
@@ -63,7 +65,15 @@ HELP = {
         "gcm draw hello.fractal -o hello.svg",
         "gcm draw farm.fractal --set workers=4 > farm.svg",
         "gcm draw hello.fractal --controls -o all.svg",
+        "gcm draw hello.fractal --structure -o hello.svg",
         "gcm draw hello.fractal --colours dark -o slide.png",
+    ),
+    "port": (
+        "Write Python skeletons for the classes that are missing.",
+        "the Python package of the new classes",
+        SEARCH,
+        "gcm port Market.fractal --package market",
+        "gcm port org/example/*.fractal --package market --output src",
     ),
     "run": (
         "Make an assembly in this process and run it.",

@@ -128,15 +128,16 @@ def test_a_root_without_run_is_told(gcm: Gcm, single: Single) -> None:
         1,
         "",
         f"{file}:1: error[no-run-interface]: the definition has no server interface 'run' to be "
-        "called (component /single). did you mean 'runs'?\n",
+        "called (component /single). did you mean 'runs'?\n"
+        "gcm run: --interface NAME calls another server interface\n",
     )
 
 
 def test_the_interfaces_of_a_root_without_run_are_listed(gcm: Gcm, single: Single) -> None:
     source = f'{HEAD}\n@provides("other", Runnable)\nclass Main:\n    def run(self): return 0\n'
-    assert gcm("run", single(source))[2].endswith(
-        "add one and bind it inside; its server interfaces: other\n"
-    )
+    file = single(source)
+    assert "add one and bind it inside; its server interfaces: other\n" in gcm("run", file)[2]
+    assert gcm("run", file, "--interface", "other") == (0, "", "")
 
 
 def test_a_client_named_run_is_not_called(gcm: Gcm, single: Single) -> None:

@@ -293,6 +293,12 @@ def test_everything_new_comes_home_from_copies_where_nothing_is_asked_for(read: 
     assert fetches(read) == [("s/far", everything), ("s/given", everything)]
 
 
+@pytest.mark.parametrize("source", [".", "**", "./**", "**/*"])
+def test_a_pattern_of_everything_does_not_ask_for_what_is_ignored(read: Any, source: str) -> None:
+    found = fetches(read, f'<file-transfer direction="out" source="{source}" clusters="s/far"/>')
+    assert ("s/far", (FileMove(".", "/home/me/grid"),)) in found
+
+
 def test_what_is_asked_for_comes_home_to_its_own_path_in_the_program_folder(read: Any) -> None:
     found = fetches(
         read,

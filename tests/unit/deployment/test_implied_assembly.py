@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.deployment.assembly import Level, Link, implied_assembly, links
+from runtime.deployment.assembly import Level, implied_assembly
 from runtime.topology.tree import Cluster, Grid, Node, Site
 
 SEVEN = Grid(
@@ -17,29 +17,31 @@ def test_there_is_a_component_for_every_part_of_the_machine() -> None:
     found = list(implied_assembly(SEVEN).walk())
     assert [(part.path, part.level, part.identifier) for part in found] == [
         ("/grid", Level.GRID, ""),
-        ("/grid/site0", Level.SITE, "0"),
-        ("/grid/site0/cluster0", Level.CLUSTER, "0:0"),
-        ("/grid/site0/cluster0/wrapper0", Level.WRAPPER, "0:0:0"),
-        ("/grid/site0/cluster0/wrapper1", Level.WRAPPER, "0:0:1"),
-        ("/grid/site0/cluster1", Level.CLUSTER, "0:1"),
-        ("/grid/site0/cluster1/wrapper0", Level.WRAPPER, "0:1:0"),
-        ("/grid/site0/cluster1/wrapper1", Level.WRAPPER, "0:1:1"),
-        ("/grid/site1", Level.SITE, "1"),
-        ("/grid/site1/cluster0", Level.CLUSTER, "1:0"),
-        ("/grid/site1/cluster0/wrapper0", Level.WRAPPER, "1:0:0"),
-        ("/grid/site1/cluster0/wrapper1", Level.WRAPPER, "1:0:1"),
-        ("/grid/site1/cluster0/wrapper2", Level.WRAPPER, "1:0:2"),
+        ("/grid/a", Level.SITE, "0"),
+        ("/grid/a/c", Level.CLUSTER, "0:0"),
+        ("/grid/a/c/wrapper0", Level.WRAPPER, "0:0:0"),
+        ("/grid/a/c/wrapper1", Level.WRAPPER, "0:0:1"),
+        ("/grid/a/d", Level.CLUSTER, "0:1"),
+        ("/grid/a/d/wrapper0", Level.WRAPPER, "0:1:0"),
+        ("/grid/a/d/wrapper1", Level.WRAPPER, "0:1:1"),
+        ("/grid/b", Level.SITE, "1"),
+        ("/grid/b/e", Level.CLUSTER, "1:0"),
+        ("/grid/b/e/wrapper0", Level.WRAPPER, "1:0:0"),
+        ("/grid/b/e/wrapper1", Level.WRAPPER, "1:0:1"),
+        ("/grid/b/e/wrapper2", Level.WRAPPER, "1:0:2"),
     ]
     assert all(part.path.rpartition("/")[2] == part.name for part in found)
 
 
-def test_every_component_but_the_grid_is_bound_up_and_down() -> None:
-    whole = implied_assembly(SEVEN)
-    found = list(links(whole))
-    assert found[:4] == [
-        Link("/grid/site0.up", "/grid.srv"),
-        Link("/grid.down", "/grid/site0.srv"),
-        Link("/grid/site0/cluster0.up", "/grid/site0.srv"),
-        Link("/grid/site0.down", "/grid/site0/cluster0.srv"),
+def test_a_name_that_cannot_be_that_of_a_component_becomes_a_number() -> None:
+    nodes = (Node("n", ranks=1),)
+    clusters = tuple(Cluster(name, nodes) for name in ("alder", "big.one", "alder", "clustering"))
+    grid = Grid((Site("north", clusters), Site("codes", clusters[:1])))
+    found = [part.path for part in implied_assembly(grid).walk() if part.level is Level.CLUSTER]
+    assert found == [
+        "/grid/north/alder",
+        "/grid/north/cluster1",
+        "/grid/north/cluster2",
+        "/grid/north/cluster3",
+        "/grid/site1/alder",
     ]
-    assert len(found) == len(set(found)) == 2 * (len(list(whole.walk())) - 1)

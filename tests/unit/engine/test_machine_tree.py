@@ -13,19 +13,20 @@ from gcm.documents import Diagnostics
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
-from runtime.engine.hierarchy import Clustering, clustering_path, host_of, part_path
+from runtime.engine.hierarchy import host_of
 from runtime.engine.outcome import Connections
 from runtime.engine.route_monitor import RouteMonitor
 from runtime.engine.tree import machine_document, machine_tree
+from runtime.machine.paths import clustering_path, part_path
 
 EMULATED = (
     b'<deployment><application module="m"/><emulate sites="2" clusters="2" ranks="2"/></deployment>'
 )
 
 
-def plan() -> DeploymentPlan:
+def plan(descriptor: bytes = EMULATED) -> DeploymentPlan:
     found = Diagnostics()
-    deployment = read_descriptor(EMULATED, surroundings=Surroundings("/"), diagnostics=found)
+    deployment = read_descriptor(descriptor, surroundings=Surroundings("/"), diagnostics=found)
     assert deployment is not None, [str(one) for one in found]
     return make_plan(deployment)
 
@@ -34,15 +35,32 @@ def refuse(invocation: Invocation) -> Future[Any]:
     raise AssertionError(invocation)
 
 
-def test_every_part_is_found_under_its_path_and_bound_to_the_one_above() -> None:
-    tree = machine_tree(plan().components(), refuse)
-    found = tree.find("site1/cluster0/wrapper1")
-    assert found.path == "/grid/site1/cluster0/wrapper1"
-    assert [str(one) for one in found.client("up").servers] == [
-        "/grid/site1/cluster0/clustering.srv"
+NAMED = (
+    b'<deployment><application module="m"/><grid><mpi ranks="2"/><site name="north">'
+    b'<cluster name="alder"/><cluster name="birch"/></site><site name="south">'
+    b'<cluster name="cedar"/></site></grid></deployment>'
+)
+
+
+def bound(component: Any, client: str) -> list[str]:
+    return [str(one) for one in component.client(client).servers]
+
+
+def test_every_part_has_the_name_that_the_user_gave_it_and_is_bound_both_ways() -> None:
+    tree = machine_tree(plan(NAMED).components(), refuse)
+    found = tree.find("north/birch/wrapper1")
+    assert found.path == "/grid/north/birch/wrapper1"
+    for contract in ("membership", "health", "references"):
+        assert bound(found, f"{contract}-up") == [f"/grid/north/birch/clustering.{contract}"]
+    for contract in ("views", "control", "routes"):
+        assert bound(tree.find("north/birch/clustering"), f"{contract}-down") == [
+            f"/grid/north/birch/wrapper{rank}.{contract}" for rank in range(2)
+        ]
+    assert bound(tree.find("north/clustering"), "views-down") == [
+        "/grid/north/alder.views",
+        "/grid/north/birch.views",
     ]
-    down = tree.find("site1/clustering").client("down").servers
-    assert [str(one) for one in down] == ["/grid/site1/cluster0.srv", "/grid/site1/cluster1.srv"]
+    assert bound(tree.find("north/alder"), "membership-up") == ["/grid/north/clustering.membership"]
 
 
 def test_a_call_goes_to_where_the_component_lives() -> None:
@@ -51,17 +69,21 @@ def test_a_call_goes_to_where_the_component_lives() -> None:
     def send(invocation: Invocation) -> Future[Any]:
         sent.append(invocation)
         future: Future[Any] = Future()
-        future.set_result("everybody")
+        future.set_result(None)
         return future
 
-    wrapper: Any = machine_tree(plan().components(), send).find("site0/cluster1/wrapper0")
+    wrapper: Any = machine_tree(plan(NAMED).components(), send).find("north/birch/wrapper0")
     wrapper.start()
-    assert wrapper.server("srv").stub.ready("report") == "everybody"
-    assert (sent[0].component, sent[0].args) == ("/grid/site0/cluster1/wrapper0", ("report",))
+    wrapper.server("routes").stub.come("1:0:0")
+    assert (sent[0].component, sent[0].operation, sent[0].args) == (
+        "/grid/site0/cluster1/wrapper0", "come", ("1:0:0",),
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize("part", ["site1/cluster0/wrapper1", "site1/cluster0/clustering"])
-def test_the_monitor_of_a_part_asks_where_it_lives(part: str) -> None:
+@pytest.mark.parametrize(
+    ("part", "rank"), [("site1/cluster0/wrapper1", "1:0:1"), ("site1/cluster0/clustering", "")]
+)
+def test_the_monitor_of_a_part_asks_the_component_of_its_cluster(part: str, rank: str) -> None:
     sent: list[Invocation] = []
 
     def send(invocation: Invocation) -> Future[Any]:
@@ -73,8 +95,8 @@ def test_the_monitor_of_a_part_asks_where_it_lives(part: str) -> None:
     found: Any = machine_tree(plan().components(), send).find(part)
     assert found.controller(RouteMonitor).connections() == Connections(tries=3)
     (asked,) = sent
-    assert (asked.component, asked.interface, asked.operation) == (
-        f"/grid/{part}", "monitor-controller", "connections",
+    assert (asked.component, asked.interface, asked.operation, asked.args) == (
+        "/grid/site1/cluster0/clustering", "monitor-controller", "connections", (rank,),
     )  # fmt: skip
 
 
@@ -116,10 +138,3 @@ def test_paths_say_what_identifiers_mean() -> None:
         "/grid/site1/cluster0/wrapper2",
     ]
     assert clustering_path("1") == "/grid/site1/clustering"
-
-
-def test_a_clustering_component_without_a_parent_answers_everybody_with_everything() -> None:
-    gathered: list[str] = []
-    top = Clustering(lambda: gathered.append("grid"), Connections)
-    assert top.ready([["a", "b"], ["c"]]) == [["a", "b", "c"], ["a", "b", "c"]]
-    assert gathered == ["grid"]

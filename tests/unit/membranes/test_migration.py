@@ -20,7 +20,7 @@ from gcm import (
     requires,
     submit,
 )
-from gcm.errors import IllegalContentError
+from gcm.errors import CopyError, IllegalContentError
 from gcm.membranes.migration import MigrationController
 
 WAIT = 10
@@ -206,6 +206,11 @@ def test_a_content_that_cannot_be_copied_stays() -> None:
     component = primitive(Counter)
     component.content.lock = threading.Lock()
     component.start()
-    with pytest.raises(TypeError, match="pickle"):
+    with pytest.raises(CopyError, match="the content of /counter cannot be copied: TypeError"):
         move(component, Host())
     assert component.stub("count", Count).count() == 1
+
+
+def test_a_component_of_one_process_does_not_move_to_a_node_by_name() -> None:
+    with pytest.raises(IllegalContentError, match="'lab/rack/n1' cannot take it in"):
+        primitive(Counter).controller(MigrationController).migrate("lab/rack/n1")

@@ -20,11 +20,11 @@ from runtime.wire import SENT, Incoming, Outgoing
 class MemoryIncoming(Incoming):
     """A message whose payload is here, or is held back by the test."""
 
-    __slots__ = ("bytes", "outgoing", "post")
+    __slots__ = ("bytes", "connections", "outgoing")
 
-    def __init__(self, post: MemoryPost, source: int, head: bytes, payload: bytes) -> None:
-        super().__init__(source, head, len(payload), 0, post, asks=False)
-        self.post, self.bytes = post, payload
+    def __init__(self, connections: MemoryPost, source: int, head: bytes, payload: bytes) -> None:
+        super().__init__(source, head, len(payload), 0, connections, asks=False)
+        self.connections, self.bytes = connections, payload
         self.outgoing: Outgoing | None = None
 
     def give(self, buffer: memoryview) -> None:
@@ -39,8 +39,8 @@ class MemoryIncoming(Incoming):
     def _matched(self) -> None:
         if self.outgoing is not None:
             self.outgoing.done = True
-        if self.post.is_slow:
-            self.post.unfinished.append(self)
+        if self.connections.is_slow:
+            self.connections.unfinished.append(self)
         else:
             self.fill()
 
@@ -55,8 +55,8 @@ class MemoryPost:
     """The contract of a post, without sockets."""
 
     me: int
-    posts: dict[int, MemoryPost]
-    receiver: Any = None
+    connections: dict[int, MemoryPost]
+    sink: Any = None
     inbox: deque[Callable[[], None]] = field(default_factory=deque)
     unfinished: list[MemoryIncoming] = field(default_factory=list)
     is_slow: bool = False
@@ -72,11 +72,11 @@ class MemoryPost:
             lost = Outgoing()
             lost.error = self.gone[to]
             return lost
-        other = self.posts[to]
+        other = self.connections[to]
         incoming = MemoryIncoming(other, self.me, head, b"".join(payload))
         if sync:
             incoming.outgoing = Outgoing()
-        other.inbox.append(lambda: other.receiver.arrived(incoming))
+        other.inbox.append(lambda: other.sink.arrived(incoming))
         other.bell.set()
         return incoming.outgoing or SENT
 
@@ -93,19 +93,19 @@ class MemoryPost:
         """Let what was matched while it came in be complete."""
         for incoming in self.unfinished:
             incoming.fill()
-            self.receiver.completed(incoming)
+            self.sink.completed(incoming)
         self.unfinished.clear()
 
     def lose(self, peer: int, why: Exception) -> None:
         """Lose a peer, once what it has sent has arrived."""
         self.gone[peer] = why
-        self.inbox.append(lambda: self.receiver.lost(peer, why))
+        self.inbox.append(lambda: self.sink.lost(peer, why))
         self.bell.set()
 
     def ready(self, timeout: float | None) -> bool:
-        rung = self.bell.wait(timeout)
+        woken = self.bell.wait(timeout)
         self.bell.clear()
-        return rung
+        return woken
 
     def wake(self) -> None:
         self.bell.set()
@@ -125,7 +125,7 @@ class Pair:
     """Two processes, each alone in its cluster: both have rank 0 of native MPI, COMM_SELF."""
 
     engines: tuple[Engine, Engine]
-    posts: tuple[MemoryPost, MemoryPost]
+    connections: tuple[MemoryPost, MemoryPost]
     members: tuple[Membership, Membership]
 
     def move(self) -> None:
@@ -140,16 +140,16 @@ _NUMBERS = count()
 @pytest.fixture
 def pair() -> Iterator[Pair]:
     """Two processes of two clusters, and a communicator of both; nothing moves by itself."""
-    posts: dict[int, MemoryPost] = {}
+    connections: dict[int, MemoryPost] = {}
     natives, members, engines = [], [], []
     context = next(_NUMBERS).to_bytes(8, "big")
     for me in range(2):
         engine = Engine(me, me, me + 1, "0:{}:0 on node".format)
-        posts[me] = MemoryPost(me, posts, engine)
-        engine.post = posts[me]  # type: ignore[assignment]  # it has what a post has
+        connections[me] = MemoryPost(me, connections, engine)
+        engine.connections = connections[me]  # type: ignore[assignment]  # it has what a post has
         natives += [MPI.COMM_SELF.Dup(), MPI.COMM_SELF.Dup()]
         members.append(intra(engine, (0, 1), natives[-2], natives[-1], context))
         engines.append(engine)
-    yield Pair((engines[0], engines[1]), (posts[0], posts[1]), (members[0], members[1]))
+    yield Pair((engines[0], engines[1]), (connections[0], connections[1]), (members[0], members[1]))
     for native in natives:
         native.Free()

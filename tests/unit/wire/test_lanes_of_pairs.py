@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from runtime.transport.decrypted import DECRYPTED
+from runtime.wire.duplex import DuplexStream
 from runtime.wire.errors import BadFrame, PeerLost
 from runtime.wire.frames import LANE, LANE_OVER, WIDEN, pack
-from runtime.wire.halves import Halves
-from runtime.wire.inlet import Inlet
 from runtime.wire.lanes import Lanes
 from runtime.wire.line import READ, WRITE
-from runtime.wire.messages import Incoming, Outgoing, Receiver
-from runtime.wire.outlet import Outlet
+from runtime.wire.messages import Incoming, MessageSink, Outgoing
+from runtime.wire.receiver import Receiver
+from runtime.wire.sender import Sender
 
 MIB = 1 << 20
 
@@ -60,12 +60,12 @@ class Ear:
 class Side:
     """One rank of the pair, with what is around its lanes; `dial` says what comes of dialling."""
 
-    silence, patience = 30.0, 20.0
+    silence, resume_timeout = 30.0, 20.0
 
     def __init__(self, me: int) -> None:
         self.me = me
         self.ear = Ear()
-        self.receiver: Receiver = self.ear
+        self.sink: MessageSink = self.ear
         self.connector: Any = self
         self.stage = memoryview(bytearray(16 << 10))
         self.handlers: dict[int, Callable[[int], bool]] = {}
@@ -73,17 +73,17 @@ class Side:
         self.dial: Callable[[], Any] = lambda: None
         self.dials = 0
         self.room = True
-        self.outlet = Outlet()
-        self.inlet = Inlet(1 - me, self.receiver, self.outlet, kick=self.kick, goodbye=self.kick)
+        self.sender = Sender()
+        self.receiver = Receiver(1 - me, self.sink, self.sender, kick=self.kick, goodbye=self.kick)
         self.why: list[PeerLost] = []
         self.first, self._other = socket.socketpair()
-        halves = Halves(self.inlet, self.outlet)
-        self.lanes = Lanes(1 - me, self, halves, self.kick, lose=self.why.append)
+        duplex = DuplexStream(self.receiver, self.sender)
+        self.lanes = Lanes(1 - me, self, duplex, self.kick, lose=self.why.append)
         self.lanes.joined(self.first)
-        self.inlet.lanes = self.lanes.hear
-        self.outlet.more = self.lanes.more
-        self.inlet.count()
-        self.outlet.keep()
+        self.receiver.lanes = self.lanes.hear
+        self.sender.more = self.lanes.more
+        self.receiver.count()
+        self.sender.keep()
 
     def close(self) -> None:
         self.lanes.close()
@@ -131,12 +131,12 @@ class Side:
 
     def send(self, size: int) -> tuple[bytes, Outgoing]:
         payload = (bytes(range(256)) * (size // 256 + 1))[:size]
-        return payload, self.outlet.put(b"head", [memoryview(payload)])
+        return payload, self.sender.put(b"head", [memoryview(payload)])
 
     def say(self) -> bytes:
         """Return what goes over the first connection at once."""
-        said = b"".join(self.outlet.batch())
-        self.outlet.wrote(len(said))
+        said = b"".join(self.sender.batch())
+        self.sender.wrote(len(said))
         return said
 
 
@@ -173,7 +173,7 @@ class Both:
             moves = False
             for one, other in ((self.dialler, self.acceptor), (self.acceptor, self.dialler)):
                 while said := one.say():
-                    other.inlet.feed(said)
+                    other.receiver.feed(said)
                     moves = True
 
     def go_on(self) -> None:
@@ -205,12 +205,12 @@ def break_lane(side: Side) -> None:
 def test_a_lane_that_is_over_before_its_opening_is_seen_is_not_used(both: Both) -> None:
     both.want(2)
     payload, outgoing = both.acceptor.send(2 * MIB)
-    both.dialler.inlet.feed(both.acceptor.say())  # the head, and first segments
+    both.dialler.receiver.feed(both.acceptor.say())  # the head, and first segments
     both.admit()
     (lane,) = both.acceptor.lanes._open.values()
-    assert lane.outlet.written > 0
+    assert lane.sender.written > 0
     break_lane(both.acceptor)
-    both.dialler.inlet.feed(both.acceptor.say())
+    both.dialler.receiver.feed(both.acceptor.say())
     assert not both.dialler.lanes._openings
     assert not both.dialler.handlers
     both.go_on()
@@ -303,7 +303,7 @@ def test_the_memory_of_a_message_is_free_when_it_is_done(both: Both) -> None:
     assert both.acceptor.lanes.count == 2
     memory = bytearray(5 * MIB)
     view = memoryview(memory)
-    outgoing = both.acceptor.outlet.put(b"head", [view])
+    outgoing = both.acceptor.sender.put(b"head", [view])
     del view
     for _ in range(100):
         if outgoing.done:
@@ -311,8 +311,8 @@ def test_the_memory_of_a_message_is_free_when_it_is_done(both: Both) -> None:
         both.dialler.look()
         both.dialler.serve_lanes()
         both.acceptor.serve_lanes()
-        both.dialler.inlet.feed(both.acceptor.say())
-        both.acceptor.inlet.feed(both.dialler.say())
+        both.dialler.receiver.feed(both.acceptor.say())
+        both.acceptor.receiver.feed(both.dialler.say())
     assert outgoing.done
     memory.append(1)  # which it cannot while anybody holds a view of it
 
@@ -378,9 +378,9 @@ def test_a_lane_that_waits_for_a_head_is_not_offered_what_is_decrypted_already(
     try:
         both.dialler.serve_lanes()
         (lane,) = both.dialler.lanes._open.values()
-        assert lane.inlet.is_waiting
+        assert lane.receiver.is_waiting
         assert (descriptor in both.dialler.handlers) is not is_decrypted
-        both.dialler.inlet.feed(head)
+        both.dialler.receiver.feed(head)
         both.dialler.look()
         assert descriptor in both.dialler.handlers
     finally:

@@ -25,9 +25,9 @@ from runtime.wire.frames import (
     pack,
     pack_segment,
 )
-from runtime.wire.inlet import Inlet
 from runtime.wire.messages import Incoming, Outgoing
-from runtime.wire.outlet import Outlet
+from runtime.wire.receiver import Receiver
+from runtime.wire.sender import Sender
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -71,16 +71,16 @@ class Side:
 
     def __init__(self, ear: Ear | None = None) -> None:
         self.ear = ear or Ear()
-        self.outlet = Outlet()
-        self.inlet = Inlet(7, self.ear, self.outlet, kick=nothing, goodbye=nothing)
+        self.sender = Sender()
+        self.receiver = Receiver(7, self.ear, self.sender, kick=nothing, goodbye=nothing)
 
     def send(self, head: bytes, *parts: bytes, sync: bool = False) -> Outgoing:
-        return self.outlet.put(head, [memoryview(part) for part in parts], sync)
+        return self.sender.put(head, [memoryview(part) for part in parts], sync)
 
     def write(self, most: int = 1 << 40) -> bytes:
-        data = b"".join(self.outlet.batch())[:most]
+        data = b"".join(self.sender.batch())[:most]
         if data:
-            self.outlet.wrote(len(data))
+            self.sender.wrote(len(data))
         return data
 
     def write_all(self) -> bytes:
@@ -94,9 +94,9 @@ def is_done(outgoing: Outgoing) -> bool:
 
 def carry(source: Side, target: Side) -> None:
     """Move everything that either end has to say."""
-    while not (source.outlet.is_idle and target.outlet.is_idle):
-        target.inlet.feed(source.write_all())
-        source.inlet.feed(target.write_all())
+    while not (source.sender.is_idle and target.sender.is_idle):
+        target.receiver.feed(source.write_all())
+        source.receiver.feed(target.write_all())
 
 
 def pattern(size: int, seed: int = 1) -> bytes:
@@ -122,7 +122,7 @@ def test_every_payload_arrives_whole_however_the_stream_is_cut(
     for number, (head, size) in enumerate(zip(heads, sizes, strict=True)):
         a.send(head, pattern(size, number + 1))
     for piece in chopped(a.write_all(), cuts):
-        b.inlet.feed(piece)
+        b.receiver.feed(piece)
     if not matches:
         for one in b.ear.kept:
             one.take()
@@ -141,11 +141,11 @@ def test_what_passes_by_arrives_whole_and_in_order(
     data = pattern(size)
     sent = b""
     for head in (b"first", b"then"):
-        passing = a.outlet.pass_by(head, [memoryview(data)])
+        passing = a.sender.pass_by(head, [memoryview(data)])
         assert passing is not None
         sent += b"".join(passing)
     for piece in chopped(sent, cuts):
-        b.inlet.feed(piece)
+        b.receiver.feed(piece)
     if not matches:
         for one in b.ear.kept:
             one.take()
@@ -156,13 +156,13 @@ def test_what_passes_by_arrives_whole_and_in_order(
 
 def test_what_was_written_in_part_is_written_before_all_else() -> None:
     a, b = Side(), Side()
-    passing = a.outlet.pass_by(b"begun", [memoryview(pattern(100 * KIB))])
+    passing = a.sender.pass_by(b"begun", [memoryview(pattern(100 * KIB))])
     assert passing is not None
-    outgoing = a.outlet.put_back(passing, 5000)
+    outgoing = a.sender.put_back(passing, 5000)
     a.send(b"next", b"small")
-    a.outlet.say(BYE)
+    a.sender.say(BYE)
     assert not is_done(outgoing)
-    b.inlet.feed(b"".join(passing)[:5000] + a.write_all())
+    b.receiver.feed(b"".join(passing)[:5000] + a.write_all())
     assert is_done(outgoing)
     assert b.ear.heads == [b"begun", b"next"]
     assert b.ear.payload_of(b"begun") == pattern(100 * KIB)
@@ -170,16 +170,16 @@ def test_what_was_written_in_part_is_written_before_all_else() -> None:
 
 def test_nothing_passes_by_what_waits_or_is_large_or_beyond_the_window() -> None:
     a = Side()
-    assert a.outlet.pass_by(b"", [memoryview(bytes(256 * KIB + 1))]) is None
-    assert a.outlet.pass_by(bytes(MOST_HEAD + 1), []) is None
-    assert a.outlet.pass_by(b"", [memoryview(b"x")] * 17) is None
+    assert a.sender.pass_by(b"", [memoryview(bytes(256 * KIB + 1))]) is None
+    assert a.sender.pass_by(bytes(MOST_HEAD + 1), []) is None
+    assert a.sender.pass_by(b"", [memoryview(b"x")] * 17) is None
     a.send(b"waits")
-    assert a.outlet.pass_by(b"", []) is None
+    assert a.sender.pass_by(b"", []) is None
     a.write_all()
-    assert a.outlet.pass_by(b"", []) is not None
+    assert a.sender.pass_by(b"", []) is not None
     for _ in range(31):
-        assert a.outlet.pass_by(b"", [memoryview(bytes(256 * KIB))]) is not None
-    assert a.outlet.pass_by(b"", [memoryview(bytes(256 * KIB))]) is None
+        assert a.sender.pass_by(b"", [memoryview(bytes(256 * KIB))]) is not None
+    assert a.sender.pass_by(b"", [memoryview(bytes(256 * KIB))]) is None
 
 
 @given(st.lists(st.integers(1, 700 * KIB), min_size=1, max_size=60))
@@ -187,8 +187,8 @@ def test_any_partial_write_continues_where_it_stopped(steps: list[int]) -> None:
     a, b = Side(), Side()
     sent = [a.send(b"x", pattern(900 * KIB)), a.send(b"y", pattern(5000, 2)), a.send(b"z", b"end")]
     for step in steps:
-        b.inlet.feed(a.write(step))
-    b.inlet.feed(a.write_all())
+        b.receiver.feed(a.write(step))
+    b.receiver.feed(a.write_all())
     assert [one.done for one in sent] == [True] * 3
     assert b.ear.payload_of(b"x") == pattern(900 * KIB)
     assert b.ear.payload_of(b"y") == pattern(5000, 2)
@@ -200,12 +200,12 @@ def test_a_buffer_given_in_the_middle_gets_what_came_before(late: int) -> None:
     a, b = Side(), Side(Ear(matches=False))
     a.send(b"large", pattern(600 * KIB))
     data = a.write_all()
-    b.inlet.feed(data[: 100 + late])
+    b.receiver.feed(data[: 100 + late])
     (incoming,) = b.ear.kept
     buffer = bytearray(600 * KIB)
     incoming.give(memoryview(buffer))
     assert incoming.done == (late == 700 * KIB)
-    b.inlet.feed(data[100 + late :])
+    b.receiver.feed(data[100 + late :])
     assert incoming.done
     assert b.ear.complete == ([] if late == 700 * KIB else [incoming])
     assert buffer == pattern(600 * KIB)
@@ -229,7 +229,7 @@ def test_a_small_message_overtakes_a_large_one() -> None:
     a.send(b"small", b"quick")
     second = a.write()
     assert len(first) + len(second) < MIB + 64 * KIB
-    b.inlet.feed(first + second)
+    b.receiver.feed(first + second)
     assert [one.head for one in b.ear.complete] == [b"small"]
     carry(a, b)
     assert [one.head for one in b.ear.complete] == [b"small", b"large"]
@@ -239,7 +239,7 @@ def test_large_payloads_take_turns() -> None:
     a, b = Side(), Side()
     a.send(b"first", bytes(3 * MIB))
     a.send(b"second", bytes(3 * MIB))
-    b.inlet.feed(a.write() + a.write())
+    b.receiver.feed(a.write() + a.write())
     first, second = b.ear.kept
     assert first.came == second.came == 512 * KIB
 
@@ -259,11 +259,11 @@ def test_a_synchronous_message_is_done_once_it_is_matched() -> None:
         outgoing = a.send(b"sync", bytes(size), sync=True)
         carry(a, b)
         assert not is_done(outgoing)
-        assert not a.outlet.is_finished
+        assert not a.sender.is_finished
         b.ear.kept[0].take()
         carry(a, b)
         assert is_done(outgoing)
-        assert a.outlet.is_finished
+        assert a.sender.is_finished
 
 
 def test_an_unread_sender_keeps_what_is_beyond_the_window() -> None:
@@ -278,7 +278,7 @@ def test_an_unread_sender_keeps_what_is_beyond_the_window() -> None:
         carry(a, b)
         assert one.done
     assert all(one.done for one in sent)
-    assert a.outlet.is_finished
+    assert a.sender.is_finished
 
 
 def test_a_late_message_is_matched_while_earlier_ones_fill_the_window() -> None:
@@ -301,7 +301,7 @@ def test_many_messages_that_are_matched_never_fill_the_window() -> None:
         a.send(b"%d" % number, bytes(MIB // 2))
         carry(a, b)
     assert len(b.ear.complete) == 200
-    assert a.outlet.is_finished
+    assert a.sender.is_finished
 
 
 def test_one_message_beyond_the_window_goes_on_once_it_is_matched() -> None:
@@ -325,10 +325,10 @@ def test_what_is_lost_fails_with_the_reason() -> None:
     a.write()
     waiting = [one for one in sent if not one.done]
     why = PeerLost("gone")
-    a.outlet.fail(why)
+    a.sender.fail(why)
     assert waiting
     assert all(one.done and one.error is why for one in waiting)
-    assert a.outlet.is_finished
+    assert a.sender.is_finished
 
 
 def test_a_message_is_matched_once_and_into_a_buffer_of_its_size() -> None:
@@ -351,9 +351,9 @@ def test_a_taken_small_payload_stays_when_others_follow() -> None:
     a, b = Side(), Side(Taker())
     a.send(b"1", b"first")
     a.send(b"2", b"again")
-    b.inlet.feed(a.write_all())
+    b.receiver.feed(a.write_all())
     a.send(b"3", b"third")
-    b.inlet.feed(a.write_all())
+    b.receiver.feed(a.write_all())
     payloads = [one.payload for one in b.ear.complete]
     assert [bytes(one) for one in payloads if one is not None] == [b"first", b"again", b"third"]
 
@@ -362,7 +362,7 @@ def test_a_head_or_payload_beyond_the_limits_is_refused() -> None:
     a = Side()
     with pytest.raises(BadFrame, match="a head of 4097"):
         a.send(bytes(MOST_HEAD + 1))
-    assert a.outlet.is_idle
+    assert a.sender.is_idle
 
 
 @pytest.mark.parametrize(
@@ -389,22 +389,22 @@ def test_a_head_or_payload_beyond_the_limits_is_refused() -> None:
 )
 def test_garbage_is_refused(data: bytes, words: str) -> None:
     with pytest.raises(BadFrame, match=words):
-        Side().inlet.feed(data)
+        Side().receiver.feed(data)
 
 
 @given(st.binary(min_size=20, max_size=300))
 def test_random_bytes_are_read_or_refused(data: bytes) -> None:
     side = Side()
     with suppress(BadFrame):
-        side.inlet.feed(data)
+        side.receiver.feed(data)
 
 
 def test_goodbye_is_heard() -> None:
     a, b = Side(), Side()
     a.send(b"last", b"words")
     data = a.write_all()
-    a.outlet.say(BYE)
-    b.inlet.feed(data + a.write_all())
+    a.sender.say(BYE)
+    b.receiver.feed(data + a.write_all())
     assert b.ear.payload_of(b"last") == b"words"
-    assert b.inlet.has_left
-    assert not b.inlet.may_go
+    assert b.receiver.has_left
+    assert not b.receiver.may_go

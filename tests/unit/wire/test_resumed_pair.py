@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from runtime.wire.errors import BadFrame
 from runtime.wire.frames import CAME, MOST_COPIED, REST, pack
-from runtime.wire.inlet import UNTOLD, Inlet
 from runtime.wire.messages import SENT, Incoming, Outgoing
-from runtime.wire.outlet import Outlet
+from runtime.wire.receiver import UNTOLD, Receiver
 from runtime.wire.replay import total
+from runtime.wire.sender import Sender
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -44,15 +44,15 @@ class Message:
 class End:
     """One end of a pair, and what it has written that the other one has not got yet."""
 
-    outlet: Outlet = field(default_factory=lambda: Outlet(WINDOW))
+    sender: Sender = field(default_factory=lambda: Sender(WINDOW))
     sent: list[Message] = field(default_factory=list)
     came: list[Incoming] = field(default_factory=list)
     on_its_way: bytearray = field(default_factory=bytearray)
 
     def __post_init__(self) -> None:
-        self.inlet = Inlet(7, self, self.outlet, kick=nothing, goodbye=nothing, window=WINDOW)
-        self.inlet.count()
-        self.outlet.keep()
+        self.receiver = Receiver(7, self, self.sender, kick=nothing, goodbye=nothing, window=WINDOW)
+        self.receiver.count()
+        self.sender.keep()
 
     def arrived(self, incoming: Incoming) -> None:
         assert incoming.head == b"%d" % len(self.came)
@@ -68,24 +68,24 @@ class End:
         number = len(self.sent)
         data = pattern(size, number)
         head = b"%d" % number
-        passing = None if sync else self.outlet.pass_by(head, [memoryview(data)])
+        passing = None if sync else self.sender.pass_by(head, [memoryview(data)])
         if passing is None:
-            outgoing = self.outlet.put(head, [memoryview(data)], sync)
+            outgoing = self.sender.put(head, [memoryview(data)], sync)
         elif number % 2:
-            outgoing = self.outlet.put_back(passing, 0)
+            outgoing = self.sender.put_back(passing, 0)
         else:
             self.on_its_way += b"".join(passing)
             if len(passing) == 1:
-                self.outlet.passed.append(passing)
+                self.sender.passed.append(passing)
             else:
-                self.outlet.passed_large(passing, total(passing))
+                self.sender.passed_large(passing, total(passing))
             outgoing = SENT
         self.sent.append(Message(data, outgoing))
 
     def write(self, most: int = 1 << 40) -> bool:
-        data = b"".join(self.outlet.batch())[:most]
+        data = b"".join(self.sender.batch())[:most]
         if data:
-            self.outlet.wrote(len(data))
+            self.sender.wrote(len(data))
             self.on_its_way += data
         self.spoil()
         return bool(data)
@@ -104,15 +104,15 @@ class End:
 def deliver(source: End, target: End, most: int = 1 << 40) -> None:
     data = bytes(source.on_its_way[:most])
     del source.on_its_way[:most]
-    target.inlet.feed(data)
+    target.receiver.feed(data)
 
 
 def connect(a: End, b: End) -> None:
     """Replace a connection that broke: both tell to where they came."""
     for one in (a, b):
         one.on_its_way.clear()
-    a.outlet.resume(b.inlet.position)
-    b.outlet.resume(a.inlet.position)
+    a.sender.resume(b.receiver.position)
+    b.sender.resume(a.receiver.position)
 
 
 def settle(a: End, b: End) -> None:
@@ -135,7 +135,7 @@ def check(source: End, target: End) -> None:
         assert message.outgoing.error is None
         assert bytes(incoming.payload or b"") == pattern(incoming.size, number)
         assert incoming.size == len(message.data)
-    assert source.outlet.is_finished
+    assert source.sender.is_finished
 
 
 SIZES = st.one_of(
@@ -209,12 +209,12 @@ def test_payloads_that_are_copied_are_done_at_once_and_others_once_they_have_com
     while a.write():
         pass
     assert not stays.done
-    assert not a.outlet.is_finished
+    assert not a.sender.is_finished
     deliver(a, b)
     b.write()
     deliver(b, a)
     a.spoil()
-    assert stays.done is a.outlet.is_finished is True
+    assert stays.done is a.sender.is_finished is True
 
 
 def test_what_waits_for_its_match_goes_on_over_the_next_connection() -> None:
@@ -235,7 +235,7 @@ def test_what_waits_for_its_match_goes_on_over_the_next_connection() -> None:
 
 def test_the_peer_is_told_now_and_then_and_what_it_told_is_let_go() -> None:
     a, b = End(), End()
-    assert a.outlet.replay is not None
+    assert a.sender.replay is not None
     for _ in range(3 * UNTOLD // (64 * KIB)):
         a.send(64 * KIB, sync=False)
         a.write()
@@ -243,13 +243,13 @@ def test_the_peer_is_told_now_and_then_and_what_it_told_is_let_go() -> None:
         b.match()
         b.write()
         deliver(b, a)
-        kept = sum(map(len, a.outlet.replay.since(a.outlet.replay.start)))
+        kept = sum(map(len, a.sender.replay.since(a.sender.replay.start)))
         assert kept < UNTOLD + 65 * KIB
-    told = b.outlet.end
+    told = b.sender.end
     while a.write() or b.write():
         deliver(a, b)
         deliver(b, a)
-    assert b.outlet.end - told < 100  # nobody answers what only tells
+    assert b.sender.end - told < 100  # nobody answers what only tells
 
 
 def test_what_was_let_go_cannot_be_asked_for_nor_what_was_never_written() -> None:
@@ -260,24 +260,24 @@ def test_what_was_let_go_cannot_be_asked_for_nor_what_was_never_written() -> Non
     b.write()
     deliver(b, a)
     with pytest.raises(BadFrame, match="it asks for what it has had, from byte 0 on"):
-        a.outlet.resume(0)
-    with pytest.raises(BadFrame, match=f"byte {a.outlet.end + 1} came of {a.outlet.end}"):
-        a.outlet.resume(a.outlet.end + 1)
+        a.sender.resume(0)
+    with pytest.raises(BadFrame, match=f"byte {a.sender.end + 1} came of {a.sender.end}"):
+        a.sender.resume(a.sender.end + 1)
     with pytest.raises(BadFrame, match="byte 5 came of 0 that were written"):
-        End().inlet.feed(pack(CAME, 0, 0, 5, 0))
+        End().receiver.feed(pack(CAME, 0, 0, 5, 0))
 
 
 def test_where_nothing_can_be_resumed_nobody_is_told() -> None:
-    outlet = Outlet()
+    sender = Sender()
     ear = End()
-    inlet = Inlet(7, ear, outlet, kick=nothing, goodbye=nothing)
-    source = Outlet()
+    receiver = Receiver(7, ear, sender, kick=nothing, goodbye=nothing)
+    source = Sender()
     source.put(b"0", [memoryview(bytes(4 * MIB))])
     while batch := source.batch():
         data = b"".join(batch)
-        inlet.feed(data)
+        receiver.feed(data)
         source.wrote(len(data))
-    assert outlet.is_idle
+    assert sender.is_idle
     assert source.is_finished
     assert source.replay is None
     with pytest.raises(BadFrame, match="byte 1 came of"):
@@ -286,16 +286,16 @@ def test_where_nothing_can_be_resumed_nobody_is_told() -> None:
 
 def test_what_was_put_before_there_was_a_connection_is_done_once_it_is_copied() -> None:
     a, b = End(), End()
-    outlet = a.outlet = Outlet(WINDOW)
-    a.inlet = Inlet(7, a, outlet, kick=nothing, goodbye=nothing)
+    sender = a.sender = Sender(WINDOW)
+    a.receiver = Receiver(7, a, sender, kick=nothing, goodbye=nothing)
     sizes = (5, 5000, 100 * KIB, 256 * KIB + 1, MIB)
     for number, size in enumerate(sizes):
         data = pattern(size, number)
-        outgoing = outlet.put(b"%d" % number, [memoryview(data)])
+        outgoing = sender.put(b"%d" % number, [memoryview(data)])
         a.sent.append(Message(data, outgoing))
     a.send(3000, sync=True)
-    a.inlet.count()
-    outlet.keep()
+    a.receiver.count()
+    sender.keep()
     a.spoil()
     assert [one.outgoing.done for one in a.sent] == [True, True, True, False, False, False]
     settle(a, b)
@@ -304,14 +304,14 @@ def test_what_was_put_before_there_was_a_connection_is_done_once_it_is_copied() 
 
 def test_while_it_is_held_nothing_new_is_written() -> None:
     a, b = End(), End()
-    a.outlet.say(REST)
-    assert b"".join(a.outlet.batch()) == pack(REST, 0, 0, 0, 0)
-    a.outlet.is_held = True
-    a.outlet.put(b"0", [memoryview(b"later")])
+    a.sender.say(REST)
+    assert b"".join(a.sender.batch()) == pack(REST, 0, 0, 0, 0)
+    a.sender.is_held = True
+    a.sender.put(b"0", [memoryview(b"later")])
     a.write()
-    assert a.outlet.batch() == []
-    a.outlet.is_held = False
+    assert a.sender.batch() == []
+    a.sender.is_held = False
     a.write()
     deliver(a, b)
-    assert b.inlet.said == REST
+    assert b.receiver.said == REST
     assert [one.head for one in b.came] == [b"0"]

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from runtime.wire.errors import PeerLost
-from runtime.wire.resuming import CALLED_PATIENCE, Resuming, says_nobody
+from runtime.wire.resuming import CALLED_TIMEOUT, Resuming, says_nobody
 
 TIMEOUT = "10.0.0.7:4711: no answer within 10 s"
 REFUSED = "10.0.0.7:4711: Connection refused"
@@ -42,7 +42,7 @@ def test_who_is_refused_twice_gives_up() -> None:
 def test_who_hung_up_and_does_not_come_when_it_is_called_has_ended() -> None:
     hung_up = Resuming(EOFError("ended"), 50.0, 20.0)
     hung_up.called()
-    assert hung_up.deadline == 50.0 + CALLED_PATIENCE
+    assert hung_up.deadline == 50.0 + CALLED_TIMEOUT
     reset = Resuming(ConnectionResetError("reset"), 50.0, 20.0)
     reset.called()
     assert reset.deadline == 70.0

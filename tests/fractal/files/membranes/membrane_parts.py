@@ -56,8 +56,10 @@ class Relay:
     others: Annotated[Report, requires(optional=True)]
 
     def pages(self) -> list[str]:
-        further = [one.pages() for one in (self.ref, self.others) if one is not None]
-        return [type(self).__name__, *(page for pages in further for page in pages)]
+        pages = [type(self).__name__]
+        for further in filter(None, (self.ref, self.others)):
+            pages += further.pages()
+        return pages
 
 
 class Leaf(Relay):

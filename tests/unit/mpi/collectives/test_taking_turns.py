@@ -8,7 +8,7 @@ import pytest
 
 from runtime.collectives.turns import FAR, IN_TIME, LATE, MOST_PIECES, UNDER_WAY, Turns
 from runtime.mpi.collectives.taking_turns import TakingTurns
-from runtime.mpi.progress.operations import RESTLESS, Operation
+from runtime.mpi.progress.operations import POLLED, Operation
 
 BLOCK = memoryview(bytes(UNDER_WAY // 2))
 
@@ -22,7 +22,7 @@ class Sent(Operation):
 
     @property
     def urgency(self) -> int:
-        return RESTLESS
+        return POLLED
 
     def awaited(self) -> list[int]:
         return [self.rank]
@@ -55,7 +55,7 @@ class Line:
 def test_the_next_blocks_go_when_those_before_are_done() -> None:
     line = Line(5, fail=lambda _: None)
     assert (len(line.sent), line.turns.has_begun_all) == (2, False)
-    assert (list(line.turns.awaited()), line.turns.urgency) == ([0, 1], RESTLESS)
+    assert (list(line.turns.awaited()), line.turns.urgency) == ([0, 1], POLLED)
     line.sent[1].finish()
     assert not line.turns.test()
     assert list(line.turns.awaited()) == [0, 2]

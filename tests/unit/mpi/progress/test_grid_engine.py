@@ -66,14 +66,14 @@ def test_a_synchronous_send_is_done_when_matched(pair: Pair) -> None:
 
 
 def test_a_payload_may_come_after_its_head(pair: Pair) -> None:
-    pair.posts[1].is_slow = True
+    pair.connections[1].is_slow = True
     memory = bytearray(5)
     received = pair.engines[1].receive(pair.members[1], 0, 7, memoryview(memory))
     pair.engines[0].send(pair.members[0], 1, 7, b"hello")
     pair.move()
     assert not received.test()
     assert received.awaited() == (0,)
-    pair.posts[1].finish_slow()
+    pair.connections[1].finish_slow()
     assert received.test()
     assert memory == b"hello"
 
@@ -121,7 +121,7 @@ def test_a_cancelled_receive_gets_nothing(pair: Pair) -> None:
 
 def test_who_waits_for_a_lost_process_is_told_which(pair: Pair) -> None:
     received = pair.engines[1].receive(pair.members[1], 0, 7, None)
-    pair.posts[1].lose(0, PeerLost("connection reset"))
+    pair.connections[1].lose(0, PeerLost("connection reset"))
     with pytest.raises(ProcessGone, match="0:0:0 on node is gone") as caught:
         pair.engines[1].wait(received)
     assert caught.value.cause == "connection reset"
@@ -131,14 +131,14 @@ def test_a_receive_from_a_lost_process_fails_at_once_unless_its_message_is_here(
     pair: Pair,
 ) -> None:
     pair.engines[0].send(pair.members[0], 1, 7, b"last")
-    pair.posts[1].lose(0, PeerLost("reset"))
+    pair.connections[1].lose(0, PeerLost("reset"))
     pair.move()
     assert pair.engines[1].receive(pair.members[1], 0, 7, None).data == b"last"
     assert isinstance(pair.engines[1].receive(pair.members[1], 0, 7, None).error, ProcessGone)
 
 
 def test_a_send_to_a_lost_process_fails(pair: Pair) -> None:
-    pair.posts[0].lose(1, PeerLost("reset"))
+    pair.connections[0].lose(1, PeerLost("reset"))
     pair.move()
     with pytest.raises(ProcessGone, match="0:1:0 on node is gone"):
         pair.engines[0].wait(pair.engines[0].send(pair.members[0], 1, 7, b"x"))
@@ -147,21 +147,21 @@ def test_a_send_to_a_lost_process_fails(pair: Pair) -> None:
 def test_a_wildcard_outlives_a_process_that_left_but_not_one_that_died(pair: Pair) -> None:
     engine, m = pair.engines[1], pair.members[1]
     received = engine.receive(m, MPI.ANY_SOURCE, 7, None)
-    pair.posts[1].lose(0, PeerLeft("done"))
+    pair.connections[1].lose(0, PeerLeft("done"))
     pair.move()
     assert not received.done  # it may still come from this process itself
     received.cancel()
-    pair.posts[1].lose(0, PeerLost("reset"))
+    pair.connections[1].lose(0, PeerLost("reset"))
     pair.move()
     assert isinstance(engine.receive(m, MPI.ANY_SOURCE, 7, None).error, ProcessGone)
 
 
 def test_a_payload_that_stops_coming_is_an_error(pair: Pair) -> None:
-    pair.posts[1].is_slow = True
+    pair.connections[1].is_slow = True
     received = pair.engines[1].receive(pair.members[1], 0, 7, None)
     pair.engines[0].send(pair.members[0], 1, 7, b"hello")
     pair.move()
-    pair.posts[1].lose(0, PeerLost("reset"))
+    pair.connections[1].lose(0, PeerLost("reset"))
     pair.move()
     assert isinstance(received.error, ProcessGone)
 

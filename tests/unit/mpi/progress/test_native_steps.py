@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.mpi.progress.operations import MOST_QUESTIONS, RUNG, STEPS, NativeStep
+from runtime.mpi.progress.operations import MOST_QUESTIONS, NOTIFIED, STEPS, NativeStep
 
 
 class Counted(MPI.Request):
@@ -19,8 +19,8 @@ class Counted(MPI.Request):
 
 def test_the_longer_it_goes_on_the_more_often_native_mpi_is_asked_at_once() -> None:
     request = Counted(MPI.COMM_SELF.Irecv(bytearray(1), 0, 7))
-    rung: list[bool] = []
-    step = NativeStep(request, "a step", urgency=RUNG, ring=lambda: rung.append(True))
+    woken: list[bool] = []
+    step = NativeStep(request, "a step", urgency=NOTIFIED, wake=lambda: woken.append(True))
     asked = []
     for _ in range(7):
         before = request.asked
@@ -33,4 +33,4 @@ def test_the_longer_it_goes_on_the_more_often_native_mpi_is_asked_at_once() -> N
     sent.Wait()
     asked_in_all = request.asked
     assert step.test()
-    assert (request.asked - asked_in_all, rung) == (0, [True])
+    assert (request.asked - asked_in_all, woken) == (0, [True])

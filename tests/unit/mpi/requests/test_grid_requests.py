@@ -151,7 +151,7 @@ def test_one_error_among_several_is_in_its_status(here: Comm, there: Comm) -> No
 
 def test_a_lost_process_is_named_by_every_kind_of_wait(pair: Pair, there: Comm) -> None:
     requests = [there.Irecv(bytearray(1), 0, tag) for tag in range(3)]
-    pair.posts[1].lose(0, PeerLost("reset"))
+    pair.connections[1].lose(0, PeerLost("reset"))
     for wait in (Request.Waitall, Request.Waitany, Request.Waitsome):
         with pytest.raises(ProcessGone, match="0:0:0 on node is gone"):
             wait([requests.pop()])

@@ -18,7 +18,7 @@ before = set(sys.modules)
 from runtime import MPI
 assert MPI.COMM_WORLD.rank == 0
 import runtime.mpi.progress.engine  # what only ranks with other clusters load
-from runtime.wire import open_post
+from runtime.wire import open_connections
 {more}
 print(*(set(sys.modules) - before))
 """

@@ -1,4 +1,4 @@
-"""Whatever a peer sends to a rank: the inlet takes it or refuses it, and takes no memory for words.
+"""Whatever a peer sends to a rank: the receiver takes or refuses it, and no memory for words.
 
 Only members of the run get that far; a broken one must still not do more than end its connection.
 """
@@ -29,10 +29,10 @@ from runtime.wire.frames import (
     pack,
     pack_segment,
 )
-from runtime.wire.inlet import Inlet
 from runtime.wire.memory import room
 from runtime.wire.messages import Incoming
-from runtime.wire.outlet import Outlet
+from runtime.wire.receiver import Receiver
+from runtime.wire.sender import Sender
 
 if TYPE_CHECKING:
     from tests.fuzz.conftest import Break, Cut
@@ -69,13 +69,13 @@ class Ear:
 
 
 def fed(pieces: list[bytes]) -> tuple[list[bytes], str]:
-    """Return the heads that an inlet made of pieces, and why it refused the rest."""
-    ear, outlet = Ear(), Outlet()
-    outlet.put(b"asked", [memoryview(b"payload")], True)
-    inlet = Inlet(7, ear, outlet, kick=nothing, goodbye=nothing, room=room)
+    """Return the heads that an receiver made of pieces, and why it refused the rest."""
+    ear, sender = Ear(), Sender()
+    sender.put(b"asked", [memoryview(b"payload")], True)
+    receiver = Receiver(7, ear, sender, kick=nothing, goodbye=nothing, room=room)
     try:
         for piece in pieces:
-            inlet.feed(piece)
+            receiver.feed(piece)
         for incoming in ear.kept:
             incoming.take()
     except BadFrame as refused:
@@ -163,8 +163,8 @@ def test_no_memory_is_taken_for_what_is_announced() -> None:
 def test_a_payload_that_is_announced_takes_no_memory_until_it_comes() -> None:
     before = resident()
     ear = Ear()
-    inlet = Inlet(7, ear, Outlet(), kick=nothing, goodbye=nothing, room=room)
-    inlet.feed(pack(MESSAGE, 0, 0, 0, 1 << 30))
-    inlet.feed(pack_segment(SEGMENT, 0, OFFSET_SIZE, 0, 1000, 0) + bytes(1000))
+    receiver = Receiver(7, ear, Sender(), kick=nothing, goodbye=nothing, room=room)
+    receiver.feed(pack(MESSAGE, 0, 0, 0, 1 << 30))
+    receiver.feed(pack_segment(SEGMENT, 0, OFFSET_SIZE, 0, 1000, 0) + bytes(1000))
     assert ear.heads == [b""]
     assert resident() - before < 16 << 20

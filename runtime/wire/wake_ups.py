@@ -1,8 +1,8 @@
-"""Bells: how a rank wakes another one of its machine for which native MPI has something.
+"""Wake-ups: how a rank wakes another one of its machine for which native MPI has something.
 
-Native MPI wakes nobody: who waits for it has to ask again and again. A rank that has sent something
-natively rings where the receiver sleeps, so that nobody has to ask often. A ring says nothing else,
-and may be lost; whoever relies on bells still asks from time to time.
+Native MPI wakes nobody: a rank that waits for it has to ask again and again. One that has sent
+something natively wakes the receiver, so that nobody has to ask often. A wake-up says nothing else,
+and may be lost; a rank that relies on them still asks from time to time.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from runtime.wire.directory import UNIX, Directory
 _SUFFIX = ".bell"
 
 
-class Bells:
-    """The bell of this rank, and those of others on its machine that it can ring."""
+class WakeUps:
+    """The socket at which this rank is woken, and those of others on its machine."""
 
     def __init__(self, me: int, directory: Directory) -> None:
         self._places: dict[int, str] = {}
@@ -26,28 +26,28 @@ class Bells:
         self._own = _place(directory, me, me)
         if not self._own:
             return
-        bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        bell.setblocking(False)
+        own = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        own.setblocking(False)
         try:
             with suppress(FileNotFoundError):
                 os.unlink(self._own)  # of a rank that was here before
-            bell.bind(self._own)
-        except OSError:  # nobody can ring here, so native MPI is asked more often
-            bell.close()
+            own.bind(self._own)
+        except OSError:  # nobody can wake this rank, so native MPI is asked more often
+            own.close()
             return
-        self._socket = bell
+        self._socket = own
         found = {index: _place(directory, me, index) for index in range(len(directory))}
         self._places = {index: place for index, place in found.items() if place}
 
     def fileno(self) -> int:
-        """Return what can be read once somebody has rung, or -1."""
+        """Return what can be read once somebody has woken this rank, or -1."""
         return -1 if self._socket is None else self._socket.fileno()
 
     def reach(self, indexes: Iterable[int]) -> bool:
-        """Tell whether all of these can ring each other, and this rank."""
+        """Tell whether all of these can wake each other, and this rank."""
         return all(index in self._places for index in indexes)
 
-    def ring(self, index: int) -> None:
+    def wake(self, index: int) -> None:
         """Wake a rank, if that can be done."""
         place = self._places.get(index)
         if place is None or self._socket is None:
@@ -55,23 +55,23 @@ class Bells:
         try:
             self._socket.sendto(b"", place)
         except BlockingIOError:
-            return  # it has been rung often enough
+            return  # it has been woken often enough
         except OSError:
             del self._places[index]  # it has ended
 
-    def heard(self, _events: int = 0) -> bool:
-        """Forget the rings so far; return whether there was one."""
-        was_rung = False
+    def drain(self, _events: int = 0) -> bool:
+        """Forget the wake-ups so far; return whether there was one."""
+        was_woken = False
         while self._socket is not None:
             try:
                 self._socket.recv(1)
             except BlockingIOError:
                 break
-            was_rung = True
-        return was_rung
+            was_woken = True
+        return was_woken
 
     def close(self) -> None:
-        """Ring no more."""
+        """Wake nobody any more."""
         self._places.clear()
         if self._socket is not None:
             self._socket.close()
@@ -81,7 +81,7 @@ class Bells:
 
 
 def _place(directory: Directory, me: int, index: int) -> str:
-    """Return where the bell of a rank is, or nothing if it is on another machine."""
+    """Return where a rank is woken, or nothing if it is on another machine."""
     for address in directory.ways(me, index):
         if address.startswith(UNIX):
             return address[len(UNIX) :] + _SUFFIX

@@ -1,4 +1,4 @@
-"""The post of a rank: its connections to ranks of other clusters, and all that moves on them."""
+"""The connections of a rank to ranks of other clusters, and all that moves on them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from contextlib import suppress
 from runtime.later import logger
 from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
-from runtime.wire.bells import Bells
 from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.directory import Directory
 from runtime.wire.errors import WireError
-from runtime.wire.inlet import STAGE
-from runtime.wire.line import PATIENCE, READ, SILENCE
+from runtime.wire.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
+from runtime.wire.listeners import Listeners
 from runtime.wire.meetings import Meetings
-from runtime.wire.messages import Outgoing, Receiver
+from runtime.wire.messages import MessageSink, Outgoing
 from runtime.wire.peer import Peer
+from runtime.wire.receiver import STAGE
 from runtime.wire.traffic import Traffic
-from runtime.wire.visitors import Doors
+from runtime.wire.wake_ups import WakeUps
 from runtime.wire.words import LANE, PROBES
 
 _log = logger(__name__)
@@ -40,33 +40,33 @@ _COARSE = 4e-3
 _MOST_SELECTABLE = 1024
 
 _LEAVE = 50e-6
-"""Seconds in which others get up for whom the bell rings, rather than to keep them from that."""
+"""Seconds in which others that were woken get up, rather than to keep them from that."""
 
 
-class Post:
+class PeerConnections:
     """Sends messages to peers and hands over those that arrive; see the package.
 
-    `doors` are listening sockets, which belong to the post from now on. After so many seconds of
-    `silence` a connection is of no use whose other end does not answer; one that broke has to be
-    resumed with so much `patience`.
+    `listeners` are listening sockets, which are closed with it. After so many seconds of `silence`
+    a connection is of no use whose other end does not answer; one that broke has to be resumed
+    within so many of `resume_timeout`.
     """
 
     def __init__(
         self,
         me: int,
         directory: Directory,
-        receiver: Receiver,
+        sink: MessageSink,
         connector: Connector,
         *,
-        doors: Sequence[socket.socket] = (),
+        listeners: Sequence[socket.socket] = (),
         credentials: Credentials | None = None,
-        silence: float = SILENCE,
-        patience: float = PATIENCE,
+        silence: float = SILENCE_TIMEOUT,
+        resume_timeout: float = RESUME_TIMEOUT,
     ) -> None:
         self.me = me
         self.silence = silence
-        self.patience = patience
-        self.receiver = receiver
+        self.resume_timeout = resume_timeout
+        self.sink = sink
         self.connector = connector
         self.stage = memoryview(bytearray(STAGE))
         self.now = time.monotonic
@@ -78,27 +78,27 @@ class Post:
         self._hint: list[tuple[int, int]] | None = None
         self._is_due = False
         self._deadline: float | None = None
-        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._bell_lock = _thread.allocate_lock()
-        self._has_rung = False  # the bell rings until the last sleeper is awake
+        self._wake_up = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._wake_lock = _thread.allocate_lock()
+        self._is_signalled = False  # until the last sleeper is awake
         self._was_woken = False  # while nobody slept
         self._wishes: deque[Callable[[], None]] = deque()
         self.at_end: Callable[[], None] | None = None
         """What is called once, when all has been sent and all have heard goodbye."""
         self._sleepers = 0
         self._is_closed = False
-        self._epoll.register(self._bell, READ)
-        self.bells = Bells(me, directory)
-        """Those of this machine; `ready` returns when somebody rings that of this rank."""
-        if self.bells.fileno() >= 0:
-            self.watch_descriptor(self.bells.fileno(), READ, self.bells.heard)
+        self._epoll.register(self._wake_up, READ)
+        self.wake_ups = WakeUps(me, directory)
+        """Those of this machine; `ready` returns when somebody wakes this rank."""
+        if self.wake_ups.fileno() >= 0:
+            self.watch_descriptor(self.wake_ups.fileno(), READ, self.wake_ups.drain)
         self._meetings = Meetings(
             self._met, watch=self.watch_descriptor, clock=self.now, look_again=self.look_again
         )
-        self._doors: Doors | None = None
-        if doors and credentials is not None:
-            self._doors = Doors(
-                list(doors),
+        self._listeners: Listeners | None = None
+        if listeners and credentials is not None:
+            self._listeners = Listeners(
+                list(listeners),
                 credentials,
                 self._admitted,
                 watch=self.watch_descriptor,
@@ -127,10 +127,10 @@ class Post:
             return failed
         line = peer.line
         if line is not None and not sync:
-            data = peer.outlet.pass_by(head, payload)
+            data = peer.sender.pass_by(head, payload)
             if data is not None:
                 return line.write(data)
-        outgoing = peer.outlet.put(head, payload, sync)
+        outgoing = peer.sender.put(head, payload, sync)
         if line is None:
             peer.dial()
         elif not line.is_blocked:
@@ -168,13 +168,13 @@ class Post:
         if deadline is not None:
             left = max(0.0, deadline - self.now())
             timeout = left if timeout is None else min(left, timeout)
-        with self._bell_lock:
+        with self._wake_lock:
             if self._was_woken:
                 self._was_woken = False
                 return True
-            is_rung = self._has_rung
-            self._sleepers += not is_rung
-        if is_rung:
+            is_signalled = self._is_signalled
+            self._sleepers += not is_signalled
+        if is_signalled:
             time.sleep(_LEAVE)
             return True
         try:
@@ -183,14 +183,14 @@ class Post:
             else:
                 events = self._poll(timeout, _MOST_EVENTS)
         finally:
-            with self._bell_lock:
+            with self._wake_lock:
                 self._sleepers -= 1
-                if self._has_rung and not self._sleepers:
-                    self._has_rung = False
-                    os.eventfd_read(self._bell)
+                if self._is_signalled and not self._sleepers:
+                    self._is_signalled = False
+                    os.eventfd_read(self._wake_up)
         if not events:
             return deadline is not None and self.now() >= deadline
-        if events[0][0] != self._bell or len(events) > 1:
+        if events[0][0] != self._wake_up or len(events) > 1:
             self._hint = events
         return True
 
@@ -204,12 +204,12 @@ class Post:
 
     def wake(self) -> None:
         """Let all that sleep in `ready` return, or the next one; any thread may call it."""
-        with self._bell_lock:
+        with self._wake_lock:
             if not self._sleepers:
                 self._was_woken = True
-            elif not self._has_rung:
-                self._has_rung = True
-                os.eventfd_write(self._bell, 1)
+            elif not self._is_signalled:
+                self._is_signalled = True
+                os.eventfd_write(self._wake_up, 1)
 
     # --- peers ------------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class Post:
         Where that number has not grown since the last call nothing was said meanwhile.
         """
         return {
-            index: peer.outlet.messages + peer.inlet.expected
+            index: peer.sender.messages + peer.receiver.expected
             for index, peer in self._peers.items()
             if peer.line is not None
         }
@@ -288,10 +288,10 @@ class Post:
         """Return what went between this rank and each peer, as far as it began."""
         return {
             index: Traffic(
-                peer.outlet.messages,
-                peer.outlet.bytes,
-                peer.inlet.expected,
-                peer.inlet.bytes,
+                peer.sender.messages,
+                peer.sender.bytes,
+                peer.receiver.expected,
+                peer.receiver.bytes,
                 peer.connections,
                 peer.resumptions,
                 peer.breadth.most,
@@ -325,12 +325,12 @@ class Post:
         (self._peers.get(index) or self._meet(index)).admit(connected, received)
 
     def _met(self, connected: socket.socket, received: bytes) -> None:
-        if self._doors is None:
+        if self._listeners is None:
             connected.close()
         else:
-            self._doors.receive(connected, "a meeting", received)
+            self._listeners.receive(connected, "a meeting", received)
 
-    # --- what peers and doors need ----------------------------------------------------------------
+    # --- what peers and listeners need ------------------------------------------------------------
 
     def watch_descriptor(
         self, descriptor: int, events: int, handle: Callable[[int], bool] | None, /
@@ -365,20 +365,20 @@ class Post:
             peer.look(now)
         times = [peer.deadline for peer in self._peers.values()]
         times.append(self._meetings.deadline)
-        if self._doors is not None:
-            self._doors.look(now)
-            times.append(self._doors.deadline)
+        if self._listeners is not None:
+            self._listeners.look(now)
+            times.append(self._listeners.deadline)
         self._deadline = min((one for one in times if one is not None), default=None)
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def close(self, patience: float | None = None) -> None:
-        """Send what is to be sent, for at most `patience` seconds, say goodbye, and hang up."""
+    def close(self, timeout: float | None = None) -> None:
+        """Send what is to be sent, for at most `timeout` seconds, say goodbye, and hang up."""
         if self._is_closed:
             return
         peers = list(self._peers.values())
-        until = None if patience is None else self.now() + patience
-        self._go_on_until(lambda: all(one.is_finished for one in peers), patience)
+        until = None if timeout is None else self.now() + timeout
+        self._go_on_until(lambda: all(one.is_finished for one in peers), timeout)
         for peer in peers:
             peer.say_goodbye()
         self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
@@ -388,19 +388,19 @@ class Post:
             self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
         if self.at_end is not None:
             self.at_end()
-        if self._doors is not None:
-            self._doors.close()
+        if self._listeners is not None:
+            self._listeners.close()
         self._meetings.close()
         for peer in self._peers.values():
             peer.hang_up()
-        self.bells.close()
-        with self._bell_lock:
+        self.wake_ups.close()
+        with self._wake_lock:
             self._is_closed = True
             self._epoll.close()
-            os.close(self._bell)
+            os.close(self._wake_up)
 
-    def _go_on_until(self, is_over: Callable[[], bool], patience: float | None) -> None:
-        deadline = None if patience is None else self.now() + patience
+    def _go_on_until(self, is_over: Callable[[], bool], timeout: float | None) -> None:
+        deadline = None if timeout is None else self.now() + timeout
         while not is_over():
             left = None if deadline is None else deadline - self.now()
             if left is not None and left <= 0:

@@ -1,4 +1,4 @@
-"""The sending half of a pair: messages in, pieces to write out. A machine without input or output.
+"""The sending direction of a pair: messages in, pieces to write out. It does no input or output.
 
 Heads go in the order of the sends, small payloads with them. Large payloads are cut into segments
 that take turns. How much may be on its way unasked is bounded; what is beyond waits for its match.
@@ -41,17 +41,17 @@ _SEGMENTS_AT_ONCE = 2
 _PASSED = 0xFF  # after how many messages those that passed by are counted
 
 
-class Outlet:
+class Sender:
     """What goes to one peer.
 
     The owner writes what `batch` returns, or a part of it, and says how much that was to `wrote`.
     Once it is told to `keep` what it wrote, that can be written again until the peer has told that
     it came. While it `is_held` it has nothing new to write.
 
-    >>> outlet = Outlet()
-    >>> outlet.put(b"head", [memoryview(b"payload")]).done
+    >>> sender = Sender()
+    >>> sender.put(b"head", [memoryview(b"payload")]).done
     True
-    >>> sum(map(len, outlet.batch())), outlet.wrote(31), outlet.batch()
+    >>> sum(map(len, sender.batch())), sender.wrote(31), sender.batch()
     (31, None, [])
     """
 
@@ -206,11 +206,11 @@ class Outlet:
     # --- what the peer says -----------------------------------------------------------------------
 
     def taken(self, told: int) -> None:
-        """Know that messages of that weight were matched."""
+        """Record that messages of that weight were matched."""
         self._window.taken(told)
 
     def matched(self, number: int) -> None:
-        """Know that a message which asked was matched: the rest of it may go.
+        """Record that a message which asked was matched: the rest of it may go.
 
         Raises:
             BadFrame: there is no such message.
@@ -220,11 +220,11 @@ class Outlet:
             self.more()
 
     def whole(self, number: int) -> None:
-        """Know that the peer has all of a message; raises BadFrame if nobody asked."""
+        """Record that the peer has all of a message; raises BadFrame if nobody asked."""
         self.under_way.whole(number)
 
     def came(self, position: int) -> None:
-        """Know that all up to a position has come.
+        """Record that all up to a position has come.
 
         Raises:
             BadFrame: nobody counts, or that much was not written.

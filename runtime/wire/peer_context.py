@@ -1,10 +1,10 @@
-"""What the parts of a peer need of the post around them."""
+"""What the parts of a peer need of the connections around them."""
 
 from __future__ import annotations
 
 from runtime.wire.connecting import Connector
-from runtime.wire.messages import Receiver
-from runtime.wire.visitors import Watch
+from runtime.wire.listeners import Watch
+from runtime.wire.messages import MessageSink
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -13,15 +13,15 @@ else:
     Protocol = object
 
 
-class Surroundings(Protocol):
-    """A post, to a peer."""
+class PeerContext(Protocol):
+    """`PeerConnections`, to a peer."""
 
     me: int
-    receiver: Receiver
+    sink: MessageSink
     connector: Connector
     stage: memoryview
     silence: float
-    patience: float
+    resume_timeout: float
 
     @property
     def watch_descriptor(self) -> Watch:

@@ -9,7 +9,7 @@ from runtime.wire.frames import BYE, GO, HEAD_SIZE, unpack_from
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class ResumePoint:
     """What the other end says: its flags, how much has come to it, and how much it has written.
 
     `rest` is what came behind.
@@ -21,7 +21,7 @@ class Go:
     rest: bytes
 
 
-class Hope:
+class PendingConnection:
     """One connection; `is_dialled` says that this end has opened it."""
 
     def __init__(
@@ -32,7 +32,7 @@ class Hope:
         self.is_dialled = is_dialled
         self._received = received
 
-    def hear(self, now: float) -> Go | None:
+    def hear(self, now: float) -> ResumePoint | None:
         """Return what the other end says, or None if that has not come yet.
 
         Raises:
@@ -54,4 +54,4 @@ class Hope:
             raise ConnectionRefusedError("it has ended, or has given this rank up")
         if kind != GO:
             raise ConnectionError("it does not speak the protocol of ranks")
-        return Go(flags, position, written, self._received[HEAD_SIZE:])
+        return ResumePoint(flags, position, written, self._received[HEAD_SIZE:])

@@ -1,4 +1,4 @@
-"""The receiving half of a pair: bytes in, calls of the receiver out. A machine without input.
+"""The receiving direction of a pair: bytes in, calls of the sink out. A machine without input.
 
 The owner receives into `spaces`, and tells how much came with `filled`. Large payloads are received
 right where they stay, small ones with their heads, several at once.
@@ -33,8 +33,8 @@ from runtime.wire.frames import (
     unpack_from,
     unpack_segment,
 )
-from runtime.wire.messages import Incoming, Receiver
-from runtime.wire.outlet import WINDOW, Outlet
+from runtime.wire.messages import Incoming, MessageSink
+from runtime.wire.sender import WINDOW, Sender
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -53,29 +53,53 @@ _NEVER = 1 << 62
 _AHEAD = 512  # how much is received behind a segment, most often the head of the next one
 
 
-class Inlet:
+class Receiver:
     """What comes from one peer.
 
-    `outlet` is the other half of the pair; `kick` is called when it has something to say because a
-    message was matched here or there, `goodbye` when the peer said goodbye, so that it `has_left`,
-    or that it would rest. `may_go` says that it answered ours. `room` returns memory for a payload
-    that nobody gave a buffer for. `stage` can be shared by all that are not filled at the same
-    time.
+    `sender` is the other direction of the pair; `kick` is called when it has something to say
+    because a message was matched here or there, `goodbye` when the peer said goodbye, so that it
+    `has_left`, or that it would rest. `may_go` says that it answered ours. `room` returns memory
+    for a payload that nobody gave a buffer for. `stage` can be shared by all that are not filled at
+    the same time.
 
     What is half received waits for the rest of it, whatever connection that comes over. `lanes` is
     told what the peer says about other connections that carry parts of payloads.
     """
 
-    __slots__ = ("_ahead", "_at", "_debt", "_goodbye", "_kick", "_left", "_outlet", "_receiver",
-                 "_rest", "_room", "_source", "_stage", "_told", "_untold", "_wait", "asked",
-                 "bytes", "current", "expected", "has_left", "incomplete", "is_awaited", "lanes",
-                 "may_go", "replayed", "said")  # fmt: skip
+    __slots__ = (
+        "_ahead",
+        "_at",
+        "_debt",
+        "_goodbye",
+        "_kick",
+        "_left",
+        "_rest",
+        "_room",
+        "_sender",
+        "_sink",
+        "_source",
+        "_stage",
+        "_told",
+        "_untold",
+        "_wait",
+        "asked",
+        "bytes",
+        "current",
+        "expected",
+        "has_left",
+        "incomplete",
+        "is_awaited",
+        "lanes",
+        "may_go",
+        "replayed",
+        "said",
+    )  # fmt: skip
 
     def __init__(
         self,
         source: int,
-        receiver: Receiver,
-        outlet: Outlet,
+        sink: MessageSink,
+        sender: Sender,
         *,
         kick: Callable[[], None],
         goodbye: Callable[[], None],
@@ -85,8 +109,8 @@ class Inlet:
         window: int = WINDOW,
     ) -> None:
         self._source = source
-        self._receiver = receiver
-        self._outlet = outlet
+        self._sink = sink
+        self._sender = sender
         self._kick = kick
         self._goodbye = goodbye
         self.lanes = lanes
@@ -181,7 +205,7 @@ class Inlet:
         self._told += self._untold
         self._untold = 0
         self._wait = UNTOLD
-        self._outlet.tell(self._told)
+        self._sender.tell(self._told)
         self._kick()
 
     def feed(self, data: bytes) -> None:
@@ -232,7 +256,7 @@ class Inlet:
         if len(inline) == size:
             self.bytes += size
             incoming = Incoming(self._source, head, size, number, self, asks=asks, lent=inline)
-            self._receiver.arrived(incoming)
+            self._sink.arrived(incoming)
             if incoming.payload is inline:
                 incoming.keep()
             return
@@ -243,7 +267,7 @@ class Inlet:
         if self.is_awaited:
             self.is_awaited = False
             self._goodbye()
-        self._receiver.arrived(incoming)
+        self._sink.arrived(incoming)
         if flags & INLINE:
             self._segment(0, number, size, 0, inline)
 
@@ -285,20 +309,20 @@ class Inlet:
         self.bytes += incoming.size
         if number in self.asked:
             self.asked.discard(number)
-            self._outlet.say(WHOLE, number)
+            self._sender.say(WHOLE, number)
             if self._wait == _NEVER:
                 self._kick()
             else:
                 self._tell()  # so that its sender holds nothing of it any more
         if incoming.is_matched:
             incoming.done = True
-            self._receiver.completed(incoming)
+            self._sink.completed(incoming)
 
     def _control(self, kind: int, number: int, size: int) -> None:
         if kind == TAKEN:
-            self._outlet.taken(size)
+            self._sender.taken(size)
         elif kind == MATCHED:
-            self._outlet.matched(number)
+            self._sender.matched(number)
             self._kick()
         elif kind == BYE:
             self.has_left = True
@@ -306,13 +330,13 @@ class Inlet:
         elif kind == BYE_TOO:
             self.may_go = True
         elif kind == CAME:
-            self._outlet.came(number)
+            self._sender.came(number)
         elif REST <= kind <= STAY:
             if number >= self.replayed:
                 self.said = kind
                 self._goodbye()
         elif kind == WHOLE:
-            self._outlet.whole(number)
+            self._sender.whole(number)
         elif self.lanes is not None and kind > WHOLE:
             self.lanes(kind, number, size)
         else:
@@ -323,10 +347,10 @@ class Inlet:
     def matched(self, incoming: Incoming) -> None:
         """Tell the peer that somebody takes a message, now or with others later."""
         if incoming.asks:
-            self._outlet.say(MATCHED, incoming.number)
+            self._sender.say(MATCHED, incoming.number)
             self._kick()
             return
         told = self._debt.take(incoming.size + _OVERHEAD)
         if told:
-            self._outlet.say(TAKEN, 0, told)
+            self._sender.say(TAKEN, 0, told)
             self._kick()

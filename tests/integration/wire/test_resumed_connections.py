@@ -39,10 +39,10 @@ def exchange(rank: Rank, size: int, small: int = 50) -> tuple[list[bool], bool, 
     right = [rank.receive(b"large") == theirs, rank.receive(b"sync") == b"x" * 9000]
     right += [rank.receive(b"%d" % number) == fill(number, number) for number in range(small)]
     rank.until(lambda: all(one.done for one in sent))
-    found = rank.post.traffic()[other]
+    found = rank.connections.traffic()[other]
     heads = [b"large", b"sync", *(b"%d" % number for number in range(small))]
     in_order = [head for _, head in rank.ear.heads] == heads and not rank.ear.complete
-    rank.post.close()
+    rank.connections.close()
     return right, in_order, found.connections, found.resumptions
 
 
@@ -96,7 +96,7 @@ def test_a_goodbye_is_heard_over_the_next_connection(ranks: Ranks, relays: Relay
 
     def leaver(rank: Rank) -> None:
         rank.send(1, b"last", fill(3 * MIB - 1000, 1))
-        rank.post.close()
+        rank.connections.close()
 
     def stayer(rank: Rank) -> tuple[bool, bool]:
         rank.until(lambda: rank.ear.gone)
@@ -114,12 +114,12 @@ def test_whoever_ended_without_a_word_is_lost_at_once(ranks: Ranks) -> None:
 
     def survivor(rank: Rank) -> tuple[str, float]:
         rank.send(0, b"hello")
-        rank.until(rank.post.connected)
+        rank.until(rank.connections.connected)
         rank.until(lambda: rank.ear.gone)
         gone = rank.ear.gone[0]
         assert isinstance(gone, PeerLost)
         assert not isinstance(gone, PeerAbsent | PeerLeft)
-        return str(gone), rank.post.now()
+        return str(gone), rank.connections.now()
 
     words, _ = ranks.run(victim, survivor)[1]
     assert "is lost" in words
@@ -138,8 +138,8 @@ def test_another_process_in_the_place_of_a_peer_is_not_taken_for_it(ranks: Ranks
     def survivor(rank: Rank) -> tuple[str, bool]:
         rank.send(0, b"hello")
         rank.receive(b"one")
-        peer = rank.post._peers[0]
-        peer.inlet._told += 1  # as if it had said more before
+        peer = rank.connections._peers[0]
+        peer.receiver._told += 1  # as if it had said more before
         peer.line._socket.shutdown(socket.SHUT_RDWR)
         rank.until(lambda: rank.ear.gone)
         return str(rank.ear.gone[0]), isinstance(rank.ear.gone[0], PeerLost)
@@ -159,9 +159,9 @@ def test_a_connection_rests_in_agreement_and_opens_again(ranks: Ranks) -> None:
             found.append(rank.receive(b"%d" % turn) == fill(400_000, turn))
             rank.until(lambda sent=sent: sent.done)
             if rank.index == 0 or turn == 2:  # at last both ask
-                rank.until(lambda: rank.post.rest(other) or not rank.post.connected())
-            rank.until(lambda: not rank.post.connected())
-        one = rank.post.traffic()[other]
+                rank.until(lambda: rank.connections.rest(other) or not rank.connections.connected())
+            rank.until(lambda: not rank.connections.connected())
+        one = rank.connections.traffic()[other]
         return [*found, one.resumptions, not rank.ear.gone]
 
     for found in ranks.run(program, program):
@@ -171,17 +171,17 @@ def test_a_connection_rests_in_agreement_and_opens_again(ranks: Ranks) -> None:
 def test_who_has_something_to_say_does_not_rest(ranks: Ranks) -> None:
     def asker(rank: Rank) -> tuple[bool, int]:
         rank.receive(b"large")
-        has_begun = rank.post.rest(1)
+        has_begun = rank.connections.rest(1)
         rank.receive(b"match me")
         rank.send(1, b"end")
-        return has_begun, rank.post.traffic()[1].connections
+        return has_begun, rank.connections.traffic()[1].connections
 
     def busy(rank: Rank) -> bool:
         rank.ear.keeps = True
         large = rank.send(0, b"large", bytes(MIB))
         rank.until(lambda: large.done)
         sync = rank.send(0, b"match me", b"", sync=True)
-        has_begun = rank.post.rest(0)
+        has_begun = rank.connections.rest(0)
         rank.until(lambda: sync.done and rank.ear.kept)
         return bool(has_begun)
 
@@ -192,7 +192,7 @@ def test_who_has_something_to_say_does_not_rest(ranks: Ranks) -> None:
 
 def test_who_has_no_connection_has_none_to_rest(ranks: Ranks) -> None:
     def program(rank: Rank) -> tuple[bool, dict[int, int]]:
-        return rank.post.rest(1), dict(rank.post.connected())
+        return rank.connections.rest(1), dict(rank.connections.connected())
 
     def other(rank: Rank) -> None:
         assert rank.index == 1

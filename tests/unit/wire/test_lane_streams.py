@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from runtime.wire.errors import BadFrame, PeerLost
 from runtime.wire.frames import ASKS, MESSAGE, OFFSET_SIZE, SEGMENT, pack, pack_segment
-from runtime.wire.inlet import Inlet
-from runtime.wire.lane import LaneInlet, LaneOutlet
+from runtime.wire.lane import LaneReceiver, LaneSender
 from runtime.wire.messages import Incoming, Outgoing
-from runtime.wire.outlet import Outlet
+from runtime.wire.receiver import Receiver
+from runtime.wire.sender import Sender
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -48,33 +48,33 @@ class Ear:
 class Way:
     """One lane, in one direction, with what is on its way."""
 
-    def __init__(self, source: Outlet, target: Inlet) -> None:
-        self.outlet = LaneOutlet(source.under_way)
-        self.inlet = LaneInlet(target)
+    def __init__(self, source: Sender, target: Receiver) -> None:
+        self.sender = LaneSender(source.under_way)
+        self.receiver = LaneReceiver(target)
         self.flying = deque[bytes]()
 
     def write(self, most: int) -> None:
-        data = b"".join(self.outlet.batch())[:most]
+        data = b"".join(self.sender.batch())[:most]
         if data:
-            self.outlet.wrote(len(data))
+            self.sender.wrote(len(data))
             self.flying.append(data)
 
     def read(self) -> None:
-        if self.inlet.is_waiting:
-            self.inlet.go_on()
-        while self.flying and not self.inlet.is_waiting:
-            feed(self.inlet, self.flying)
+        if self.receiver.is_waiting:
+            self.receiver.go_on()
+        while self.flying and not self.receiver.is_waiting:
+            feed(self.receiver, self.flying)
 
 
-def feed(inlet: LaneInlet, flying: deque[bytes]) -> None:
-    """Let an inlet receive from what is on its way, as a connection does."""
+def feed(receiver: LaneReceiver, flying: deque[bytes]) -> None:
+    """Let an receiver receive from what is on its way, as a connection does."""
     data = flying.popleft()
-    space = inlet.space() if inlet.current is None else inlet.spaces()[0]
+    space = receiver.space() if receiver.current is None else receiver.spaces()[0]
     count = min(len(space), len(data))
     space[:count] = data[:count]
     if count < len(data):
         flying.appendleft(data[count:])
-    inlet.filled(count)
+    receiver.filled(count)
 
 
 class Sides:
@@ -82,10 +82,12 @@ class Sides:
 
     def __init__(self, lanes: int, *, matches: bool = True) -> None:
         self.ear = Ear(matches)
-        self.source, self.answers = Outlet(window=MIB), Outlet()
-        self.hears = Inlet(1, self.ear, self.source, kick=nothing, goodbye=nothing)
+        self.source, self.answers = Sender(window=MIB), Sender()
+        self.hears = Receiver(1, self.ear, self.source, kick=nothing, goodbye=nothing)
         self.woken = 0
-        self.target = Inlet(0, self.ear, self.answers, kick=nothing, goodbye=self._wake, window=MIB)
+        self.target = Receiver(
+            0, self.ear, self.answers, kick=nothing, goodbye=self._wake, window=MIB
+        )
         self.lanes = [Way(self.source, self.target) for _ in range(lanes)]
         self.sent: list[tuple[bytes, bytes, Outgoing]] = []
 
@@ -112,7 +114,7 @@ class Sides:
     def break_lane(self, number: int) -> None:
         """Lose what is on its way, tell how far the other end is, and have another one."""
         way = self.lanes[number]
-        self.source.under_way.take_back(way.outlet.lost(way.inlet.leave()))
+        self.source.under_way.take_back(way.sender.lost(way.receiver.leave()))
         self.lanes[number] = Way(self.source, self.target)
 
     def finish(self) -> None:
@@ -180,15 +182,15 @@ def test_a_segment_that_overtakes_the_head_of_its_message_waits_for_it() -> None
     (way,) = sides.lanes
     way.write(1 << 40)
     way.read()
-    assert way.inlet.is_waiting
+    assert way.receiver.is_waiting
     with pytest.raises(BlockingIOError):
-        way.inlet.space()
-    way.inlet.go_on()
-    assert way.inlet.is_waiting
+        way.receiver.space()
+    way.receiver.go_on()
+    assert way.receiver.is_waiting
     sides.target.feed(frame)
     assert sides.woken == 1
     way.read()
-    assert way.inlet.leave() == 256 * KIB + 28
+    assert way.receiver.leave() == 256 * KIB + 28
     assert not outgoing.done
     sides.finish()
     sides.check()
@@ -259,24 +261,24 @@ def test_what_has_come_is_let_go() -> None:
     sides.send(2 * MIB)
     sides.first(21)
     sides.lanes[0].write(1 << 40)
-    assert not sides.lanes[0].outlet.is_clear()
+    assert not sides.lanes[0].sender.is_clear()
     sides.finish()
-    assert sides.lanes[0].outlet.is_clear()
-    assert sides.lanes[0].outlet.lost(28) == []
+    assert sides.lanes[0].sender.is_clear()
+    assert sides.lanes[0].sender.lost(28) == []
 
 
 def test_a_lane_that_is_held_takes_nothing_new() -> None:
     sides = Sides(lanes=1)
     sides.send(2 * MIB)
     sides.first(21)
-    outlet = sides.lanes[0].outlet
-    half = len(outlet.batch()[0])
-    outlet.wrote(half)
-    outlet.is_held = True
+    sender = sides.lanes[0].sender
+    half = len(sender.batch()[0])
+    sender.wrote(half)
+    sender.is_held = True
     sides.lanes[0].write(1 << 40)
-    assert outlet.is_idle
-    assert outlet.batch() == []
-    assert outlet.written == 256 * KIB + 28
+    assert sender.is_idle
+    assert sender.batch() == []
+    assert sender.written == 256 * KIB + 28
 
 
 @pytest.mark.parametrize(
@@ -299,7 +301,7 @@ def test_garbage_on_a_lane_is_refused(data: bytes, words: str) -> None:
 
 def test_nobody_reads_more_of_a_lane_than_was_written() -> None:
     with pytest.raises(BadFrame, match="byte 1 came of 0 that were written to a lane"):
-        Sides(lanes=1).lanes[0].outlet.lost(1)
+        Sides(lanes=1).lanes[0].sender.lost(1)
 
 
 @given(st.binary(min_size=28, max_size=200))
@@ -333,7 +335,7 @@ def test_what_did_not_come_over_a_lane_that_is_left_may_come_over_another_one() 
     one, other = sides.lanes
     one.flying.append(segment(9000, 0) + bytes(10))
     one.read()
-    assert one.inlet.leave() == 38
+    assert one.receiver.leave() == 38
     other.flying.append(segment(8990, 10))
     other.read()
     assert sides.ear.kept[0].claims == [0, 9000]

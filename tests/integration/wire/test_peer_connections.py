@@ -69,7 +69,7 @@ def test_simultaneous_connects_of_three_end_in_one_connection_per_pair(ranks: Ra
             rank.send(other, b"over")
         rank.until(lambda: sum(head == b"over" for _, head in rank.ear.heads) == 2)
         heads = [head for source, head in rank.ear.heads if source == others[0]]
-        return [one.connections for one in rank.post.traffic().values()], heads[:-1]
+        return [one.connections for one in rank.connections.traffic().values()], heads[:-1]
 
     for _ in range(3):
         for connections, heads in ranks.run(program, program, program):
@@ -160,13 +160,13 @@ def test_a_killed_peer_is_named_to_whoever_sends_and_waits(ranks: Ranks) -> None
 
 def test_a_watched_peer_that_is_killed_is_noticed_without_a_message(ranks: Ranks) -> None:
     def victim(rank: Rank) -> None:
-        rank.until(rank.post.traffic)
-        rank.post.ready(0.05)
-        rank.post.progress()
+        rank.until(rank.connections.traffic)
+        rank.connections.ready(0.05)
+        rank.connections.progress()
         os.kill(os.getpid(), signal.SIGKILL)
 
     def survivor(rank: Rank) -> int:
-        rank.post.watch(0)
+        rank.connections.watch(0)
         rank.until(lambda: rank.ear.gone)
         return len(rank.ear.gone)
 
@@ -177,7 +177,7 @@ def test_a_peer_that_ends_in_order_delivers_all_and_has_left(ranks: Ranks) -> No
     def leaver(rank: Rank) -> None:
         rank.send(1, b"large", fill(8 * MIB, 3))
         rank.send(1, b"last", b"words")
-        rank.post.close()
+        rank.connections.close()
 
     def stayer(rank: Rank) -> tuple[str, bool, bool]:
         rank.until(lambda: rank.ear.gone)
@@ -198,7 +198,7 @@ def test_a_peer_that_was_never_there_is_lost_in_bounded_time(ranks: Ranks) -> No
     def caller(rank: Rank) -> str:
         outgoing = rank.send(0, b"hello", bytes(5000))
         rank.until(lambda: outgoing.done)
-        assert outgoing.error is rank.post.why_lost(0)
+        assert outgoing.error is rank.connections.why_lost(0)
         return str(outgoing.error)
 
     assert "0:0:0 on here" in ranks.run(absent, caller)[1]
@@ -209,7 +209,7 @@ def test_strangers_are_sent_away_and_members_served(ranks: Ranks) -> None:
         return bytes(rank.receive(b"friend"))
 
     def guest(rank: Rank) -> list[int]:
-        address = rank.post._directory.party(0).addresses[0]
+        address = rank.connections._directory.party(0).addresses[0]
         left = []
         for said in (b"GET / HTTP/1.1\r\n\r\n" * 20, os.urandom(500)):
             if address.startswith("unix:"):
@@ -237,16 +237,17 @@ def test_another_thread_wakes_all_that_sleep(ranks: Ranks) -> None:
     def program(rank: Rank) -> list[bool]:
         woken: list[bool] = []
         sleepers = [
-            threading.Thread(target=lambda: woken.append(rank.post.ready(10))) for _ in range(3)
+            threading.Thread(target=lambda: woken.append(rank.connections.ready(10)))
+            for _ in range(3)
         ]
         for one in sleepers:
             one.start()
-        while rank.post._sleepers < 3:
+        while rank.connections._sleepers < 3:
             pass
-        rank.post.wake()
+        rank.connections.wake()
         for one in sleepers:
             one.join()
-        return [*woken, rank.post.ready(0)]
+        return [*woken, rank.connections.ready(0)]
 
     assert ranks.run(program) == [[True, True, True, False]]
 
@@ -270,7 +271,7 @@ def test_no_descriptor_is_left_after_the_end(ranks: Ranks) -> None:
         for other in others:
             rank.send(other, b"x", bytes(MIB))
         rank.until(lambda: len(rank.ear.complete) == 2)
-        rank.post.close()
+        rank.connections.close()
         return event_descriptors() - of_the_tests
 
     assert ranks.run(program, program, program) == [set(), set(), set()]
@@ -282,7 +283,7 @@ def test_traffic_counts_messages_and_bytes(ranks: Ranks, size: int) -> None:
         for number in range(10):
             rank.send(1, b"%d" % number, bytes(size))
         rank.receive(b"pong")
-        found = rank.post.traffic()[1]
+        found = rank.connections.traffic()[1]
         return (found.sent_messages, found.sent_bytes, found.received_messages, found.connections)
 
     def ponger(rank: Rank) -> None:

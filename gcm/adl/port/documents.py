@@ -1,0 +1,38 @@
+"""Documents with the names of Python classes in the place of those of Java."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_QUOTED = r"""("[^"]*"|'[^']*')"""
+_ATTRIBUTE = re.compile(rf"\b(class|signature|arguments|definition|extends)(\s*=\s*){_QUOTED}")
+_ENCODING = re.compile(rf"(<\?xml[^>]*\bencoding\s*=\s*){_QUOTED}")
+_DOTTED = re.compile(r"[\w$.:]+")
+
+
+def renamed(text: str, signatures: Mapping[str, str], contents: Mapping[str, str]) -> str:
+    """Return a document that names other classes; all the rest of its text stays as it is.
+
+    Classes are also named by defaults of arguments and by values given to them.
+    """
+    classes = {**signatures, **contents}
+
+    def value(found: re.Match[str]) -> str:
+        name, equals, quoted = found.groups()
+        if name in ("definition", "extends"):
+            before, bracket, call = quoted.partition("(")
+            new = before + bracket + _each(call, classes)
+        elif name == "arguments":
+            new = _each(quoted, classes)
+        else:
+            known = contents if name == "class" else signatures
+            inside = quoted[1:-1].strip()
+            new = f"{quoted[0]}{known.get(inside, quoted[1:-1])}{quoted[0]}"
+        return f"{name}{equals}{new}"
+
+    return _ENCODING.sub(r'\1"UTF-8"', _ATTRIBUTE.sub(value, text), count=1)
+
+
+def _each(text: str, classes: Mapping[str, str]) -> str:
+    return _DOTTED.sub(lambda found: classes.get(found[0], found[0]), text)

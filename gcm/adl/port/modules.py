@@ -1,0 +1,50 @@
+"""Modules of skeletons: written new, or completed with what they lack."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from gcm.adl.port.skeletons import Skeleton
+
+_FUTURE = "from __future__ import annotations"
+
+
+def module_text(about: str, skeletons: Sequence[Skeleton]) -> str:
+    """Return a new module with all skeletons."""
+    parts = [f'"""{about}"""', _FUTURE, *_imports(skeletons, "")]
+    return "\n\n".join(parts) + "".join(f"\n\n\n{one.text}" for one in skeletons) + "\n"
+
+
+def lacking(text: str, skeletons: Iterable[Skeleton]) -> list[Skeleton]:
+    """Return the skeletons of classes that a module does not have.
+
+    Raises:
+        SyntaxError: the module is no Python.
+    """
+    known = {one.name for one in ast.parse(text).body if isinstance(one, ast.ClassDef)}
+    return [one for one in skeletons if one.name not in known]
+
+
+def completed(text: str, skeletons: Sequence[Skeleton]) -> str:
+    """Return a module with further skeletons behind what it has."""
+    imports = "".join(f"\n\n{one}" for one in _imports(skeletons, text))
+    return text.rstrip() + imports + "".join(f"\n\n\n{one.text}" for one in skeletons) + "\n"
+
+
+def _imports(skeletons: Iterable[Skeleton], text: str) -> list[str]:
+    """Return blocks of the imports that a module needs: the standard library, and the rest."""
+    needed = {line for one in skeletons for line in one.imports} - set(text.splitlines())
+    names: dict[str, set[str]] = {}
+    blocks: tuple[list[str], list[str]] = ([], [])
+    for line in needed:
+        module, _, name = line.removeprefix("from ").partition(" import ")
+        if name:
+            names.setdefault(module, set()).add(name)
+        else:
+            blocks[0].append(line)
+    for module, those in sorted(names.items()):
+        listed = ", ".join(sorted(those, key=lambda name: (name[0].islower(), name)))
+        standard = module in ("typing", "collections.abc")
+        blocks[0 if standard else 1].append(f"from {module} import {listed}")
+    return ["\n".join(block) for block in blocks if block]

@@ -1,0 +1,128 @@
+"""From documents whose classes are missing to skeletons, and documents that name these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path, PurePath
+
+from gcm.adl.loading import structure_of
+from gcm.adl.port.documents import renamed
+from gcm.adl.port.modules import completed, lacking, module_text
+from gcm.adl.port.skeletons import Names, Skeleton, content_skeleton, signature_skeleton
+from gcm.adl.port.wanted import KNOWN_SIGNATURES, Wanted, class_names
+from gcm.adl.structure import MissingClasses
+from gcm.documents import Diagnostics, Location, decode_document
+from gcm.records import dataclass
+
+_INTERFACES = "What can be called: the interfaces of the components."
+_COMPONENTS = "What does the work: the contents of the components."
+
+
+@dataclass(frozen=True, slots=True)
+class Ported:
+    """A file of the result: its text, and what is new in it; nothing where it stays as it is."""
+
+    file: Path
+    text: str
+    news: str
+
+
+def port_files(
+    files: Iterable[str | PathLike[str]],
+    *,
+    package: str,
+    output: Path,
+    roots: Sequence[str | PathLike[str]] = (),
+    diagnostics: Diagnostics,
+) -> list[Ported]:
+    """Return the files of a Python package with a skeleton for each class that is missing.
+
+    Beside it come the documents, with the names of the new classes. What is in `output` already
+    stays: a module gets the classes that it lacks, a document is left as it is. Nothing is written.
+    Every fault is reported to `diagnostics`; with an error there are no files.
+    """
+    missing, wanted = MissingClasses(), Wanted()
+    documents: dict[str, str] = {}
+    for file in dict.fromkeys(files):
+        structure = structure_of(file, roots=roots, diagnostics=diagnostics, missing=missing)
+        if structure is not None:
+            wanted.add(structure.root)
+            documents |= structure.documents
+    if diagnostics.errors:
+        return []
+    signatures = [one for one in wanted.signatures if one not in KNOWN_SIGNATURES]
+    names = Names(package, class_names(signatures), class_names(wanted.contents))
+    folder = output.joinpath(*package.split("."))
+    modules = [
+        ("interfaces", _INTERFACES, list(_interfaces(wanted, names))),
+        ("components", _COMPONENTS, list(_components(wanted, names))),
+    ]
+    found = [
+        Ported(output.joinpath(*inside, "__init__.py"), "", "new")
+        for inside in _packages(package)
+        if not output.joinpath(*inside, "__init__.py").exists()
+    ]
+    for stem, about, skeletons in modules:
+        found += _module(folder / f"{stem}.py", about, skeletons, diagnostics)
+    found += _documents(documents, output, names, wanted)
+    return [] if diagnostics.errors else found
+
+
+def _interfaces(wanted: Wanted, names: Names) -> Iterator[Skeleton]:
+    for one in wanted.in_order():
+        if one.dotted not in KNOWN_SIGNATURES:
+            yield signature_skeleton(one, names)
+
+
+def _components(wanted: Wanted, names: Names) -> Iterator[Skeleton]:
+    for _, one in sorted(wanted.contents.items()):
+        yield content_skeleton(one, wanted, names)
+
+
+def _packages(package: str) -> Iterator[Sequence[str]]:
+    parts = package.split(".")
+    return (parts[:end] for end in range(1, len(parts) + 1))
+
+
+def _module(
+    file: Path, about: str, skeletons: Sequence[Skeleton], diagnostics: Diagnostics
+) -> Iterator[Ported]:
+    if not file.exists():
+        yield Ported(file, module_text(about, skeletons), _classes(skeletons))
+        return
+    text = file.read_text("utf-8")
+    try:
+        new = lacking(text, skeletons)
+    except SyntaxError as error:
+        where = Location(str(file), error.lineno or 0)
+        hint = "mend it; classes that are missing are added to it"
+        diagnostics.report("import-error", f"it is no Python: {error.msg}", where, hint=hint)
+        return
+    yield Ported(file, completed(text, new) if new else text, _classes(new) if new else "")
+
+
+def _classes(skeletons: Sequence[Skeleton]) -> str:
+    return ", ".join(one.name for one in skeletons) or "no class"
+
+
+def _documents(
+    documents: dict[str, str], output: Path, names: Names, wanted: Wanted
+) -> Iterator[Ported]:
+    signatures = {one: names.signature(one) for one in wanted.signatures}
+    contents = {one: names.content(one) for one in wanted.contents}
+    for file, name in sorted(documents.items()):
+        target = output / _place(Path(file), name)
+        if target.exists():
+            yield Ported(target, "", "")
+            continue
+        text = decode_document(Path(file).read_bytes())
+        yield Ported(target, renamed(text, signatures, contents), "new")
+
+
+def _place(file: Path, name: str) -> PurePath:
+    """Return where a document is found by its name: `a/b/C.fractal` where it has the name a.b.C."""
+    packages = name.split(".")[:-1]
+    above = file.absolute().parent.parts
+    follows = bool(packages) and above[-len(packages) :] == tuple(packages)
+    return PurePath(*(packages if follows else ()), file.name)

@@ -1,0 +1,193 @@
+"""The text of the skeletons: a Protocol for each signature, a class for each content."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from gcm.adl.port.wanted import KNOWN_SIGNATURES, Content, Operations, Signature, Wanted
+from gcm.adl.structure import stands_in_for
+from gcm.interfaces import Cardinality, InterfaceType
+from gcm.records import dataclass
+
+_INDENT = "    "
+_CLASS_IN_MODULE = re.compile(r"\b((?:[a-z_]\w*\.)+)[A-Z]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """One class as text, and the lines that import what it needs."""
+
+    name: str
+    text: str
+    imports: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names in Python of the missing classes, and the package they will be in."""
+
+    package: str
+    signatures: Mapping[str, str]
+    contents: Mapping[str, str]
+
+    def signature(self, dotted: str) -> str:
+        """Return the dotted name that a document has for a signature from now on."""
+        if dotted in KNOWN_SIGNATURES:
+            return KNOWN_SIGNATURES[dotted]
+        return f"{self.package}.interfaces.{self.signatures[dotted]}"
+
+    def content(self, dotted: str) -> str:
+        """Return the dotted name that a document has for a content class from now on."""
+        return f"{self.package}.components.{self.contents[dotted]}"
+
+
+def signature_skeleton(signature: Signature, names: Names) -> Skeleton:
+    """Return the Protocol of a signature."""
+    name = names.signatures[signature.dotted]
+    bases = [names.signatures[base] for base in signature.bases if base in names.signatures]
+    lines = [f"class {name}({', '.join([*bases, 'Protocol'])}):", *_told_of_signature(signature)]
+    imports = {"from typing import Protocol"}
+    lines += [f"{_INDENT}{one}: {_type(value)}" for one, value in signature.attributes.items()]
+    for operation, python in signature.operations.items():
+        lines += ["", f"{_INDENT}def {operation}{_with_self(python)}: ..."]
+        imports |= _imports_of(python)
+    return Skeleton(name, "\n".join(lines), frozenset(imports))
+
+
+def _told_of_signature(signature: Signature) -> Iterator[str]:
+    if signature.attributes:
+        yield f'{_INDENT}"""{signature.dotted}: the attributes of a component."""'
+        yield ""
+        return
+    yield f'{_INDENT}"""{signature.dotted}.'
+    yield ""
+    for word, ends in (("Offered by", signature.offered_by), ("Used by", signature.used_by)):
+        if ends:
+            yield f"{_INDENT}{word}:"
+            yield from (f"{_INDENT}- {end}" for end in dict.fromkeys(ends))
+    if not signature.operations and not signature.bases:
+        yield f"{_INDENT}Nothing tells its operations: write a method for each of them."
+    yield f'{_INDENT}"""'
+
+
+def content_skeleton(content: Content, wanted: Wanted, names: Names) -> Skeleton:
+    """Return the class of a content."""
+    name = names.contents[content.dotted]
+    interfaces = content.interfaces.values()
+    operations: Operations = {}
+    for one in interfaces:
+        if one.is_server and not one.is_internal:
+            operations |= wanted.operations(one.signature)
+    members = _Members(names, taken={*operations, *content.attributes})
+    decorators = [members.provided(one) for one in interfaces if one.is_server]
+    lines = [*decorators, f"class {name}:", f'{_INDENT}"""{content.dotted}.', ""]
+    lines += [f"{_INDENT}It is {place}." for place in content.places]
+    lines += [f'{_INDENT}"""', ""]
+    lines += [_INDENT + members.required(one) for one in interfaces if one.is_client]
+    lines += [_INDENT + members.attribute(*one) for one in content.attributes.items()]
+    for operation, python in operations.items():
+        lines += ["", f"{_INDENT}def {operation}{_with_self(python)}:"]
+        lines += [f'{_INDENT * 2}raise NotImplementedError("{content.dotted}: {operation}")']
+        members.imports |= _imports_of(python)
+    text = "\n".join(lines).rstrip()
+    return Skeleton(name, re.sub(r"\n{3,}", "\n\n", text), frozenset(members.imports))
+
+
+class _Members:
+    """Writes the declarations of one content class."""
+
+    def __init__(self, names: Names, taken: Iterable[str]) -> None:
+        self.names = names
+        self.taken = set(taken)
+        self.imports: set[str] = set()
+
+    def provided(self, declared: InterfaceType) -> str:
+        self.imports.add("from gcm import provides")
+        options = self._options(declared)
+        words = ", ".join([f'"{declared.name}"', self._signature(declared), *options])
+        return f"@provides({words})"
+
+    def required(self, declared: InterfaceType) -> str:
+        self.imports |= {"from typing import Annotated", "from gcm import requires"}
+        attribute = _identifier(declared.name, self.taken)
+        self.taken.add(attribute)
+        options = self._options(declared)
+        if attribute != declared.name:
+            options.append(f'name="{declared.name}"')
+        signature = self._signature(declared)
+        if declared.is_collection:
+            self.imports.add("from collections.abc import Mapping")
+            signature = f"Mapping[str, {signature}]"
+        return f"{attribute}: Annotated[{signature}, requires({', '.join(options)})]"
+
+    def attribute(self, name: str, value: str) -> str:
+        self.imports |= {"from typing import Annotated", "from gcm import attribute"}
+        kind = _type(value)
+        shown = _READ[kind](value)
+        return f"{name}: Annotated[{kind}, attribute()] = {shown!r}"
+
+    def _signature(self, declared: InterfaceType) -> str:
+        dotted = stands_in_for(declared.signature)
+        if dotted and dotted not in KNOWN_SIGNATURES:
+            self.imports.add(f"from {self.names.package} import interfaces")
+            return f"interfaces.{self.names.signatures[dotted]}"
+        full = KNOWN_SIGNATURES.get(dotted) or (
+            f"{declared.signature.__module__}.{declared.signature.__qualname__}"
+        )
+        module, _, name = full.rpartition(".")
+        self.imports.add(f"from {module} import {name}")
+        return name
+
+    def _options(self, declared: InterfaceType) -> list[str]:
+        options = []
+        if declared.cardinality is not Cardinality.SINGLETON:
+            self.imports.add("from gcm import Cardinality")
+            options.append(f"cardinality=Cardinality.{declared.cardinality.name}")
+        if not declared.is_mandatory:
+            options.append("optional=True")
+        return options
+
+
+def _identifier(name: str, taken: Collection[str]) -> str:
+    found = re.sub(r"\W", "_", name)
+    while keyword.iskeyword(found) or found in taken:
+        found += "_"
+    return found
+
+
+def _type(value: str) -> str:
+    """Return the type that a value of an attribute most probably has."""
+    if re.fullmatch(r"[+-]?\d+", value.strip()):
+        return "int"
+    if value.strip().lower() in ("true", "false"):
+        return "bool"
+    try:
+        float(value)
+    except ValueError:
+        return "str"
+    return "float"
+
+
+_READ: Mapping[str, Callable[[str], object]] = {
+    "int": int,
+    "float": float,
+    "str": str,
+    "bool": lambda value: value.strip().lower() == "true",
+}
+
+
+def _with_self(python: inspect.Signature) -> str:
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    kinds = [one.kind for one in python.parameters.values()]
+    if inspect.Parameter.POSITIONAL_ONLY in kinds:
+        own = own.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
+    result = None if python.return_annotation is type(None) else python.return_annotation
+    parameters = [own, *python.parameters.values()]
+    return str(python.replace(parameters=parameters, return_annotation=result))
+
+
+def _imports_of(python: inspect.Signature) -> set[str]:
+    return {f"import {found[1].rstrip('.')}" for found in _CLASS_IN_MODULE.finditer(str(python))}

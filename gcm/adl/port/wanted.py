@@ -1,0 +1,192 @@
+"""What documents tell about the classes that are missing: signatures and contents, as values."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from gcm.adl.drafts import Draft
+from gcm.adl.structure import stands_in_for
+from gcm.errors import IllegalTypeError
+from gcm.interfaces import Cardinality, InterfaceType, signature_of
+from gcm.records import dataclass
+
+Operations = dict[str, inspect.Signature]
+
+KNOWN_SIGNATURES = {"java.lang.Runnable": "gcm.Runnable"}
+"""Signatures of Java that have a counterpart here."""
+
+_SPREADING = (Cardinality.MULTICAST, Cardinality.GATHERCAST)
+
+
+@dataclass(slots=True)
+class Signature:
+    """A missing signature: its operations as far as they are known, and what it is a subtype of."""
+
+    dotted: str
+    operations: Operations = field(default_factory=dict)
+    bases: list[str] = field(default_factory=list)
+    attributes: dict[str, str] = field(default_factory=dict)
+    offered_by: list[str] = field(default_factory=list)
+    used_by: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Content:
+    """A missing content class: its interfaces, the values its attributes have, and where it is."""
+
+    dotted: str
+    interfaces: dict[str, InterfaceType] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
+    places: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Wanted:
+    """All that is missing, by dotted name."""
+
+    signatures: dict[str, Signature] = field(default_factory=dict)
+    contents: dict[str, Content] = field(default_factory=dict)
+
+    def add(self, root: Draft) -> None:
+        """Add what the components below `root` tell."""
+        for draft in root.walk():
+            if not draft.is_reference:
+                self._add_content(draft)
+                self._add_interfaces(draft)
+        for draft in root.walk():
+            self._add_bindings(draft)
+
+    def _add_content(self, draft: Draft) -> None:
+        traits = draft.traits
+        values = {name: str(value) for name, value in traits.attributes}
+        written = draft.node.body.attributes
+        dotted = stands_in_for(traits.content) if traits.content else ""
+        if written is not None and dotted and written.signature:
+            self._signature(written.signature).attributes.update(values)
+        if not dotted or "${" in dotted:
+            return
+        content = self.contents.setdefault(dotted, Content(dotted))
+        where = draft.node.location
+        place = f"{draft.path} ({Path(where.file).name}:{where.line})"
+        if place not in content.places:
+            content.places.append(place)
+        for name, value in values.items():
+            content.attributes.setdefault(name, value)
+        if not traits.kind.is_composite:
+            for one in traits.component_type.interfaces:
+                content.interfaces.setdefault(one.name, one)
+
+    def _add_interfaces(self, draft: Draft) -> None:
+        content = draft.traits.content
+        for one in draft.traits.component_type.interfaces:
+            dotted = stands_in_for(one.signature)
+            if not dotted or "${" in dotted:
+                continue
+            signature = self._signature(dotted)
+            ends = signature.offered_by if one.is_server else signature.used_by
+            ends.append(f"{draft.path}.{one.name}")
+            is_real = content is not None and not stands_in_for(content)
+            if content is not None and is_real and one.is_server and not one.is_gathercast:
+                signature.operations.update(_own_operations(content))
+
+    def _add_bindings(self, composite: Draft) -> None:
+        for binding in composite.bindings:
+            if isinstance(binding.server, str):
+                continue
+            client = _found(composite, *binding.client)
+            server = _found(composite, *binding.server)
+            if client is not None and server is not None:
+                self._bound(client, server)
+
+    def _bound(self, client: InterfaceType, server: InterfaceType) -> None:
+        """Learn from a binding: the server offers what the client asks for, and maybe more."""
+        if client.cardinality in _SPREADING or server.cardinality in _SPREADING:
+            return
+        asks, offers = stands_in_for(client.signature), stands_in_for(server.signature)
+        if asks and offers and asks != offers:
+            if not self._is_below(asks, offers):
+                self._signature(offers).bases.append(asks)
+        elif asks and not offers:
+            self._signature(asks).operations.update(operations_of(server.signature))
+        elif offers and not asks:
+            self._signature(offers).operations.update(operations_of(client.signature))
+
+    def _is_below(self, lower: str, upper: str) -> bool:
+        """Tell whether a signature is, or shall be, a subtype of another."""
+        known = self._signature(lower).bases
+        return upper in known or any(self._is_below(one, upper) for one in known)
+
+    def _signature(self, dotted: str) -> Signature:
+        return self.signatures.setdefault(dotted, Signature(dotted))
+
+    def in_order(self) -> Iterator[Signature]:
+        """Yield the signatures, each behind those that it is a subtype of."""
+        done: set[str] = set()
+
+        def visit(one: Signature) -> Iterator[Signature]:
+            if one.dotted not in done:
+                done.add(one.dotted)
+                for base in one.bases:
+                    yield from visit(self.signatures[base])
+                yield one
+
+        for dotted in sorted(self.signatures):
+            yield from visit(self.signatures[dotted])
+
+    def operations(self, signature: type[Any]) -> Operations:
+        """Return what is known of the operations of a signature, be it missing or not."""
+        dotted = stands_in_for(signature)
+        if not dotted:
+            return operations_of(signature)
+        if dotted in KNOWN_SIGNATURES:
+            return {"run": inspect.Signature(return_annotation=object)}
+        return self._operations_of_missing(dotted) if dotted in self.signatures else {}
+
+    def _operations_of_missing(self, dotted: str) -> Operations:
+        found: Operations = {}
+        for base in self.signatures[dotted].bases:
+            found |= self._operations_of_missing(base)
+        return found | self.signatures[dotted].operations
+
+
+def operations_of(signature: type[Any]) -> Operations:
+    """Return the operations of a class, or nothing where they cannot be read."""
+    try:
+        return {one.name: one.python for one in signature_of(signature).operations.values()}
+    except IllegalTypeError:
+        return {}
+
+
+def _own_operations(content: type[Any]) -> Operations:
+    hooks = re.compile("on_")
+    return {name: one for name, one in operations_of(content).items() if not hooks.match(name)}
+
+
+def _found(composite: Draft, owner: str, interface: str) -> InterfaceType | None:
+    part = composite if owner == "this" else composite.children.get(owner)
+    return None if part is None else part.traits.find(interface)
+
+
+def class_names(dotted: Iterable[str]) -> dict[str, str]:
+    """Return a name in Python for each class, from as much of its own as tells it from the others.
+
+    >>> class_names(["org.a.Worker", "org.b.Worker", "org.b.Outer$Inner"])["org.b.Worker"]
+    'BWorker'
+    """
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for one in sorted(dotted):
+        parts = [re.sub(r"\W", "_", part) for part in re.split(r"[.:]", one.replace("$", ""))]
+        name = parts.pop()
+        while name in taken and parts:
+            name = parts.pop().capitalize() + name
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names[one] = name
+    return names

@@ -1,0 +1,64 @@
+"""The structure of documents whose classes are not there: what stands for those classes."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import field
+from typing import Any, Protocol
+
+from gcm.adl.classes import ClassFault, LoadClass
+from gcm.records import dataclass
+
+_MISSING = frozenset({"missing-module", "missing-class", "malformed-class-name"})
+_MARK = "__stands_in_for__"
+
+
+@dataclass(slots=True)
+class MissingClasses:
+    """The classes that were asked for and are not there, each with the class that stands for it."""
+
+    stand_ins: dict[str, type[Any]] = field(default_factory=dict)
+
+    def noted_by(self, load_class: LoadClass) -> LoadClass:
+        """Return a loader that does the same and takes a note of every class that is missing."""
+
+        def load(dotted: str) -> object:
+            try:
+                return load_class(dotted)
+            except ClassFault as fault:
+                if is_missing(fault.code) and "${" not in dotted:
+                    self.stand_in(dotted)
+                raise
+
+        return load
+
+    def stand_in(self, dotted: str) -> type[Any]:
+        """Return the class that stands for a missing one: a Protocol of that name, and no more."""
+        if "${" in dotted:
+            return _made(dotted)  # an argument without a value, and no class at all
+        if dotted not in self.stand_ins:
+            self.stand_ins[dotted] = _made(dotted)
+        return self.stand_ins[dotted]
+
+
+def is_missing(code: str) -> bool:
+    """Tell whether a fault with that code says that a class is not there, whatever the cause."""
+    return code in _MISSING
+
+
+def stands_in_for(known: type[Any]) -> str:
+    """Return the name of the class that another one stands for, or nothing for a real one.
+
+    >>> stands_in_for(MissingClasses().stand_in("org.example.Worker"))
+    'org.example.Worker'
+    """
+    name: str = vars(known).get(_MARK, "")
+    return name
+
+
+def _made(dotted: str) -> type[Any]:
+    module, _, name = dotted.replace(":", ".").rpartition(".")
+    made: type[Any] = types.new_class(name, (Protocol,))
+    made.__module__ = module
+    setattr(made, _MARK, dotted)
+    return made

@@ -1,0 +1,116 @@
+"""Who waits for whom: the requests that lead to what a thread is working on.
+
+The thread of an active object notes the request that it serves; a request knows the one in whose
+service it was made. A call to another process takes the chain along in its header.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Protocol
+
+from gcm.records import dataclass
+
+
+class Link(Protocol):
+    """A request that is being served, or waits for its turn."""
+
+    @property
+    def caller(self) -> Link | None:
+        """The request in whose service this one was made; None where that is not known."""
+        ...
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether who made it waits for it, and does nothing else before it is done."""
+        ...
+
+    @property
+    def number(self) -> str:
+        """What only this request is called, in all processes."""
+        ...
+
+    @property
+    def where(self) -> str:
+        """The path of the component, the interface and the operation."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LinkElsewhere:
+    """A request that is being served in another process, and waits for what this process does.
+
+    It `is_arriving` until the call has come to the component that it was made for.
+    """
+
+    number: str
+    where: str
+    caller: Link | None
+    is_arriving: bool = False
+    is_awaited: bool = True
+
+
+_thread = threading.local()
+_numbers = itertools.count(1)
+
+
+def current() -> Link | None:
+    """Return the request that this thread works on, if it works on one."""
+    link: Link | None = getattr(_thread, "link", None)
+    return link
+
+
+def work_on(link: Link | None) -> Link | None:
+    """Let this thread work on `link`; return what it has worked on."""
+    before = current()
+    _thread.link = link
+    return before
+
+
+@contextmanager
+def working_on(link: Link | None) -> Iterator[None]:
+    """Let this thread work on `link` for a while."""
+    before = work_on(link)
+    try:
+        yield
+    finally:
+        _thread.link = before
+
+
+def waiting_for(link: Link | None) -> Iterator[Link]:
+    """Yield `link`, and then those that cannot go on before it is done."""
+    while link is not None:
+        yield link
+        link = link.caller if link.is_awaited else None
+
+
+def new_number() -> str:
+    """Return a number for a request that nothing else has."""
+    return f"{next(_numbers)}.{_process(os.getpid())}"
+
+
+@cache
+def _process(pid: int) -> str:
+    return f"{pid}.{os.urandom(6).hex()}"
+
+
+def as_header() -> str:
+    """Return the chain of a call that this thread waits for, as text for another process."""
+    link = current()
+    if link is None:
+        return ""
+    return "\n".join(f"{one.number} {one.where}" for one in waiting_for(link))
+
+
+def of_header(text: str, *, is_arriving: bool = False) -> Link | None:
+    """Return the chain that a call brought along."""
+    link: Link | None = None
+    for line in reversed(text.splitlines()):
+        number, _, where = line.partition(" ")
+        link = LinkElsewhere(number, where, link, is_arriving)
+    return link

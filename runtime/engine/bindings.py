@@ -1,0 +1,92 @@
+"""Who is bound to whom in a machine: as its assembly says, and as each process answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gcm.components.composite import Composite
+from gcm.components.model import Component
+from gcm.errors import GcmError
+from gcm.interfaces.future import Future
+from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
+from gcm.invocation import Invocation
+from gcm.records import dataclass
+from runtime.engine.tree import Elsewhere
+from runtime.errors import GridError
+
+Send = Callable[[Invocation], Future[Any]]
+
+CONTROLLER = "binding-controller"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A client interface and the server interface it leads to, both as `path.interface`."""
+
+    client: str
+    server: str
+
+    def __str__(self) -> str:
+        """Return both with an arrow."""
+        return f"{self.client} -> {self.server}"
+
+
+def bindings_of(root: Composite) -> set[Binding]:
+    """Return the bindings of an assembly between its leaves, through composites."""
+    return {
+        Binding(client.path, server.path)
+        for leaf in leaves(root)
+        for client in leaf.clients
+        for server in _behind(client)
+    }
+
+
+def answered_bindings(root: Composite, send: Send) -> tuple[set[Binding], dict[str, str]]:
+    """Ask each process what its components are bound to.
+
+    Returns the bindings under the names of the assembly, and why others have not answered: the
+    ranks of a code that does not run are not there.
+    """
+    named = {content.path: leaf.path for leaf, content in _elsewhere(root)}
+    found: set[Binding] = set()
+    silent: dict[str, str] = {}
+    for leaf, content in _elsewhere(root):
+        for client in leaf.clients:
+            asked = Invocation(content.path, CONTROLLER, "lookup", (client.name,))
+            try:
+                ends = send(asked).result()
+            except (GcmError, GridError) as fault:
+                silent[leaf.path] = str(fault)
+                break
+            for end in ends:
+                path, _, interface = str(end).rpartition(".")
+                found.add(Binding(client.path, f"{named.get(path, path)}.{interface}"))
+    return found, silent
+
+
+def leaves(root: Component) -> Iterator[Component]:
+    """Yield all components that are no composites."""
+    if not isinstance(root, Composite):
+        yield root
+        return
+    for part in root.children:
+        yield from leaves(part)
+
+
+def _elsewhere(root: Composite) -> Iterator[tuple[Component, Elsewhere]]:
+    for leaf in leaves(root):
+        content = getattr(leaf, "content", None)
+        if isinstance(content, Elsewhere):
+            yield leaf, content
+
+
+def _behind(client: ClientInterface) -> Iterator[Interface]:
+    for server in client.servers:
+        if not isinstance(server, ServerInterface):
+            continue
+        through = server.owner.other_face(server)
+        if isinstance(through, ClientInterface):
+            yield from _behind(through)
+        else:
+            yield server

@@ -1,0 +1,68 @@
+"""A node process as the destination of a component that lives in this one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gcm.adl.plan import ComponentPlan
+from gcm.components.model import Component
+from gcm.errors import IllegalContentError
+from gcm.interfaces.interface import Referenced
+from gcm.invocation import Caller, Invocation
+from runtime.hosting.host import Host
+
+NODE = "node"
+"""The name of the agent's interface; the agent is the component at the home of its process."""
+
+
+class OtherNode:
+    """Where a component moves to; what stays here passes calls on."""
+
+    takes_bindings = True
+
+    def __init__(self, host: Host, plan: ComponentPlan, home: str, address: str) -> None:
+        self._host = host
+        self._plan = plan
+        self._home = home
+        self._address = address
+
+    def adopt(self, component: Component, content: Any) -> Caller:
+        """Make a copy of `component` there around `content`, bound and started.
+
+        Raises:
+            IllegalContentError: a server would have to know that its client is another one now, or
+                the clients that their server is.
+        """
+        gathering = [one.path for one in component.servers if one.gathers]
+        gathering += [
+            end.path for one in component.clients for end in one.servers if end.type.is_gathercast
+        ]
+        if gathering:
+            raise IllegalContentError(
+                f"cannot move while it takes part in the rounds of {', '.join(gathering)}",
+                component=self._plan.path,
+                cure="Unbind that interface first, and bind it again after the move",
+            )
+        if self._address:
+            self._host.reach(self._address, [self._home])
+        self._ask("make", self._plan, content)
+        try:
+            for client in component.clients:
+                ends = [
+                    end.server if isinstance(end, Referenced) else end for end in client.servers
+                ]
+                self._ask("lead", self._plan.path, client.name, ends)
+            start = Invocation(self._plan.path, "lifecycle-controller", "start")
+            self._host.withdraw(self._plan.path)
+            way = self._host.routes.find(self._home)
+            assert way is not None
+            self._host.routes.add(self._plan.path, way)
+            self._host.call(start).result()
+        except BaseException:
+            self._host.publish(self._plan.path, component)
+            self._ask("drop", self._plan.path)
+            raise
+        return self._host
+
+    def _ask(self, operation: str, *args: Any) -> None:
+        self._host.call(Invocation(self._home, NODE, operation, args)).result()

@@ -1,0 +1,113 @@
+"""The clustering component of a cluster, a site or the grid: who has come, and who is where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gcm.interfaces.types import Cardinality, ComponentType, Contingency, InterfaceType, Role
+from runtime.machine.contracts import (
+    CONTRACTS,
+    Control,
+    Facts,
+    Health,
+    Membership,
+    References,
+    Routes,
+    Views,
+)
+from runtime.machine.rounds import Round
+from runtime.machine.table import encoded
+
+MEMBERSHIP, VIEWS = CONTRACTS[Membership], CONTRACTS[Views]
+UP, DOWN = f"{MEMBERSHIP}-up", f"{VIEWS}-down"
+
+TO_RANKS = (Views, Control, Routes)
+FROM_RANKS = (Membership, Health, References)
+
+
+def names_of(contracts: Iterable[type]) -> list[str]:
+    """Return the names of the interfaces of contracts."""
+    return [CONTRACTS[one] for one in contracts]
+
+
+def _server(contract: type) -> InterfaceType:
+    return InterfaceType(CONTRACTS[contract], contract, Role.SERVER)
+
+
+def _up(contract: type) -> InterfaceType:
+    name = f"{CONTRACTS[contract]}-up"
+    return InterfaceType(name, contract, Role.CLIENT, Contingency.OPTIONAL)
+
+
+def _down(contract: type) -> InterfaceType:
+    name, optional = f"{CONTRACTS[contract]}-down", Contingency.OPTIONAL
+    return InterfaceType(name, contract, Role.CLIENT, optional, Cardinality.MULTICAST)
+
+
+OPEN_TYPE = ComponentType((_server(Views), _up(Membership)))
+"""The type of a cluster or a site, as the level above sees it."""
+
+TYPE = ComponentType((_server(Membership), *OPEN_TYPE.interfaces, _down(Views)))
+"""The type of the clustering component of a site or the grid."""
+
+CLUSTER_TYPE = ComponentType(
+    (*map(_server, FROM_RANKS), *OPEN_TYPE.interfaces, *map(_down, TO_RANKS))
+)
+"""The type of the clustering component of a cluster."""
+
+WRAPPER_TYPE = ComponentType((*map(_server, TO_RANKS), *map(_up, FROM_RANKS)))
+"""The type of the wrapper of a rank."""
+
+
+class Clustering:
+    """Collects the reports of its members, passes them on as one, and hands the view down.
+
+    Members are ranks for a cluster, clusters for a site, sites for the grid. `gathered` is called
+    when all that are expected have told, with what they told; it returns what is passed on. `seen`
+    is called with each view that comes.
+    """
+
+    membership_up: Membership | None = None
+    views_down: Views | None = None
+
+    def __init__(
+        self,
+        identifier: str,
+        gathered: Callable[[list[Facts]], list[Facts]],
+        seen: Callable[[int, bytes], None] = lambda *_: None,
+    ) -> None:
+        self._identifier = identifier
+        self._gathered = gathered
+        self._seen = seen
+        self._round = Round[list[Facts]]()
+
+    @property
+    def missing(self) -> list[str]:
+        """The members that are waited for."""
+        return self._round.missing
+
+    def expect(self, epoch: int, members: list[str]) -> None:
+        """Wait for these members in an epoch."""
+        self._round.expect(epoch, members)
+        self._go_on()
+
+    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
+        """Take what a member reports, of itself or of all below it."""
+        self._round.tell(member, epoch, reports)
+        self._go_on()
+
+    def view(self, epoch: int, table: bytes) -> None:
+        """Pass a view on as it came, not opened."""
+        self._seen(epoch, table)
+        if self.views_down is not None:
+            self.views_down.view(epoch, table)
+
+    def _go_on(self) -> None:
+        told = self._round.take()
+        if told is None:
+            return
+        reports = self._gathered([one for reports in told for one in reports])
+        if self.membership_up is not None:
+            self.membership_up.ready(self._identifier, self._round.epoch, reports)
+        else:
+            self.view(self._round.epoch, encoded(reports))

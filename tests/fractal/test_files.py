@@ -1,0 +1,258 @@
+"""Documents as Fractal and GCM projects have them are read, checked, and made where that can be."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcm import AttributeController, Component, FactoryController, running
+from gcm.adl import export, load
+from gcm.cli import main
+from gcm.errors import AdlError
+
+FILES = Path(__file__).parent / "files"
+DOCUMENTS = sorted(FILES.rglob("*.fractal"))
+MARKET = FILES / "structure" / "org" / "example" / "market"
+
+
+@pytest.fixture
+def abstract(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Component]:
+    """Make the assembly of one of the documents whose classes are there."""
+    monkeypatch.syspath_prepend(str(FILES / "abstract"))
+    return lambda name: load(FILES / "abstract" / f"{name}.fractal")
+
+
+def echo(component: Component, text: str) -> str:
+    stub: Any = component.server("echo").stub
+    with running(component):
+        return str(stub.echo(text))
+
+
+def test_the_structure_of_all_files_is_checked_in_one_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["check", "--structure", *map(str, DOCUMENTS)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    (note,) = (line for line in told if line.startswith("note: "))
+    assert "17 classes are not there" in note
+    assert told[-1].startswith(f"{len(DOCUMENTS)} files, no fault")
+
+
+def test_without_that_each_missing_class_is_a_fault_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["check", str(MARKET / "Exchange.fractal")]) == 1
+    assert capsys.readouterr().out.count("error[missing-module]") > 3
+
+
+@pytest.mark.parametrize("command", ["show", "draw"])
+def test_a_structure_is_shown_and_drawn(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    market = str(MARKET / "Market.fractal")
+    assert main([command, "--structure", market]) == 0
+    told = capsys.readouterr()
+    assert all(word in told.out for word in ("exchange", "Bull", "desk"))
+    assert "13 classes are not there" in told.err
+    assert main([command, market]) == 1
+    assert f"gcm check --structure {market}" in capsys.readouterr().err
+
+
+FAULTY = """
+<definition name="App">
+  <component name="farm">
+    <interface name="work" role="client" cardinality="collection" signature="java.Work"/>
+    <interface name="broken" role="client" cardinality="collection" signature="java.Work"
+               contingency="maybe"/>
+    <content class="java.Farm"/>
+  </component>
+  <component name="worker">
+    <interface name="work" role="server" signature="java.OtherWork"/>
+    <content class="java.Worker"/>
+  </component>
+  <binding client="farm.work1" server="worker.work"/>
+  <binding client="farm.broken1" server="worker.work"/>
+  <binding client="worker.work" server="farm.work2"/>
+  <binding client="farm.work3" server="worker.wrok"/>
+</definition>
+"""
+
+
+def test_what_needs_no_class_is_checked_and_nothing_follows_from_those_that_are_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "App.fractal"
+    file.write_text(FAULTY.strip(), "utf-8")
+    assert main(["check", "--structure", str(file)]) == 1
+    told = capsys.readouterr().out
+    codes = re.findall(r"error\[(.*?)\]", told)
+    assert codes == ["unknown-contingency", "wrong-role", "unknown-interface"]
+    assert "did you mean 'work'?" in told
+
+
+def test_a_part_may_be_left_to_whoever_extends(abstract: Callable[[str], Component]) -> None:
+    assert echo(abstract("FilledLine"), "ab") == "abab"
+    with pytest.raises(AdlError) as refused:
+        abstract("Line")
+    (found,) = refused.value.diagnostics
+    assert (found.code, found.path, found.location.line) == ("missing-content", "/Line/last", 6)
+
+
+def test_a_composite_has_attributes_and_its_document_is_written_again(
+    abstract: Callable[[str], Component], tmp_path: Path
+) -> None:
+    tuned = abstract("Tuned")
+    attributes = tuned.controller(AttributeController)
+    assert (attributes.get("limit"), echo(tuned, "ab")) == (7, "abab")
+    again = tmp_path / "Tuned.fractal"
+    again.write_text(export(tuned), "utf-8")
+    assert export(load(again)) == again.read_text("utf-8")
+
+
+def test_a_template_makes_components_and_is_written_as_one(
+    abstract: Callable[[str], Component], tmp_path: Path
+) -> None:
+    template = abstract("Template")
+    first, second = (template.controller(FactoryController).new_instance() for _ in range(2))
+    assert (echo(first, "ab"), echo(second, "c")) == ("ababab", "ccc")
+    again = tmp_path / "Template.fractal"
+    again.write_text(export(template), "utf-8")
+    made = load(again).controller(FactoryController).new_instance()
+    assert echo(made, "ab") == "ababab"
+
+
+def test_templates_and_components_do_not_mix(tmp_path: Path) -> None:
+    file = tmp_path / "Template.fractal"
+    text = (FILES / "abstract" / "Template.fractal").read_text("utf-8")
+    inside = '    <template-controller desc="parametricPrimitiveTemplate"/>\n'
+    file.write_text(text.replace(inside, ""), "utf-8")
+    with pytest.raises(AdlError, match="is no template and is inside 'Template'"):
+        load(file, roots=[FILES / "abstract"])
+
+
+def test_a_shared_component_takes_the_place_of_an_inline_one(
+    abstract: Callable[[str], Component],
+) -> None:
+    shared = abstract("Shared")
+    assert shared.find("right/last") is shared.find("left/last")
+    assert echo(shared.find("right"), "ab") == "abab"
+
+
+def test_virtual_nodes_are_composed_of_nested_and_of_local_ones(
+    abstract: Callable[[str], Component],
+) -> None:
+    nodes = abstract("Nodes").notes.exported_nodes
+    assert [one.composed_from for one in nodes] == [(("deep", "workers"),), (("box", "null"),)]
+
+
+def test_a_full_name_is_not_taken_by_a_file_beside_the_one_that_refers_to_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    app = FILES / "lookup" / "org" / "apps" / "App.fractal"
+    assert main(["show", "--structure", str(app)]) == 0
+    shown = capsys.readouterr().out
+    assert "far  primitive  org.parts.Unit" in shown
+    assert "near  primitive  org.parts.Neighbour" in shown
+
+
+def test_every_file_that_was_looked_at_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lookup = shutil.copytree(FILES / "lookup", tmp_path / "lookup")
+    (lookup / "org" / "parts" / "Unit.fractal").unlink()
+    assert main(["check", "--structure", str(lookup / "org" / "apps" / "App.fractal")]) == 1
+    told = capsys.readouterr().out
+    assert "no definition 'org.parts.Unit'" not in told, "the one beside it fits by its short name"
+    (lookup / "org" / "apps" / "Unit.fractal").unlink()
+    assert main(["check", "--structure", str(lookup / "org" / "apps" / "App.fractal")]) == 1
+    told = capsys.readouterr().out
+    assert "there is no definition 'org.parts.Unit'" in told
+    for place in ("org/parts/Unit", "org/apps/org/parts/Unit", "org/apps/Unit", "Unit"):
+        assert str(lookup / f"{place}.fractal") in told
+
+
+# ------------------------------------------------------------------------------------------ port
+
+
+@pytest.fixture
+def ported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Path:
+    """Port the market; its package is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    assert port(tmp_path) == 0
+    assert main(["check", *documents(tmp_path)]) == 0
+    forget()
+    capsys.readouterr()
+    return tmp_path
+
+
+def port(output: Path) -> int:
+    return main(["port", str(MARKET / "Market.fractal"), "--package", "market", "-o", str(output)])
+
+
+def documents(output: Path) -> list[str]:
+    return [str(one) for one in sorted(output.rglob("*.fractal"))]
+
+
+def forget() -> None:
+    for name in [one for one in sys.modules if one.partition(".")[0] == "market"]:
+        del sys.modules[name]
+
+
+INTERFACES = {
+    "Quotes(Protocol)": "def price(self) -> int: ...",
+    "Time(Protocol)": "def now(self) -> int: ...",
+    "Log(Protocol)": "def note(self, text: str) -> None: ...",
+    "Store(Protocol)": "def keep(self, text: str) -> None: ...",
+}
+COMPONENTS = {
+    "Book": "def price(self) -> int: return 100 + self.time.now()",
+    "WallClock": "def now(self) -> int: return 7",
+    "Journal": "def note(self, text: str) -> None: self.store.keep(text.upper())",
+    "Archive": "def keep(self, text: str) -> None: print('kept', text)",
+}
+
+
+def fill(file: Path, methods: dict[str, str], **lines: str) -> None:
+    text = file.read_text("utf-8")
+    for name, method in methods.items():
+        text = text.replace(f"\nclass {name}:\n", f"\nclass {name}:\n    {method}\n")
+    for old, new in lines.items():
+        text = text.replace(f'raise NotImplementedError("org.example.market.lib.{old}: run")', new)
+    file.write_text(text, "utf-8")
+
+
+def test_the_skeletons_of_ten_components_are_filled_in_and_run(
+    ported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trade = "self.log.note(f'bull {self.quotes.price()} {self.budget} {self.greedy}')"
+    fill(ported / "market" / "interfaces.py", INTERFACES)
+    fill(ported / "market" / "components.py", COMPONENTS, Bull=trade)
+    market = str(ported / "org" / "example" / "market" / "Market.fractal")
+    assert main(["run", market, "--interface", "r"]) == 0
+    assert capsys.readouterr().out == "kept BULL 107 500 TRUE\n"
+
+
+def test_what_is_there_stays_and_gets_what_it_lacks(
+    ported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    components = ported / "market" / "components.py"
+    text = components.read_text("utf-8")
+    own = text.replace('"org.example.market.lib.Bull: run"', '"mine"')
+    begin = own.index('@provides("r", Runnable)\nclass Bear')
+    end = own.index('@provides("quotes"')
+    components.write_text(own[:begin] + own[end:], "utf-8")
+    assert port(ported) == 0
+    assert "components.py: Bear\n" in capsys.readouterr().out
+    again = components.read_text("utf-8")
+    assert '"mine"' in again
+    assert again.count("class Bear:") == 1
+    assert port(ported) == 0
+    assert "components.py: kept as it is\n" in capsys.readouterr().out
+    assert components.read_text("utf-8") == again

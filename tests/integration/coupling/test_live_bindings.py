@@ -1,0 +1,77 @@
+"""The assembly of a machine says what its processes answer about their own bindings."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gcm.adl.describe import export
+from gcm.documents import Diagnostics
+from runtime.deployment import make_plan, read_descriptor
+from runtime.deployment.checker import surroundings_of
+from runtime.engine.bindings import Binding, bindings_of
+from runtime.engine.launch import Machine
+
+pytestmark = pytest.mark.mpi
+
+SLEEP = "import time; time.sleep(600)"
+NATIVE = ("/bin/sleep", "600")
+PATIENCE = 60.0
+
+
+def answered(machine: Machine, *, until: Callable[[set[Binding], dict[str, str]], bool]) -> None:
+    """Ask until the answers are as they should be, or it has taken too long."""
+    deadline = time.monotonic() + PATIENCE
+    while not until(*(said := machine.bindings())):
+        assert time.monotonic() < deadline, said
+        time.sleep(0.05)
+
+
+def test_each_process_is_bound_as_the_assembly_says_before_and_after_a_restart(
+    steer: Callable[..., Machine],
+) -> None:
+    machine = steer(ranks=2, air=SLEEP, native=NATIVE)
+    whole = bindings_of(machine.assembly)
+    up, down = "/grid/here/air/wrapper1.health-up", "/grid/here/air/clustering.control-down"
+    assert Binding(up, "/grid/here/air/clustering.health") in whole
+    assert Binding(down, "/grid/here/air/wrapper1.control") in whole
+    answered(machine, until=lambda found, silent: (found, silent) == (whole, {}))
+
+    machine.code("air").control.kill()
+    answered(
+        machine,
+        until=lambda found, silent: (
+            found == {one for one in whole if "/air/wrapper" not in f"{one}"}
+            and set(silent) == {"/grid/here/air/wrapper0", "/grid/here/air/wrapper1"}
+        ),
+    )
+    machine.code("air").control.start()
+    answered(machine, until=lambda found, silent: (found, silent) == (whole, {}))
+
+
+def test_a_forwarded_cluster_is_bound_as_any_other_and_has_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(SLEEP)
+    path = tmp_path / "grid.xml"
+    path.write_text(
+        '<deployment name="t"><application script="program.py"/><grid><mpi ranks="1"/>'
+        '<site name="north"><cluster name="alder"/></site>'
+        '<site name="south"><cluster name="cedar" reachability="front-end"/></site>'
+        "</grid></deployment>"
+    )
+    faults = Diagnostics()
+    around = surroundings_of(str(path), python=sys.executable)
+    read = read_descriptor(str(path), surroundings=around, diagnostics=faults)
+    assert read is not None, list(map(str, faults))
+    with Machine(make_plan(read)) as machine:
+        assert machine.assembly.find("north/alder").path == "/grid/north/alder"
+        whole = bindings_of(machine.assembly)
+        top = Binding("/grid/clustering.views-down", "/grid/south/clustering.views")
+        assert top in whole
+        answered(machine, until=lambda found, silent: (found, silent) == (whole, {}))
+        exported = export(machine.assembly)
+        assert 'name="cedar"' in exported
+        assert "site1" not in exported

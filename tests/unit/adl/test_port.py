@@ -1,0 +1,138 @@
+"""What the skeletons of missing classes say follows from the documents and from known classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gcm.adl import port_files
+from gcm.adl.port.documents import renamed
+from gcm.adl.port.wanted import class_names
+from gcm.documents import Diagnostics
+
+KNOWN = """
+from typing import Protocol
+from gcm import provides
+
+class Counter(Protocol):
+    def next(self, step: int = 1) -> int: ...
+
+@provides("counter", Counter)
+class CounterImpl:
+    def next(self, step: int = 1) -> int: return step
+
+class Screen:
+    def show(self, text: str) -> None: ...
+"""
+DOCUMENT = """
+<definition name="App">
+  <component name="user">
+    <interface name="to-count" role="client" signature="java.Counter"/>
+    <interface name="screens" role="client" signature="java.Screen" cardinality="collection"
+               contingency="optional"/>
+    <interface name="all" role="client" signature="java.Everyone" cardinality="multicast"/>
+    <interface name="import" role="client" signature="java.Screen" contingency="optional"/>
+    <content class="java.User$Impl"/>
+    <attributes>
+      <attribute name="size" value="3"/><attribute name="rate" value="0.5"/>
+      <attribute name="on" value="true"/><attribute name="title" value="a &quot;b&quot;"/>
+    </attributes>
+  </component>
+  <component name="counter"><content class="port_known_{serial}.CounterImpl"/></component>
+  <component name="screen">
+    <interface name="screen" role="server" signature="java.Screen"/>
+    <content class="port_known_{serial}.Screen"/>
+  </component>
+  <component name="one">
+    <interface name="one" role="server" signature="java.One"/>
+    <content class="java.One"/>
+  </component>
+  <binding client="user.to-count" server="counter.counter"/>
+  <binding client="user.screens1" server="screen.screen"/>
+  <binding client="user.all" server="one.one"/>
+</definition>
+"""
+
+
+@pytest.fixture
+def ported(tmp_path: Path) -> dict[str, str]:
+    """Port the document into a package; return the text of each file by its name."""
+    serial = abs(hash(tmp_path))
+    (tmp_path / f"port_known_{serial}.py").write_text(KNOWN, "utf-8")
+    file = tmp_path / "App.fractal"
+    file.write_text(DOCUMENT.replace("{serial}", str(serial)).strip(), "utf-8")
+    found = Diagnostics()
+    made = port_files([file], package="my.app", output=tmp_path / "out", diagnostics=found)
+    assert [str(one) for one in found] == []
+    return {str(one.file.relative_to(tmp_path / "out")): one.text for one in made}
+
+
+def test_a_package_has_a_module_for_interfaces_and_one_for_components(
+    ported: dict[str, str],
+) -> None:
+    assert sorted(ported) == [
+        "App.fractal",
+        "my/__init__.py",
+        "my/app/__init__.py",
+        "my/app/components.py",
+        "my/app/interfaces.py",
+    ]
+
+
+def test_operations_are_those_of_known_classes_at_the_other_end(ported: dict[str, str]) -> None:
+    interfaces = ported["my/app/interfaces.py"]
+    assert "def next(self, step: int = 1) -> int: ..." in interfaces
+    assert "def show(self, text: str) -> None: ..." in interfaces
+    assert interfaces.count("    def ") == 2
+
+
+def test_a_class_declares_what_its_components_have(ported: dict[str, str]) -> None:
+    lines = [line.strip() for line in ported["my/app/components.py"].splitlines()]
+    for line in (
+        "class UserImpl:",
+        'to_count: Annotated[interfaces.Counter, requires(name="to-count")]',
+        "screens: Annotated[Mapping[str, interfaces.Screen],"
+        " requires(cardinality=Cardinality.COLLECTION, optional=True)]",
+        "all: Annotated[interfaces.Everyone, requires(cardinality=Cardinality.MULTICAST)]",
+        'import_: Annotated[interfaces.Screen, requires(optional=True, name="import")]',
+        "size: Annotated[int, attribute()] = 3",
+        "rate: Annotated[float, attribute()] = 0.5",
+        "on: Annotated[bool, attribute()] = True",
+        "title: Annotated[str, attribute()] = 'a \"b\"'",
+    ):
+        assert line in lines
+
+
+def test_a_document_with_faults_is_not_ported(tmp_path: Path) -> None:
+    file = tmp_path / "App.fractal"
+    file.write_text(
+        '<definition name="App"><component name="a" definition="B"/></definition>', "utf-8"
+    )
+    found = Diagnostics()
+    assert port_files([file], package="app", output=tmp_path, diagnostics=found) == []
+    assert [one.code for one in found] == ["missing-definition"]
+
+
+def test_classes_of_one_name_are_told_apart_by_their_packages() -> None:
+    assert class_names(["b.Work", "a.Work", "a.Outer$Inner", "x.a.Work"]) == {
+        "a.Outer$Inner": "OuterInner",
+        "a.Work": "Work",
+        "b.Work": "BWork",
+        "x.a.Work": "AWork",
+    }
+
+
+def test_only_the_names_of_classes_change_in_a_document() -> None:
+    text = (
+        '<?xml version="1.0" encoding="ISO-8859-1"?>\n'
+        '<definition name="a.Work" extends="a.Work(a.Work, 1)" arguments="impl=a.Work">'
+        '<content class=\'a.Work\' /><interface signature = "a.Work" name="a.Work"/>'
+        '<content class="a.Worker"/></definition>'
+    )
+    assert renamed(text, {"a.Work": "s.Work"}, {"a.Work": "c.Work"}) == (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<definition name="a.Work" extends="a.Work(c.Work, 1)" arguments="impl=c.Work">'
+        '<content class=\'c.Work\' /><interface signature = "s.Work" name="a.Work"/>'
+        '<content class="a.Worker"/></definition>'
+    )
