@@ -141,9 +141,9 @@ def _interceptors(component: Component, declared: InterfaceType) -> Sequence[obj
 
 
 def _live_membrane(component: Component, homes: Homes) -> Box | None:
-    parts = parts_of(component)
     if MembraneController.name not in component.membrane:
         return None
+    parts = parts_of(component)
     exports = component.controller(MembraneController).exports
     links = [((THIS, name), _end(component, server)) for name, server in exports.items()]
     links += [

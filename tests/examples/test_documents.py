@@ -21,6 +21,7 @@ from gcm.documents import Diagnostics
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.engine.tree import machine_document
+from tools.pictures import pictures
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -29,6 +30,7 @@ DOCUMENTS = [
     "docs/tutorial.md",
     "docs/how-to.md",
     "docs/fractal.md",
+    "docs/pictures.md",
     "docs/mpi.md",
     "docs/surroundings.md",
     "docs/results.md",
@@ -142,6 +144,12 @@ def test_the_picture_of_the_machine_is_that_of_the_quickstart(tmp_path: Path) ->
     exported.write_text(machine_document(make_plan(deployment), "quickstart"), "utf-8")
     shown = (ROOT / "docs/images/machine.svg").read_text("utf-8")
     assert run([*GCM, "draw", str(exported)], ROOT).rstrip() == shown.rstrip()
+
+
+def test_the_pictures_of_the_page_about_pictures_are_drawn_from_this_code() -> None:
+    for name, picture in pictures().items():
+        shown = (ROOT / f"docs/images/{name}.svg").read_text("utf-8")
+        assert shown == picture, f"draw {name}.svg again: python -m tools.pictures"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
