@@ -28,6 +28,7 @@ GRACE_SECONDS = 20.0
 """How long threads and processes that a test already told to end may take to do so."""
 
 STANDARD_ERROR = 2
+HERE = Path(__file__).parent
 
 QUICK = (
     "unit",
@@ -42,7 +43,7 @@ QUICK = (
     "integration/gcm/test_bad_input.py",
     "integration/hosting/test_node_processes.py",
     "integration/nodes/test_example_on_nodes.py",
-    "integration/wire/test_posts.py",
+    "integration/wire/test_peer_connections.py",
     "mpi/test_communicators.py",
     "mpi/test_means.py",
     "mpi/test_messages_on_grids.py",
@@ -227,20 +228,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure() -> None:
+    if missing := [name for name in QUICK if not (HERE / name).exists()]:
+        raise pytest.UsageError(f"QUICK in {__file__} names what does not exist: {missing}")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not (wanted := config.getoption("--only")):
         return
-    folder = Path(__file__).parent
-    quick = tuple(folder / name for name in QUICK)
-    if missing := [str(path) for path in quick if not path.exists()]:
-        raise pytest.UsageError(f"QUICK in {__file__} names what does not exist: {missing}")
+    quick = tuple(HERE / name for name in QUICK)
     others = [
         item
         for item in items
         if any(item.path.is_relative_to(one) for one in quick) != (wanted == "quick")
     ]
     config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if item not in set(others)]
+    left = set(others)
+    items[:] = [item for item in items if item not in left]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
