@@ -7,14 +7,18 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import gcm
+import gcm.adl
+
+LAZY = pytest.mark.parametrize("package", [gcm, gcm.adl], ids=lambda package: package.__name__)
 
 
-def names_for_type_checkers() -> dict[str, str]:
-    tree = ast.parse(Path(inspect.getfile(gcm)).read_text(encoding="utf-8"))
+def names_for_type_checkers(package: ModuleType) -> dict[str, str]:
+    tree = ast.parse(Path(inspect.getfile(package)).read_text(encoding="utf-8"))
     return {
         alias.name: node.module or ""
         for node in ast.walk(tree)
@@ -23,19 +27,22 @@ def names_for_type_checkers() -> dict[str, str]:
     }
 
 
-def test_what_type_checkers_see_is_what_is_imported() -> None:
-    assert names_for_type_checkers() == gcm._HOME_OF
+@LAZY
+def test_what_type_checkers_see_is_what_is_imported(package: ModuleType) -> None:
+    assert names_for_type_checkers(package) == package._HOME_OF
 
 
-def test_every_public_name_can_be_imported_and_is_listed() -> None:
-    for name in gcm._HOME_OF:
-        assert getattr(gcm, name) is not None
-        assert name in dir(gcm)
+@LAZY
+def test_every_public_name_can_be_imported_and_is_listed(package: ModuleType) -> None:
+    for name in package._HOME_OF:
+        assert getattr(package, name) is not None
+        assert name in dir(package)
 
 
-def test_an_unknown_name_is_refused_as_by_any_module() -> None:
-    with pytest.raises(AttributeError, match="module 'gcm' has no attribute 'compnent'"):
-        gcm.compnent  # noqa: B018
+@LAZY
+def test_an_unknown_name_is_refused_as_by_any_module(package: ModuleType) -> None:
+    with pytest.raises(AttributeError, match=f"'{package.__name__}' has no attribute 'compnent'"):
+        package.compnent  # noqa: B018
 
 
 def test_importing_the_package_imports_nothing_else_of_it() -> None:

@@ -20,7 +20,12 @@ WRITTEN = re.compile(r"([a-z]+(?:-[a-z]+)*)=(?=[\"'.{…])")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 # Not for the user to write: pictures, and how Python itself calls what has no file.
-NO_MESSAGES = ("gcm/drawing/", "runtime/deployment/schema.py", "runtime/deployment/language.py")
+NO_MESSAGES = (
+    "gcm/drawing/",
+    "runtime/cli/machine_picture.py",
+    "runtime/deployment/schema.py",
+    "runtime/deployment/language.py",
+)
 OF_PYTHON = {
     "frozen",
     "locals",
