@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gcm.adl import plan_document, scene_of_plan
 from gcm.documents import Diagnostics
-from gcm.drawing import Box, Link, Port, Scene, draw
+from gcm.drawing import Box, Scene, SceneLink, ScenePort, draw
 from runtime.cli.load import load_deployment
 from runtime.cli.machine_picture import machine_picture
 from runtime.cli.options import read_options
@@ -48,13 +48,13 @@ def flat() -> Box:
         Box(
             name,
             (
-                *([Port("in", "server")] if name in served else []),
-                *(Port(end, "client") for end in links.get(name, ())),
+                *([ScenePort("in", "server")] if name in served else []),
+                *(ScenePort(end, "client") for end in links.get(name, ())),
             ),
         )
         for name in names
     ]
-    bound = [Link((start, end), (end, "in")) for start, ends in links.items() for end in ends]
+    bound = [SceneLink((start, end), (end, "in")) for start, ends in links.items() for end in ends]
     return Box("forecast", (), tuple(boxes), tuple(bound), "composite")
 
 

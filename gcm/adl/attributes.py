@@ -9,7 +9,7 @@ from gcm.adl.classes import ClassFault, LoadClass
 from gcm.adl.definitions import AttributesNode
 from gcm.adl.findings import Findings
 from gcm.adl.structure import stands_in_for
-from gcm.adl.values import ValueFault, convert
+from gcm.adl.values import AdlValueFault, convert
 from gcm.components import declared_attributes
 from gcm.documents import did_you_mean
 from gcm.interfaces import split_annotated
@@ -64,7 +64,7 @@ def _convert(
             continue
         try:
             values.append((one.name, convert(one.value, annotations[one.name])))
-        except ValueFault as fault:
+        except AdlValueFault as fault:
             message = f"attribute '{one.name}': {fault}"
             findings.report("bad-value", message, one.location, path, hint=fault.hint)
     return tuple(values)

@@ -10,7 +10,7 @@ from gcm.adl.check import check
 from gcm.adl.classes import ImportingLoader, LoadClass
 from gcm.adl.definitions import (
     ComponentNode,
-    Document,
+    DefinitionDocument,
     FileLoader,
     Resolver,
     Source,
@@ -28,7 +28,7 @@ from gcm.records import dataclass
 
 PathLike = str | os.PathLike[str]
 _NO_ARGUMENTS: Mapping[str, str] = {}
-_Opened = tuple[Resolver, Source, Document, list[Path]]
+_Opened = tuple[Resolver, Source, DefinitionDocument, list[Path]]
 
 
 def plan_document(
@@ -170,7 +170,7 @@ def _check_file(
     return found
 
 
-def _warn(document: Document, reason: str, diagnostics: Diagnostics) -> None:
+def _warn(document: DefinitionDocument, reason: str, diagnostics: Diagnostics) -> None:
     diagnostics.report(
         "not-checked-alone",
         f"definition '{document.name}' cannot be assembled alone: {reason}",

@@ -13,7 +13,7 @@ from gcm.components.composite import Composite
 from gcm.components.control_interface import controller_name
 from gcm.components.model import Component
 from gcm.components.wrapper import Wrapper
-from gcm.drawing import Box, Link, Port, Scene
+from gcm.drawing import Box, Scene, SceneLink, ScenePort
 from gcm.interfaces.interface import ServerInterface
 from gcm.interfaces.types import ComponentType, InterfaceType, Role
 from gcm.membranes.interceptor import InterceptorController
@@ -171,7 +171,9 @@ def _acting(component: Component, interceptor: object) -> str:
     return names[0] if names else type(interceptor).__name__
 
 
-def _membrane(ports: Iterable[Port], parts: Sequence[Box], links: Sequence[Ends]) -> Box | None:
+def _membrane(
+    ports: Iterable[ScenePort], parts: Sequence[Box], links: Sequence[Ends]
+) -> Box | None:
     """Return what is inside a membrane: its parts, and the controllers that they are bound to.
 
     The controllers of the component itself become one box, those of a sub-component another.
@@ -181,18 +183,19 @@ def _membrane(ports: Iterable[Port], parts: Sequence[Box], links: Sequence[Ends]
     ports = tuple(ports)
     known = {part.name for part in parts}
     offered = {port.name for port in ports}
-    controllers: dict[str, dict[str, Port]] = {}
+    controllers: dict[str, dict[str, ScenePort]] = {}
 
     def drawn(end: End, role: str) -> End:
         owner, interface = end
         if owner in known or (owner == THIS and interface in offered):
             return end
         name = CONTROLLERS if owner == THIS else owner
-        controllers.setdefault(name, {})[interface] = Port(interface, role)
+        controllers.setdefault(name, {})[interface] = ScenePort(interface, role)
         return name, interface
 
     bound = tuple(
-        Link(drawn(client, Role.CLIENT), drawn(server, Role.SERVER)) for client, server in links
+        SceneLink(drawn(client, Role.CLIENT), drawn(server, Role.SERVER))
+        for client, server in links
     )
     boxes = [
         Box(name, tuple(used.values()), kind="controller") for name, used in controllers.items()
@@ -204,19 +207,19 @@ def _ports(
     component_type: ComponentType,
     controls: Iterable[str],
     acting: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> tuple[Port, ...]:
+) -> tuple[ScenePort, ...]:
     return (
         *(_port(declared, acting.get(declared.name, ())) for declared in component_type.interfaces),
         *(
-            Port(name, "server", control=True)
+            ScenePort(name, "server", control=True)
             for name in sorted(controls)
             if component_type.find(name) is None
         ),
     )
 
 
-def _port(declared: InterfaceType, acting: Iterable[str]) -> Port:
-    return Port(
+def _port(declared: InterfaceType, acting: Iterable[str]) -> ScenePort:
+    return ScenePort(
         declared.name,
         declared.role,
         declared.cardinality,
@@ -232,8 +235,8 @@ def _controls(component: str, links: Links) -> frozenset[str]:
     )
 
 
-def _links(links: Links) -> tuple[Link, ...]:
-    return tuple(Link(client, server) for client, server in links)
+def _links(links: Links) -> tuple[SceneLink, ...]:
+    return tuple(SceneLink(client, server) for client, server in links)
 
 
 def _kind(plan: ComponentPlan) -> str:

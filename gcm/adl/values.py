@@ -18,7 +18,7 @@ _TRUTH = {
 _SEQUENCES = (list, tuple, set, frozenset)
 
 
-class ValueFault(ValueError):
+class AdlValueFault(ValueError):
     """A text that does not fit the annotation, and what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -56,7 +56,7 @@ def convert(text: str, annotation: Any) -> object:
         return origin(text)
     if isinstance(origin, type) and issubclass(origin, Enum):
         return _member(text, origin)
-    raise ValueFault(
+    raise AdlValueFault(
         f"an attribute of the type {describe(annotation)} cannot be written in a document",
         "set it from Python, or give it a type such as int, str or list[float]",
     )
@@ -66,7 +66,7 @@ def _truth(text: str) -> bool:
     try:
         return _TRUTH[text.strip().lower()]
     except KeyError:
-        raise ValueFault(f"'{text}' is not a bool", "write true or false") from None
+        raise AdlValueFault(f"'{text}' is not a bool", "write true or false") from None
 
 
 def _number(text: str, kind: type[Any]) -> object:
@@ -78,7 +78,7 @@ def _number(text: str, kind: type[Any]) -> object:
     try:
         return kind(text)
     except ValueError:
-        raise ValueFault(f"'{text}' is not {_an(kind)}", f"write {_an(kind)}") from None
+        raise AdlValueFault(f"'{text}' is not {_an(kind)}", f"write {_an(kind)}") from None
 
 
 def _union(text: str, annotation: Any) -> object:
@@ -89,9 +89,9 @@ def _union(text: str, annotation: Any) -> object:
         if member is not NoneType:
             try:
                 return convert(text, member)
-            except ValueFault:
+            except AdlValueFault:
                 continue
-    raise ValueFault(f"'{text}' is not {describe(annotation)}")
+    raise AdlValueFault(f"'{text}' is not {describe(annotation)}")
 
 
 def _literal(text: str, annotation: Any) -> object:
@@ -108,7 +108,7 @@ def _choice(text: str, choices: dict[str, object]) -> object:
     if text.strip() in choices:
         return choices[text.strip()]
     hint = did_you_mean(text, choices) or f"write one of: {', '.join(choices)}"
-    raise ValueFault(f"'{text}' is none of the values that are allowed", hint)
+    raise AdlValueFault(f"'{text}' is none of the values that are allowed", hint)
 
 
 def _sequence(text: str, kind: type[Any], members: tuple[Any, ...]) -> object:
@@ -118,10 +118,10 @@ def _sequence(text: str, kind: type[Any], members: tuple[Any, ...]) -> object:
     try:
         parts = split_values(text)
     except ArgumentSyntaxError as error:
-        raise ValueFault(str(error)) from error
+        raise AdlValueFault(str(error)) from error
     if kind is tuple and members and members[-1] is not Ellipsis:
         if len(parts) != len(members):
-            raise ValueFault(f"{len(members)} values are needed, {len(parts)} are given")
+            raise AdlValueFault(f"{len(members)} values are needed, {len(parts)} are given")
         return tuple(convert(part, one) for part, one in zip(parts, members, strict=True))
     element = members[0] if members else str
     return kind(convert(part, element) for part in parts)

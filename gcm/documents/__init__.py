@@ -3,7 +3,7 @@
 from gcm.documents.diagnostics import Diagnostic, Diagnostics, Severity
 from gcm.documents.encoding import decode_document
 from gcm.documents.location import Location
-from gcm.documents.reader import Limits, Node, read_document
+from gcm.documents.reader import Limits, XmlNode, read_document
 from gcm.suggestion import did_you_mean
 
 __all__ = [
@@ -11,8 +11,8 @@ __all__ = [
     "Diagnostics",
     "Limits",
     "Location",
-    "Node",
     "Severity",
+    "XmlNode",
     "decode_document",
     "did_you_mean",
     "read_document",

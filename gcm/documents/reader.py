@@ -19,12 +19,12 @@ from gcm.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class XmlNode:
     """An element: its attributes in document order, its children, and its own text, stripped."""
 
     tag: str
     attributes: Mapping[str, str]
-    children: tuple[Node, ...]
+    children: tuple[XmlNode, ...]
     text: str
     location: Location
 
@@ -52,7 +52,7 @@ def read_document(
     name: str | None = None,
     diagnostics: Diagnostics,
     limits: Limits = _DEFAULT_LIMITS,
-) -> Node | None:
+) -> XmlNode | None:
     """Read a file, or bytes that were read already, and return its root element.
 
     Bad input is never an exception: it is reported to `diagnostics`, and `None` is returned. No
@@ -80,11 +80,11 @@ class _Open:
     tag: str
     attributes: dict[str, str]
     location: Location
-    children: list[Node] = field(default_factory=list)
+    children: list[XmlNode] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
 
-    def close(self) -> Node:
-        return Node(
+    def close(self) -> XmlNode:
+        return XmlNode(
             self.tag,
             self.attributes,
             tuple(self.children),
@@ -102,7 +102,7 @@ class _Reading:
         self._limits = limits
         self._open: list[_Open] = []
         self._count = 0
-        self._root: Node | None = None
+        self._root: XmlNode | None = None
         self._lines_before = 0
         self._after_doctype: int | None = None
         self._parser = expat.ParserCreate("utf-8")
@@ -125,7 +125,7 @@ class _Reading:
             self._report("unreadable-file", f"cannot read '{self._name}': {reason}", 0, "")
         return None
 
-    def run(self, data: bytes) -> Node | None:
+    def run(self, data: bytes) -> XmlNode | None:
         """Return the root element, or report the first fault that stops the reading."""
         if len(data) > self._limits.max_bytes:
             message = f"the document is larger than {self._limits.max_bytes} bytes"

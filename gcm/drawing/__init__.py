@@ -7,16 +7,16 @@
 
 from gcm.drawing.output import Colours, OutputError, check_ending, write_picture
 from gcm.drawing.picture import draw
-from gcm.drawing.scene import Box, Link, Port, Scene, SceneError
+from gcm.drawing.scene import Box, Scene, SceneError, SceneLink, ScenePort
 
 __all__ = [
     "Box",
     "Colours",
-    "Link",
     "OutputError",
-    "Port",
     "Scene",
     "SceneError",
+    "SceneLink",
+    "ScenePort",
     "check_ending",
     "draw",
     "write_picture",

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gcm.drawing.metrics import CROSSING_MARGIN
-from gcm.drawing.scene import Link
+from gcm.drawing.scene import SceneLink
 from gcm.records import dataclass
 
 CROSSING_WEIGHT = 2
@@ -51,10 +51,10 @@ class Strand:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class DrawnRoute:
     """The way of one link: the pins it visits, and the channel between each two of them."""
 
-    link: Link
+    link: SceneLink
     net: int
     pins: tuple[Pin, ...]
     channels: tuple[int, ...]
@@ -70,14 +70,14 @@ class Board:
     items: list[Item] = field(default_factory=list)
     columns: list[list[int]] = field(default_factory=list)
     channels: list[list[Strand]] = field(default_factory=list)
-    routes: list[Route] = field(default_factory=list)
+    routes: list[DrawnRoute] = field(default_factory=list)
 
     def y(self, pin: Pin) -> int:
         """Return the present height of a pin."""
         return self.items[pin.item].top + pin.offset
 
 
-def connect(board: Board, links: Sequence[Link], ends: Mapping[tuple[str, str], End]) -> None:
+def connect(board: Board, links: Sequence[SceneLink], ends: Mapping[tuple[str, str], End]) -> None:
     """Add the links to a board that has its boxes: their nets, and the items they pass as.
 
     Links that share an end form one net, which is drawn like a bus: one trunk with branches. It
@@ -103,7 +103,7 @@ def connect(board: Board, links: Sequence[Link], ends: Mapping[tuple[str, str], 
             pins.append(passes[net, column])
         pins.append(end.pin)
         channels = _visited(start.channel, end.channel)
-        board.routes.append(Route(link, net, tuple(pins), channels))
+        board.routes.append(DrawnRoute(link, net, tuple(pins), channels))
         for channel, pair in zip(channels, pairwise(pins), strict=True):
             both = sides.setdefault((net, channel), ({}, {}))
             for pin in pair:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from gcm.drawing.scene import THIS, Box, Link, PortFinder
+from gcm.drawing.scene import THIS, Box, PortFinder, SceneLink
 
 LEAST = 3
 """Fewer than this are drawn one by one."""
@@ -80,10 +80,10 @@ def _plain(end: tuple[str, str], finders: Mapping[str, PortFinder]) -> tuple[str
 
 
 def _merged(
-    links: Iterable[Link], first_of: Mapping[str, str], finders: Mapping[str, PortFinder]
-) -> Iterable[Link]:
+    links: Iterable[SceneLink], first_of: Mapping[str, str], finders: Mapping[str, PortFinder]
+) -> Iterable[SceneLink]:
     """Return the links, with one in the place of all those that lead to members of one box."""
-    merged: dict[tuple[tuple[str, str], tuple[str, str]], Link] = {}
+    merged: dict[tuple[tuple[str, str], tuple[str, str]], SceneLink] = {}
     for link in links:
         if link.client[0] not in first_of and link.server[0] not in first_of:
             merged[link.client, link.server] = link
@@ -94,5 +94,5 @@ def _merged(
         ]
         earlier = merged.get((ends[0], ends[1]))
         count = link.count + (earlier.count if earlier else 0)
-        merged[ends[0], ends[1]] = Link(ends[0], ends[1], count)
+        merged[ends[0], ends[1]] = SceneLink(ends[0], ends[1], count)
     return merged.values()

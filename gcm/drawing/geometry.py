@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gcm.drawing import metrics
 from gcm.drawing.routing import Point
-from gcm.drawing.scene import Box, Link, Port
+from gcm.drawing.scene import Box, SceneLink, ScenePort
 from gcm.records import dataclass
 
 
@@ -14,7 +14,7 @@ from gcm.records import dataclass
 class PlacedPort:
     """A port and the point of the border it sits on; `two_faced` ones are seen from inside too."""
 
-    port: Port
+    port: ScenePort
     at: Point
     label: str
     two_faced: bool = False
@@ -38,17 +38,17 @@ class PlacedPort:
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class DrawnWire:
     """A drawn binding: its corners from client to server, and the number of its colour.
 
     Zero is for nets that run straight, which need no colour to be followed.
     """
 
-    link: Link
+    link: SceneLink
     colour: int
     points: tuple[Point, ...]
 
-    def lowered(self, distance: int) -> Wire:
+    def lowered(self, distance: int) -> DrawnWire:
         """Return the same wire further down."""
         return replace(self, points=tuple(Point(x, y + distance) for x, y in self.points))
 
@@ -58,7 +58,7 @@ class PlacedMembrane:
     """What is inside the membrane of a box, and where the membrane ends and the content begins."""
 
     parts: tuple[PlacedBox, ...]
-    wires: tuple[Wire, ...]
+    wires: tuple[DrawnWire, ...]
     content_top: int
     content_height: int
 
@@ -76,7 +76,7 @@ class PlacedBox:
     note: str
     ports: tuple[PlacedPort, ...] = ()
     children: tuple[PlacedBox, ...] = ()
-    wires: tuple[Wire, ...] = ()
+    wires: tuple[DrawnWire, ...] = ()
     membrane: PlacedMembrane | None = None
 
     @property

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from gcm.drawing import metrics
 from gcm.drawing.across import Across, spread
 from gcm.drawing.columns import Size, grid
-from gcm.drawing.geometry import PlacedBox, PlacedPort, Wire
+from gcm.drawing.geometry import DrawnWire, PlacedBox, PlacedPort
 from gcm.drawing.metrics import shortened, text_width
-from gcm.drawing.plan import Plan, plan
+from gcm.drawing.plan import CompositeLayout, plan
 from gcm.drawing.routing import Point, corners, simplified, tracks_of
-from gcm.drawing.scene import THIS, Box, Port
+from gcm.drawing.scene import THIS, Box, ScenePort
 from gcm.drawing.style import WIRE_COLOURS
 from gcm.records import dataclass
 
@@ -28,11 +28,11 @@ class Interior:
     height: int
     ports: tuple[PlacedPort, ...]
     children: tuple[PlacedBox, ...]
-    wires: tuple[Wire, ...]
+    wires: tuple[DrawnWire, ...]
 
 
 def lay_out(
-    box: Box, ports: Sequence[Port], children: Sequence[PlacedBox], *, least_width: int
+    box: Box, ports: Sequence[ScenePort], children: Sequence[PlacedBox], *, least_width: int
 ) -> Interior:
     """Return the inside of `box`, given its visible ports and its already sized children."""
     made = plan(box, ports, children)
@@ -64,7 +64,7 @@ def lay_out(
     return Interior(across.width, height, borders, placed, wires)
 
 
-def _wired_corners(made: Plan, across: Across) -> dict[str, Point]:
+def _wired_corners(made: CompositeLayout, across: Across) -> dict[str, Point]:
     corner = {}
     for item, (child, cell) in enumerate(zip(made.wired, made.cells, strict=True)):
         x = across.columns[cell.column] - child.width // 2
@@ -76,7 +76,7 @@ def _down(point: Point) -> Point:
     return Point(point.x, point.y + metrics.PADDING)
 
 
-def _label_zone(ports: Sequence[Port], *, on_left: bool) -> int:
+def _label_zone(ports: Sequence[ScenePort], *, on_left: bool) -> int:
     """Return the width that the names of the ports on one border need inside it."""
     widths = [
         text_width(shortened(port.caption, metrics.LABEL_SIZE), metrics.LABEL_SIZE)
@@ -86,19 +86,19 @@ def _label_zone(ports: Sequence[Port], *, on_left: bool) -> int:
     return max(widths, default=0) + metrics.INNER_INDENT if widths else 0
 
 
-def _border_port(port: Port, made: Plan, width: int) -> PlacedPort:
+def _border_port(port: ScenePort, made: CompositeLayout, width: int) -> PlacedPort:
     y = made.board.y(made.border[port.name]) + metrics.PADDING
     at = Point(0 if port.on_left else width, y)
     return PlacedPort(port, at, shortened(port.caption, metrics.LABEL_SIZE), two_faced=True)
 
 
 def _wires(
-    made: Plan,
+    made: CompositeLayout,
     across: Across,
     tracks: Sequence[Mapping[int, int]],
     children: Sequence[PlacedBox],
     borders: Sequence[PlacedPort],
-) -> tuple[Wire, ...]:
+) -> tuple[DrawnWire, ...]:
     touch = {(THIS, placed.port.name): placed.inner for placed in borders}
     for child in children:
         for placed in child.ports:
@@ -111,7 +111,7 @@ def _wires(
 
     colours = _colours_of(tracks)
     return tuple(
-        Wire(
+        DrawnWire(
             route.link,
             colours.get(route.net, 0),
             simplified(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from gcm.drawing import metrics
 from gcm.drawing.geometry import PlacedBox
 from gcm.drawing.metrics import text_width
-from gcm.drawing.scene import Port
+from gcm.drawing.scene import ScenePort
 from gcm.records import dataclass
 
 SAMPLE = 26
@@ -15,13 +15,13 @@ GAP = 18
 ROW = 20
 
 _PORT_KEYS = (
-    (Port("", "server"), "server interface"),
-    (Port("", "client"), "client interface"),
-    (Port("", "client", "multicast"), "multicast"),
-    (Port("", "server", "gathercast"), "gathercast"),
-    (Port("", "client", "collection"), "collection"),
-    (Port("", "client", optional=True), "optional"),
-    (Port("", "server", control=True), "control interface"),
+    (ScenePort("", "server"), "server interface"),
+    (ScenePort("", "client"), "client interface"),
+    (ScenePort("", "client", "multicast"), "multicast"),
+    (ScenePort("", "server", "gathercast"), "gathercast"),
+    (ScenePort("", "client", "collection"), "collection"),
+    (ScenePort("", "client", optional=True), "optional"),
+    (ScenePort("", "server", control=True), "control interface"),
 )
 
 
@@ -30,7 +30,7 @@ class Key:
     """One entry: its text and a sample, which is a port or the style class of a box."""
 
     text: str
-    sample: Port | str
+    sample: ScenePort | str
     x: int
     y: int
 
@@ -56,7 +56,7 @@ def _all(root: PlacedBox) -> Iterator[PlacedBox]:
         waiting += placed.inside
 
 
-def _entries(boxes: Iterable[PlacedBox]) -> Iterator[tuple[str, Port | str]]:
+def _entries(boxes: Iterable[PlacedBox]) -> Iterator[tuple[str, ScenePort | str]]:
     boxes = list(boxes)
     ports = {_plain(placed.port) for placed_box in boxes for placed in placed_box.ports}
     for sample, text in _PORT_KEYS:
@@ -74,12 +74,12 @@ def _entries(boxes: Iterable[PlacedBox]) -> Iterator[tuple[str, Port | str]]:
         yield "◆ interceptors", ""
 
 
-def _plain(port: Port) -> Port:
+def _plain(port: ScenePort) -> ScenePort:
     role = "server" if port.on_left else "client"
-    return Port("", role, port.cardinality, port.optional, port.is_control)
+    return ScenePort("", role, port.cardinality, port.optional, port.is_control)
 
 
-def _shows(port: Port, sample: Port) -> bool:
+def _shows(port: ScenePort, sample: ScenePort) -> bool:
     if sample.control or sample.optional:
         return port.control if sample.control else port.optional
     if sample.cardinality != "singleton":

@@ -11,7 +11,7 @@ from gcm.drawing.geometry import PlacedBox, PlacedMembrane, PlacedPort
 from gcm.drawing.interior import Interior, lay_out
 from gcm.drawing.metrics import shortened, text_width
 from gcm.drawing.routing import Point
-from gcm.drawing.scene import Box, Port
+from gcm.drawing.scene import Box, ScenePort
 from gcm.drawing.shapes import icon
 
 
@@ -26,7 +26,7 @@ def place(box: Box, *, controls: bool = False) -> PlacedBox:
     return _with_membrane(box, box.membrane, ports, controls=controls)
 
 
-def _visible(box: Box, controls: bool) -> tuple[Port, ...]:
+def _visible(box: Box, controls: bool) -> tuple[ScenePort, ...]:
     return tuple(
         port for port in box.ports if controls or box.kind == "controller" or not port.is_control
     )
@@ -50,7 +50,7 @@ def _around(box: Box, inside: Interior) -> PlacedBox:
 
 
 def _with_membrane(
-    box: Box, membrane: Box, ports: tuple[Port, ...], *, controls: bool
+    box: Box, membrane: Box, ports: tuple[ScenePort, ...], *, controls: bool
 ) -> PlacedBox:
     """Place the membrane with its parts above the content, both equally wide."""
     content = replace(box, name="", note="", membrane=None, ports=ports, members=())
@@ -84,7 +84,7 @@ def _with_membrane(
     )
 
 
-def _content(box: Box, ports: tuple[Port, ...], width: int, *, controls: bool) -> PlacedBox:
+def _content(box: Box, ports: tuple[ScenePort, ...], width: int, *, controls: bool) -> PlacedBox:
     """Place the content of a component that has a membrane, at least as wide as that."""
     if not box.children and not box.links:
         leaf = _leaf(box, ports)
@@ -93,7 +93,7 @@ def _content(box: Box, ports: tuple[Port, ...], width: int, *, controls: bool) -
     return _around(box, lay_out(box, ports, children, least_width=width))
 
 
-def _leaf(box: Box, ports: tuple[Port, ...]) -> PlacedBox:
+def _leaf(box: Box, ports: tuple[ScenePort, ...]) -> PlacedBox:
     sides = [port for port in ports if port.on_left], [port for port in ports if not port.on_left]
     rows = max(len(side) for side in sides)
     header = _header(box)
@@ -146,5 +146,5 @@ def _note(box: Box) -> str:
     return shortened(box.note, metrics.NOTE_SIZE)
 
 
-def _port_label(port: Port) -> str:
+def _port_label(port: ScenePort) -> str:
     return shortened(port.caption, metrics.LABEL_SIZE)

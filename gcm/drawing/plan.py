@@ -11,12 +11,12 @@ from gcm.drawing.columns import Cell, Size, arrange
 from gcm.drawing.geometry import PlacedBox
 from gcm.drawing.layering import layers_of
 from gcm.drawing.ordering import order
-from gcm.drawing.scene import THIS, Box, Link, Port, PortFinder
+from gcm.drawing.scene import THIS, Box, PortFinder, SceneLink, ScenePort
 from gcm.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CompositeLayout:
     """The columns of a composite: item n of the board is the n-th wired child.
 
     `loose` are the children that no link touches, `border` are the pins of the composite's own
@@ -28,7 +28,7 @@ class Plan:
     cells: tuple[Cell, ...]
     board: Board
     border: dict[str, Pin]
-    meanings: dict[tuple[str, str], Port]
+    meanings: dict[tuple[str, str], ScenePort]
     height: int
 
     def column_widths(self) -> list[int]:
@@ -39,7 +39,7 @@ class Plan:
         return widths
 
 
-def plan(box: Box, ports: Sequence[Port], children: Sequence[PlacedBox]) -> Plan:
+def plan(box: Box, ports: Sequence[ScenePort], children: Sequence[PlacedBox]) -> CompositeLayout:
     """Return the plan of a composite with these visible ports and already sized children."""
     meanings = _meanings(box, ports, children)
     links = [link for link in box.links if link.client in meanings and link.server in meanings]
@@ -57,7 +57,7 @@ def plan(box: Box, ports: Sequence[Port], children: Sequence[PlacedBox]) -> Plan
     border = _add_border(board, ports)
     connect(board, links, _ends(meanings, wired, cells, board, border))
     order(board)
-    return Plan(
+    return CompositeLayout(
         wired,
         tuple(child for child in children if child.box.name not in names),
         cells,
@@ -69,8 +69,8 @@ def plan(box: Box, ports: Sequence[Port], children: Sequence[PlacedBox]) -> Plan
 
 
 def _meanings(
-    box: Box, ports: Sequence[Port], children: Sequence[PlacedBox]
-) -> dict[tuple[str, str], Port]:
+    box: Box, ports: Sequence[ScenePort], children: Sequence[PlacedBox]
+) -> dict[tuple[str, str], ScenePort]:
     """Return the port that each end of a link means, where that port is visible."""
     finders = {child.box.name: PortFinder(child.box.outer_ports) for child in children}
     finders[THIS] = PortFinder(box.ports)
@@ -84,7 +84,7 @@ def _meanings(
     return found
 
 
-def _cells(wired: Sequence[PlacedBox], links: Sequence[Link]) -> list[Cell]:
+def _cells(wired: Sequence[PlacedBox], links: Sequence[SceneLink]) -> list[Cell]:
     number = {child.box.name: item for item, child in enumerate(wired)}
     edges = []
     first = set()
@@ -101,7 +101,7 @@ def _cells(wired: Sequence[PlacedBox], links: Sequence[Link]) -> list[Cell]:
     return arrange(layers, [Size(child.width, child.height) for child in wired])
 
 
-def _add_border(board: Board, ports: Sequence[Port]) -> dict[str, Pin]:
+def _add_border(board: Board, ports: Sequence[ScenePort]) -> dict[str, Pin]:
     """Add the composite's own ports as items of the first and the last column."""
     pins = {}
     bands = [item.band for item in board.items] or [0.0]
@@ -114,7 +114,7 @@ def _add_border(board: Board, ports: Sequence[Port]) -> dict[str, Pin]:
 
 
 def _ends(
-    meanings: dict[tuple[str, str], Port],
+    meanings: dict[tuple[str, str], ScenePort],
     wired: Sequence[PlacedBox],
     cells: Sequence[Cell],
     board: Board,

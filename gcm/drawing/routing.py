@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gcm.drawing.board import Board, Pin, Route, Strand
+from gcm.drawing.board import Board, DrawnRoute, Pin, Strand
 from gcm.records import dataclass
 
 CLEARANCE = 8
@@ -47,7 +47,7 @@ def tracks_of(board: Board, strands: Iterable[Strand]) -> dict[int, int]:
 
 
 def corners(
-    route: Route,
+    route: DrawnRoute,
     board: Board,
     tracks: Sequence[Mapping[int, int]],
     track_x: Sequence[Sequence[int]],

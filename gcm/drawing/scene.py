@@ -28,7 +28,7 @@ class SceneError(GcmError):
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class ScenePort:
     """An interface on the border of a box.
 
     `role` is one of `ROLES` (an internal interface has no outer face), `cardinality` one of
@@ -65,7 +65,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class SceneLink:
     """A binding inside one composite, each end a (component name or "this", interface name).
 
     `count` is the number of bindings that a folded one stands for.
@@ -87,9 +87,9 @@ class Box:
     """
 
     name: str
-    ports: tuple[Port, ...] = ()
+    ports: tuple[ScenePort, ...] = ()
     children: tuple[Box, ...] = ()
-    links: tuple[Link, ...] = ()
+    links: tuple[SceneLink, ...] = ()
     kind: str = "primitive"
     note: str = ""
     shared: bool = False
@@ -97,7 +97,7 @@ class Box:
     members: tuple[str, ...] = ()
 
     @property
-    def outer_ports(self) -> tuple[Port, ...]:
+    def outer_ports(self) -> tuple[ScenePort, ...]:
         """Return the interfaces that are seen from outside, those of the membrane included."""
         return (*self.ports, *(self.membrane.ports if self.membrane else ()))
 
@@ -142,13 +142,13 @@ class PortFinder:
 
     __slots__ = ("_collections", "_exact")
 
-    def __init__(self, ports: Iterable[Port]) -> None:
+    def __init__(self, ports: Iterable[ScenePort]) -> None:
         self._exact = {port.name: port for port in ports}
         self._collections = tuple(
             port for port in self._exact.values() if port.cardinality == "collection"
         )
 
-    def find(self, name: str) -> Port | None:
+    def find(self, name: str) -> ScenePort | None:
         """Return the port called `name`, or the collection that `name` is a member of."""
         if name in self._exact:
             return self._exact[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gcm.drawing.metrics import STEM
-from gcm.drawing.scene import Port
+from gcm.drawing.scene import ScenePort
 
 SPREAD = 6
 """Half the height of a fan, a funnel or a bar."""
@@ -23,13 +23,13 @@ def icon(kind: str) -> str:
     return _ICONS.get(kind, "")
 
 
-def port_class(port: Port) -> str:
+def port_class(port: ScenePort) -> str:
     """Return the style classes of a port."""
     colour = "control" if port.is_control else "server" if port.on_left else "client"
     return f"port {colour} optional" if port.optional else f"port {colour}"
 
 
-def outer_face(port: Port, *, composite: bool) -> tuple[str, bool]:
+def outer_face(port: ScenePort, *, composite: bool) -> tuple[str, bool]:
     """Return the path of the shape outside the border, and whether it is a filled funnel.
 
     Calls flow from left to right, so that a fan always opens to the right and a funnel to the
@@ -40,13 +40,13 @@ def outer_face(port: Port, *, composite: bool) -> tuple[str, bool]:
     return _face(port, outward=-1 if port.on_left else 1, plain=inside)
 
 
-def inner_face(port: Port) -> tuple[str, bool]:
+def inner_face(port: ScenePort) -> tuple[str, bool]:
     """Return the path of a composite's port inside the border, and whether it is a funnel."""
     outside = port.on_left != (port.cardinality == "multicast")
     return _face(port, outward=1 if port.on_left else -1, plain=outside)
 
 
-def _face(port: Port, *, outward: int, plain: bool) -> tuple[str, bool]:
+def _face(port: ScenePort, *, outward: int, plain: bool) -> tuple[str, bool]:
     tip = outward * STEM
     if port.cardinality == "multicast" and not plain:
         apex, mouth = (0, tip) if outward > 0 else (tip, 0)

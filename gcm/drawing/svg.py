@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gcm.drawing import metrics
 from gcm.drawing.elements import document, escape, rectangle, text
-from gcm.drawing.geometry import PlacedBox, PlacedPort, Wire
+from gcm.drawing.geometry import DrawnWire, PlacedBox, PlacedPort
 from gcm.drawing.legend import Key, legend
 from gcm.drawing.routing import Point
 from gcm.drawing.scene import THIS
@@ -109,7 +109,7 @@ def _icon(kind: str, x: int, y: int) -> str:
     return f'<path class="icon {kind}-icon" transform="translate({x} {y})" d="{icon(kind)}"/>'
 
 
-def _wire(wire: Wire, path: str) -> str:
+def _wire(wire: DrawnWire, path: str) -> str:
     ends = [
         escape(_end(path, component, name))
         for component, name in (wire.link.client, wire.link.server)

@@ -12,7 +12,7 @@ Bounds = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class BlockTransfer:
     """One interval that goes from a source block to a target block.
 
     `source_slice` and `target_slice` are relative to the blocks; `start` and `stop` are the
@@ -43,7 +43,7 @@ def block_bounds(length: int, parts: int) -> list[tuple[int, int]]:
     return list(pairwise(starts))
 
 
-def exchange_plan(givers: Bounds, takers: Bounds) -> tuple[Transfer, ...]:
+def exchange_plan(givers: Bounds, takers: Bounds) -> tuple[BlockTransfer, ...]:
     """Return the transfers that turn the blocks of `givers` into those of `takers`.
 
     Both are bounds of contiguous blocks of the same whole. Each element travels exactly once and
@@ -57,7 +57,7 @@ def exchange_plan(givers: Bounds, takers: Bounds) -> tuple[Transfer, ...]:
         stop = min(source_stop, target_stop)
         if stop > start:  # a member's block may be empty
             plan.append(
-                Transfer(
+                BlockTransfer(
                     source,
                     target,
                     slice(start - source_start, stop - source_start),

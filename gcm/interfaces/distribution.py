@@ -8,12 +8,12 @@ from inspect import _ParameterKind
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gcm.errors import DispatchError
-from gcm.interfaces.parallel import Blocks
+from gcm.interfaces.parallel import BlockArray
 from gcm.interfaces.signature import Operation, Parameter, SignatureError, signature_of
 from gcm.interfaces.spreading import (
+    ArgumentPlacement,
     Distribution,
     Mode,
-    Placement,
     Spread,
     broadcast,
     distribute,
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from random import Random
 
 __all__ = [
-    "Call",
     "Distribution",
     "Mode",
     "OperationDispatch",
+    "ServerCall",
     "broadcast",
     "dispatch_of",
     "distribute",
@@ -48,7 +48,7 @@ __all__ = [
 _CACHED_DISPATCHES = 4096
 
 
-class Call(NamedTuple):
+class ServerCall(NamedTuple):
     """One call that a multicast call makes: the position of the server, and its arguments."""
 
     server: int
@@ -61,7 +61,7 @@ class _Part(NamedTuple):
 
     key: int | str | None
     label: str
-    placement: Placement
+    placement: ArgumentPlacement
 
 
 class OperationDispatch:
@@ -124,7 +124,7 @@ class OperationDispatch:
         *,
         rng: Random,
         turn: int,
-    ) -> list[Call]:
+    ) -> list[ServerCall]:
         """Return the calls of the servers, in the order in which their results are to be listed.
 
         `turn` counts the calls and chooses the server of a unicast. Raises DispatchError, before
@@ -139,9 +139,9 @@ class OperationDispatch:
         spread = Spread(servers, rng, turn)
         parts = [] if self.is_broadcast else self._parts(args, kwargs, spread)
         if self._unicast:
-            parts.append(_Part(None, self._unicast, Placement([turn % servers], [None])))
+            parts.append(_Part(None, self._unicast, ArgumentPlacement([turn % servers], [None])))
         if not parts:
-            return [Call(server, args, dict(kwargs)) for server in range(servers)]
+            return [ServerCall(server, args, dict(kwargs)) for server in range(servers)]
         targets = self._agreed_targets(parts)
         return [
             self._call(server, args, kwargs, parts, index) for index, server in enumerate(targets)
@@ -167,7 +167,7 @@ class OperationDispatch:
     def _reduce_blocks(self, results: Sequence[Any], inside: bool) -> Any:
         if inside:
             reduction = self._operation.reduction
-            return Blocks(results) if reduction is None else reduction(results)
+            return BlockArray(results) if reduction is None else reduction(results)
         if len(results) > 1:
             raise DispatchError(
                 f"'{self._operation.name}' returns blocks from {len(results)} components at once",
@@ -232,14 +232,14 @@ class OperationDispatch:
         kwargs: Mapping[str, Any],
         parts: Sequence[_Part],
         index: int,
-    ) -> Call:
+    ) -> ServerCall:
         own_args, own_kwargs = list(args), dict(kwargs)
         for key, _, placement in parts:
             if isinstance(key, int):
                 own_args[key] = placement.parts[index]
             elif key is not None:
                 own_kwargs[key] = placement.parts[index]
-        return Call(server, tuple(own_args), own_kwargs)
+        return ServerCall(server, tuple(own_args), own_kwargs)
 
 
 @lru_cache(maxsize=_CACHED_DISPATCHES)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError, IllegalTypeError
 from gcm.interfaces.distribution import is_redistributing
 from gcm.interfaces.future import Future
-from gcm.interfaces.gathering import Effect, Entry, Expire, Rounds
+from gcm.interfaces.gathering import Effect, Expire, RoundEntry, Rounds
 from gcm.interfaces.going_on import outside, wait_for_others
 from gcm.interfaces.marks import is_one_by_one, put_mark
-from gcm.interfaces.parallel import Piece
+from gcm.interfaces.parallel import UnassembledBlock
 from gcm.interfaces.sharing import ListSharing, MemberSharing, Sharing
 from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stacks import inside
@@ -170,10 +170,10 @@ class Ticket(Future[Any]):
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the result; a block is put together by who wants it, not by who parted it."""
         result = super().result(timeout)
-        if not isinstance(result, Piece):
+        if not isinstance(result, UnassembledBlock):
             return result
         with self._assembling:
-            if isinstance(self._result, Piece):
+            if isinstance(self._result, UnassembledBlock):
                 self._result = self._result.assembled()
         return self._result
 
@@ -276,7 +276,7 @@ class _Gathered:
             else:
                 self._fire(effect.entries)
 
-    def _fire(self, entries: Sequence[Entry[ClientInterface]]) -> None:
+    def _fire(self, entries: Sequence[RoundEntry[ClientInterface]]) -> None:
         """Make one call of a full round; its result or its exception goes to every caller."""
         try:
             args, kwargs = self._share.join([entry.arguments for entry in entries])
@@ -288,7 +288,7 @@ class _Gathered:
             return
         served.add_done_callback(lambda done: self._deliver(entries, done))
 
-    def _deliver(self, entries: Sequence[Entry[ClientInterface]], done: Any) -> None:
+    def _deliver(self, entries: Sequence[RoundEntry[ClientInterface]], done: Any) -> None:
         error = done.exception()
         if error is None:
             try:
@@ -352,7 +352,7 @@ class _Gathered:
             self._when_open(effects)
 
 
-def _fail(entries: Sequence[Entry[ClientInterface]], error: BaseException) -> None:
+def _fail(entries: Sequence[RoundEntry[ClientInterface]], error: BaseException) -> None:
     for entry in entries:
         entry.ticket.set_exception(error)
 

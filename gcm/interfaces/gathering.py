@@ -18,7 +18,7 @@ Client = TypeVar("Client", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[Client]):
+class RoundEntry(Generic[Client]):
     """One call of one client in a round.
 
     `arguments` and `ticket` are whatever the owner handed in; the ticket is meant for finding the
@@ -36,14 +36,14 @@ class Entry(Generic[Client]):
 class Fire(Generic[Client]):
     """Make one call of these, which are in binding order, and give each its part of the result."""
 
-    entries: tuple[Entry[Client], ...]
+    entries: tuple[RoundEntry[Client], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Expire(Generic[Client]):
     """Tell these callers that the round ran out of time, because `missing` did not call."""
 
-    entries: tuple[Entry[Client], ...]
+    entries: tuple[RoundEntry[Client], ...]
     missing: tuple[Client, ...]
 
 
@@ -53,9 +53,9 @@ Effect: TypeAlias = Fire[Client] | Expire[Client]
 @dataclass(slots=True)
 class _Round(Generic[Client]):
     opened: float
-    entries: dict[Client, Entry[Client]] = field(default_factory=dict)
+    entries: dict[Client, RoundEntry[Client]] = field(default_factory=dict)
 
-    def in_binding_order(self) -> tuple[Entry[Client], ...]:
+    def in_binding_order(self) -> tuple[RoundEntry[Client], ...]:
         return tuple(sorted(self.entries.values(), key=lambda entry: entry.rank))
 
 
@@ -146,7 +146,7 @@ class Rounds(Generic[Client]):
                 cure=f"Bound are: {', '.join(map(str, self._ranks)) or 'none'}",
             )
         effects = self.expire(now)
-        entry = Entry(client, arguments, ticket, self._ranks[client])
+        entry = RoundEntry(client, arguments, ticket, self._ranks[client])
         if not self._wait_for_all:
             return [*effects, Fire((entry,))]
         self._open_round(client, now).entries[client] = entry

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcm.errors import DispatchError, MulticastError
 from gcm.interfaces.broadcast import broadcast_port
-from gcm.interfaces.distribution import Call, OperationDispatch, dispatch_of
+from gcm.interfaces.distribution import OperationDispatch, ServerCall, dispatch_of
 from gcm.interfaces.future import Future, after
 from gcm.interfaces.going_on import Elsewhere, Handed, interrupt, make_each
 from gcm.interfaces.parallel import assembled
@@ -73,7 +73,7 @@ class _Cast:
 
     def fail(self, results: list[Any], failures: dict[int, BaseException]) -> None:
         """Report the failures of a broadcast."""
-        self._fail([Call(n, (), {}) for n in range(len(results))], results, failures)
+        self._fail([ServerCall(n, (), {}) for n in range(len(results))], results, failures)
 
     def spread(self, *args: Any, **kwargs: Any) -> Any:
         """Work out who gets what, send it all off, and wait for everybody."""
@@ -82,7 +82,7 @@ class _Cast:
 
     def send(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[list[Call], dict[int, Future[Any]]]:
+    ) -> tuple[list[ServerCall], dict[int, Future[Any]]]:
         """Send everything off; return the calls and their futures, by the number of the call."""
         calls = self._calls(args, kwargs)
         asynchronous = {n: is_asynchronous(self._ports[c.server]) for n, c in enumerate(calls)}
@@ -94,7 +94,7 @@ class _Cast:
         here = [(n, call) for n, call in enumerate(calls) if not asynchronous[n]]
         return calls, futures | self._call_here(here)
 
-    def outcome(self, calls: Sequence[Call], futures: Mapping[int, Future[Any]]) -> Any:
+    def outcome(self, calls: Sequence[ServerCall], futures: Mapping[int, Future[Any]]) -> Any:
         """Wait for everybody and return what becomes of their results."""
         results: list[Any] = [None] * len(calls)
         failures: dict[int, BaseException] = {}
@@ -108,11 +108,11 @@ class _Cast:
             self._fail(calls, results, failures)
         return self._dispatch.reduce(results, inside=self._client.internal)
 
-    def _call_here(self, calls: Sequence[tuple[int, Call]]) -> dict[int, Future[Any]]:
+    def _call_here(self, calls: Sequence[tuple[int, ServerCall]]) -> dict[int, Future[Any]]:
         """Call passive components one after the other, as long as none of them has to wait."""
         futures: dict[int, Future[Any]] = {}
 
-        def make(numbered: tuple[int, Call]) -> None:
+        def make(numbered: tuple[int, ServerCall]) -> None:
             n, call = numbered
             args, kwargs = assembled(call.args, call.kwargs)
             futures[n] = _sent(self._ports[call.server], args, kwargs)
@@ -130,7 +130,7 @@ class _Cast:
             raise
         return futures
 
-    def _calls(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Call]:
+    def _calls(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[ServerCall]:
         turn = next(self._turns)
         try:
             return self._dispatch.calls(args, kwargs, len(self._ports), rng=self._rng, turn=turn)
@@ -140,7 +140,10 @@ class _Cast:
             raise
 
     def _fail(
-        self, calls: Sequence[Call], results: Sequence[Any], failures: dict[int, BaseException]
+        self,
+        calls: Sequence[ServerCall],
+        results: Sequence[Any],
+        failures: dict[int, BaseException],
     ) -> None:
         """Raise one error that names every failed server and carries what did arrive."""
         lines = "; ".join(

@@ -12,17 +12,17 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from gcm.errors import DispatchError, GcmError
-from gcm.interfaces.blocks import Transfer, block_bounds, exchange_plan
+from gcm.interfaces.blocks import BlockTransfer, block_bounds, exchange_plan
 
 
-class Blocks:
+class BlockArray:
     """An array in contiguous blocks of its first axis, one from each member, in order."""
 
     def __init__(self, parts: Sequence[Any]) -> None:
         # Those of a parallel component in another one are members like all others.
         self._parts: list[Any] = []
         for part in parts:
-            self._parts += part.parts if isinstance(part, Blocks) else [part]
+            self._parts += part.parts if isinstance(part, BlockArray) else [part]
 
     @property
     def parts(self) -> Sequence[Any]:
@@ -33,12 +33,12 @@ class Blocks:
         """Return the length of the whole."""
         return sum(map(len, self._parts))
 
-    def whole(self) -> Piece:
+    def whole(self) -> UnassembledBlock:
         """Return the piece that is everything."""
         (piece,) = self.redistributed(1, "the blocks")
         return piece
 
-    def redistributed(self, count: int, label: str) -> list[Piece]:
+    def redistributed(self, count: int, label: str) -> list[UnassembledBlock]:
         """Return the pieces that `count` members take.
 
         Raises:
@@ -72,12 +72,12 @@ class Blocks:
 
     def _pieces(
         self, givers: Sequence[tuple[int, int]], takers: Sequence[tuple[int, int]]
-    ) -> list[Piece]:
-        transfers: list[list[Transfer]] = [[] for _ in takers]
+    ) -> list[UnassembledBlock]:
+        transfers: list[list[BlockTransfer]] = [[] for _ in takers]
         for transfer in exchange_plan(givers, takers):
             transfers[transfer.target].append(transfer)
         return [
-            Piece(self._parts, stop - start, own)
+            UnassembledBlock(self._parts, stop - start, own)
             for (start, stop), own in zip(takers, transfers, strict=True)
         ]
 
@@ -98,12 +98,14 @@ class Blocks:
             )
 
 
-class Piece:
+class UnassembledBlock:
     """The block of one member before it is put together; copying it makes the array."""
 
     __slots__ = ("_length", "_parts", "_transfers")
 
-    def __init__(self, parts: Sequence[Any], length: int, transfers: Sequence[Transfer]) -> None:
+    def __init__(
+        self, parts: Sequence[Any], length: int, transfers: Sequence[BlockTransfer]
+    ) -> None:
         self._parts = parts
         self._length = length
         self._transfers = transfers
@@ -122,9 +124,9 @@ class Piece:
             array[transfer.target_slice] = part
         return array
 
-    def blocks(self) -> Blocks:
+    def blocks(self) -> BlockArray:
         """Return the rows as the blocks that they come from, not put together."""
-        return Blocks(self._rows() or [self._parts[0][:0]])
+        return BlockArray(self._rows() or [self._parts[0][:0]])
 
     def _rows(self) -> list[Any]:
         return [self._parts[one.source][one.source_slice] for one in self._transfers]
@@ -138,9 +140,11 @@ class Piece:
 def assembled(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the arguments with arrays in place of pieces."""
     return (
-        tuple(value.assembled() if isinstance(value, Piece) else value for value in args),
+        tuple(
+            value.assembled() if isinstance(value, UnassembledBlock) else value for value in args
+        ),
         {
-            name: value.assembled() if isinstance(value, Piece) else value
+            name: value.assembled() if isinstance(value, UnassembledBlock) else value
             for name, value in kwargs.items()
         },
     )

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from gcm.interfaces.distribution import Mode
 from gcm.interfaces.gathered import gather_arguments
 from gcm.interfaces.gathering import scatter_results
-from gcm.interfaces.parallel import Blocks, common_value
+from gcm.interfaces.parallel import BlockArray, common_value
 from gcm.interfaces.signature import Operation
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -79,7 +79,7 @@ class MemberSharing:
 
         A distributed result is parted like the first distributed argument.
         """
-        if not isinstance(result, Blocks):
+        if not isinstance(result, BlockArray):
             return [result] * len(calls)
         given = [self._operation.python.bind(*args, **kwargs) for args, kwargs in calls]
         lengths = [len(one.arguments[self._blocks[0]]) for one in given]
@@ -87,5 +87,5 @@ class MemberSharing:
 
     def _joined(self, name: str, values: Sequence[Any]) -> Any:
         if name in self._blocks:
-            return Blocks(values)
+            return BlockArray(values)
         return common_value(values, f"parameter '{name}' of '{self._operation.name}'")

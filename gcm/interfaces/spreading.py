@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from gcm.errors import DispatchError, IllegalTypeError
 from gcm.interfaces.blocks import block_bounds
 from gcm.interfaces.marks import get_mark, put_mark
-from gcm.interfaces.parallel import Blocks
+from gcm.interfaces.parallel import BlockArray
 from gcm.records import dataclass
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Mode(StrEnum):
     CUSTOM = "custom"
 
 
-class Placement(NamedTuple):
+class ArgumentPlacement(NamedTuple):
     """The parts of one argument and, for each, the position of the server that takes it."""
 
     targets: Sequence[int]
@@ -85,26 +85,28 @@ class Distribution:
         """Whether each call takes one element of a sequence, or one block of an array."""
         return self.mode in (Mode.ONE_TO_ONE, Mode.ROUND_ROBIN, Mode.RANDOM)
 
-    def place(self, value: Any, spread: Spread, label: str) -> Placement:
+    def place(self, value: Any, spread: Spread, label: str) -> ArgumentPlacement:
         """Spread an argument that is not taken whole.
 
         `label` names the argument in errors. Raises DispatchError for a value that cannot be
         spread in this way.
         """
         if self.mode is Mode.REDISTRIBUTE:
-            blocks = value if isinstance(value, Blocks) else Blocks([value])
-            return Placement(range(spread.servers), blocks.redistributed(spread.servers, label))
+            blocks = value if isinstance(value, BlockArray) else BlockArray([value])
+            return ArgumentPlacement(
+                range(spread.servers), blocks.redistributed(spread.servers, label)
+            )
         if self.chooser is not None:
             return _chosen(self.chooser, value, spread.servers, label)
         parts = _parts(value, spread.servers, label)
         if self.mode is Mode.RANDOM:
-            return Placement(spread.draw(len(parts)), parts)
+            return ArgumentPlacement(spread.draw(len(parts)), parts)
         if self.mode is Mode.ONE_TO_ONE and len(parts) != spread.servers:
             raise DispatchError(
                 f"{label} has {len(parts)} elements for {spread.servers} servers",
                 cure="one_to_one needs one element per bound server; round_robin takes any number",
             )
-        return Placement([index % spread.servers for index in range(len(parts))], parts)
+        return ArgumentPlacement([index % spread.servers for index in range(len(parts))], parts)
 
     def __str__(self) -> str:
         """Return the name of the mode."""
@@ -196,7 +198,7 @@ def _parts(value: Any, servers: int, label: str) -> Sequence[Any]:
     return [value[index] for index in range(len(value))]
 
 
-def _chosen(chooser: Chooser, value: Any, servers: int, label: str) -> Placement:
+def _chosen(chooser: Chooser, value: Any, servers: int, label: str) -> ArgumentPlacement:
     name = getattr(chooser, "__qualname__", repr(chooser))
     try:
         pairs = [(target, part) for target, part in chooser(value, servers)]
@@ -210,4 +212,4 @@ def _chosen(chooser: Chooser, value: Any, servers: int, label: str) -> Placement
             f"the distribution function {name} sends {label} to the servers {strange}",
             cure=f"Positions of servers are 0 to {servers - 1}",
         )
-    return Placement([target for target, _ in pairs], [part for _, part in pairs])
+    return ArgumentPlacement([target for target, _ in pairs], [part for _, part in pairs])

@@ -19,7 +19,7 @@ from gcm.membranes.draining import queue_of, wait_until_quiet
 from gcm.membranes.gate import HeldPort
 from gcm.membranes.hooks import hooked, raise_failures, tell
 from gcm.membranes.quiescence import comes_from_inside, is_inside
-from gcm.membranes.starting import Start, Turn, await_turn
+from gcm.membranes.starting import StartTurn, Turn, await_turn
 from gcm.membranes.states import CURES, TRANSITIONS, State
 from gcm.membranes.tree import ending_with, inside_out, servers_first
 from gcm.records import dataclass
@@ -120,7 +120,7 @@ class LifeCycleController(Controller):
                     cure="Nothing was started; mend this and start again",
                 )
             rising = [one.part for one in lacking]
-            start = Start(rising)
+            start = StartTurn(rising)
             if _claim(rising, State.STOPPED, State.STARTING, start):
                 start.run()
                 return
@@ -260,7 +260,7 @@ class LifeCycleController(Controller):
         whether that thread is starting it: then nobody else can be inside.
         """
         start = self.turn
-        if not (isinstance(start, Start) and start.is_mine()):
+        if not (isinstance(start, StartTurn) and start.is_mine()):
             return False
         if not self.component.children:
             start.bring_up(self.component)

@@ -45,7 +45,7 @@ class Turn:
         self._over.set()
 
 
-class Start(Turn):
+class StartTurn(Turn):
     """What rises together; `members` are its parts, inside out."""
 
     __slots__ = ("_begun", "_failed", "_members", "_told")

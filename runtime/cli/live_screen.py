@@ -12,8 +12,19 @@ from runtime.cli.picture import Line, picture
 from runtime.cli.plain_screen import keep
 from runtime.cli.printer import Change, Item, RankOutput
 from runtime.cli.rank_output import RankFiles, SharedStream
-from runtime.cli.tree import DONE, ENDED, FAILED, LOST, PLANNED, READY, RUNNING, STARTING, UP, Tree
-from runtime.launchers.base import Stream
+from runtime.cli.tree import (
+    DONE,
+    ENDED,
+    FAILED,
+    LOST,
+    PLANNED,
+    READY,
+    RUNNING,
+    STARTING,
+    UP,
+    ProgressTree,
+)
+from runtime.launchers.base import OutputStream
 
 _STYLES = {
     "title": "bold",
@@ -53,7 +64,7 @@ class LiveScreen:
         self,
         terminal: BinaryIO,
         console: Console,
-        tree: Tree,
+        tree: ProgressTree,
         clock: Callable[[], float],
         *,
         output: BinaryIO | None = None,
@@ -109,7 +120,7 @@ class LiveScreen:
                 above.append(self._above.word(item.text))
             elif item.is_detail:
                 continue
-            elif self._output is not None and item.stream is Stream.OUTPUT:
+            elif self._output is not None and item.stream is OutputStream.OUTPUT:
                 elsewhere.append(self._elsewhere.output(item.rank, item.data))
             else:
                 above.append(self._above.output(item.rank, item.data))

@@ -12,12 +12,12 @@ from gcm.cli.output import counted, write_findings, write_json
 from gcm.documents import Diagnostic, Diagnostics, Location
 from runtime.cli.errors import UsageError
 from runtime.cli.options import Format, Options
-from runtime.deployment import Deployment, Surroundings, read_descriptor
+from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
 
 if TYPE_CHECKING:
-    from runtime.cli.one_line_document import Document
+    from runtime.cli.one_line_document import OneLineDocument
 
 _NO_SETTINGS: Mapping[str, str] = {}
 
@@ -63,7 +63,9 @@ def load_deployment(options: Options) -> Deployment | None:
 
 
 def read_document(
-    document: Document, settings: Mapping[str, str] = _NO_SETTINGS, style: Format = Format.TEXT
+    document: OneLineDocument,
+    settings: Mapping[str, str] = _NO_SETTINGS,
+    style: Format = Format.TEXT,
 ) -> Deployment | None:
     """Return what a composed descriptor says, or None after its faults have been written."""
     diagnostics = Diagnostics()
@@ -79,7 +81,7 @@ def read_document(
 
 def _surroundings(
     file: str, settings: Mapping[str, str], *, with_classes: bool = False
-) -> Surroundings:
+) -> DescriptorContext:
     return surroundings_of(
         file,
         settings=settings,

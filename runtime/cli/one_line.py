@@ -10,7 +10,7 @@ from gcm.cli.common_options import CommandParser
 from gcm.records import dataclass
 
 if TYPE_CHECKING:
-    from runtime.deployment.machine_argument import Emulation, Host, Machine
+    from runtime.deployment.machine_argument import Emulation, HostArgument, Machine
 
 _MACHINE = ("ranks", "emulate", "hosts")
 _T = TypeVar("_T")
@@ -172,7 +172,7 @@ def _shape(text: str) -> Emulation:
     return parse_emulation(text)
 
 
-def _hosts(text: str) -> tuple[Host, ...]:
+def _hosts(text: str) -> tuple[HostArgument, ...]:
     from runtime.deployment.machine_argument import parse_hosts
 
     return parse_hosts(text)

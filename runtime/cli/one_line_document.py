@@ -14,7 +14,7 @@ from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.cli.errors import UsageError
 from runtime.cli.one_line import OneLine
-from runtime.deployment.compose import Request, compose
+from runtime.deployment.compose import OneLineRequest, compose
 from runtime.deployment.machine_argument import Emulation, Machine
 from runtime.deployment.model import ProgramKind
 
@@ -23,7 +23,7 @@ _BEGINNING = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class OneLineDocument:
     """A descriptor that is in no file, or not yet, and the folder where its paths begin."""
 
     text: str
@@ -37,7 +37,7 @@ def document_of(
     *,
     variables: Sequence[str] = (),
     results: Sequence[str] = (),
-) -> Document:
+) -> OneLineDocument:
     """Return the descriptor in `folder` that a program and its machine make.
 
     `variables` are those of `-x`, `results` the sources of files to bring home.
@@ -58,7 +58,7 @@ def document_of(
         program = _relative(kind, program, folder)
     try:
         text = compose(
-            Request(
+            OneLineRequest(
                 name=name,
                 kind=kind,
                 program=program,
@@ -72,7 +72,7 @@ def document_of(
         )
     except ValueError as error:
         raise UsageError(str(error), cure="Use another name, or hand it over in a file") from error
-    return Document(text, folder)
+    return OneLineDocument(text, folder)
 
 
 def kind_of(one_line: OneLine, arguments: Sequence[str]) -> tuple[ProgramKind, str]:

@@ -57,7 +57,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-class Progress(StrEnum):
+class ProgressMode(StrEnum):
     """When the progress is shown as a live tree."""
 
     AUTO = "auto"
@@ -84,7 +84,7 @@ class Options:
     output_dir: str
     all_tracebacks: bool
     timeout: float
-    progress: Progress
+    progress: ProgressMode
     quiet: bool
 
 
@@ -113,7 +113,7 @@ def read_options(words: Sequence[str]) -> Options:
         output_dir=found.output_dir,
         all_tracebacks=found.all_tracebacks,
         timeout=found.timeout,
-        progress=Progress(found.progress),
+        progress=ProgressMode(found.progress),
         quiet=found.quiet,
     )
 
@@ -203,7 +203,7 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
         " standard output",
     )  # fmt: skip
     group.add_argument(
-        "--progress", choices=[str(one) for one in Progress], default=Progress.AUTO,
+        "--progress", choices=[str(one) for one in ProgressMode], default=ProgressMode.AUTO,
         help="show the progress as a live tree; auto: on a terminal, else as plain lines",
     )  # fmt: skip
     group.add_argument(

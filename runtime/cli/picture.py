@@ -17,8 +17,8 @@ from runtime.cli.tree import (
     RUNNING,
     STARTING,
     UP,
-    Part,
-    Tree,
+    ProgressPart,
+    ProgressTree,
 )
 
 GLYPHS = {
@@ -37,17 +37,17 @@ _USUAL_WORDS = len("starting MPI")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class StyledText:
     """Some text; `style` is a state whose look it has, `title`, or empty."""
 
     text: str
     style: str = ""
 
 
-Line = tuple[Piece, ...]
+Line = tuple[StyledText, ...]
 
 
-def picture(tree: Tree, seconds: float, *, width: int, height: int) -> list[Line]:
+def picture(tree: ProgressTree, seconds: float, *, width: int, height: int) -> list[Line]:
     """Return at most `height` lines: everything where it fits, else what matters most.
 
     First all clusters under their sites; where that is too much, sites with counts and only the
@@ -59,7 +59,7 @@ def picture(tree: Tree, seconds: float, *, width: int, height: int) -> list[Line
         lines = [*_folded(tree)]
     if 1 + len(lines) > height:
         left = len(lines) - max(0, height - 2)
-        lines = [*lines[: max(0, height - 2)], (Piece(f"   and {left} more"),)]
+        lines = [*lines[: max(0, height - 2)], (StyledText(f"   and {left} more"),)]
     return [head, *lines][:height]
 
 
@@ -68,62 +68,74 @@ def plain(line: Line) -> str:
     return "".join(piece.text for piece in line)
 
 
-def _head(tree: Tree, seconds: float) -> Line:
+def _head(tree: ProgressTree, seconds: float) -> Line:
     phase = tree.phase()
     counts = tree.rank_states()
     ranks = ", ".join(f"{number} {state}" for state, number in counts.items())
     told = f"  {ranks}" if ranks else ""
     style = FAILED if phase.endswith("failure") else phase
     return (
-        Piece(tree.name, "title"),
-        Piece(f"  {phase}", style),
-        Piece(f"  {seconds:.0f} s{told}"),
+        StyledText(tree.name, "title"),
+        StyledText(f"  {phase}", style),
+        StyledText(f"  {seconds:.0f} s{told}"),
     )
 
 
-def _in_full(tree: Tree, width: int) -> Iterator[Line]:
+def _in_full(tree: ProgressTree, width: int) -> Iterator[Line]:
     names = max((len(part.name.partition("/")[2]) for part in tree.clusters), default=0)
     words = max(_USUAL_WORDS, *(len(part.words) for part in tree.clusters))
     last_site = len(tree.sites) - 1 + bool(tree.others)
     for number, (site, clusters) in enumerate(tree.sites):
         fork, rail = ("├─ ", "│  ") if number < last_site else ("└─ ", "   ")
-        yield (Piece(fork), Piece(site))
+        yield (StyledText(fork), StyledText(site))
         for place, part in enumerate(clusters, 1):
             branch = rail + ("├─ " if place < len(clusters) else "└─ ")
             text = f"{part.identifier} {part.name.partition('/')[2]:<{names}}  "
             room = width - len(branch) - len(text) - words - 2
-            state = Piece(f"{part.words:<{words}}", part.summed_up)
-            yield (Piece(branch), Piece(text), state, *_ranks(part, room))
+            state = StyledText(f"{part.words:<{words}}", part.summed_up)
+            yield (StyledText(branch), StyledText(text), state, *_ranks(part, room))
     yield from _others(tree.others.values())
 
 
-def _ranks(part: Part, room: int) -> Iterator[Piece]:
+def _ranks(part: ProgressPart, room: int) -> Iterator[StyledText]:
     if not part.ranks:
         return
-    yield Piece("  ")
+    yield StyledText("  ")
     if len(part.ranks) > room:
-        yield Piece(part.counted()[: max(0, room)])
+        yield StyledText(part.counted()[: max(0, room)])
         return
     for state in part.ranks:
-        yield Piece(GLYPHS.get(state, _UNKNOWN), state)
+        yield StyledText(GLYPHS.get(state, _UNKNOWN), state)
 
 
-def _others(parts: Iterable[Part]) -> Iterator[Line]:
+def _others(parts: Iterable[ProgressPart]) -> Iterator[Line]:
     for place, part in enumerate(parts := list(parts), 1):
         branch = "├─ " if place < len(parts) else "└─ "
-        yield (Piece(branch), Piece(f"{part.name}  "), Piece(part.words, part.state))
+        yield (StyledText(branch), StyledText(f"{part.name}  "), StyledText(part.words, part.state))
 
 
-def _folded(tree: Tree) -> Iterator[Line]:
+def _folded(tree: ProgressTree) -> Iterator[Line]:
     for site, clusters in tree.sites:
         states = Counter(part.summed_up for part in clusters)
         counts = ", ".join(f"{number} {state}" for state, number in states.items())
         style = next((state for state in states if state in BAD), "")
         noun = "cluster" if len(clusters) == 1 else "clusters"
-        yield (Piece("── "), Piece(f"{site}  {len(clusters)} {noun}: "), Piece(counts, style))
+        yield (
+            StyledText("── "),
+            StyledText(f"{site}  {len(clusters)} {noun}: "),
+            StyledText(counts, style),
+        )
         for part in clusters:
             if part.summed_up in BAD:
-                yield (Piece("   └─ "), Piece(f"{part.identifier} "), Piece(part.words, FAILED))
+                yield (
+                    StyledText("   └─ "),
+                    StyledText(f"{part.identifier} "),
+                    StyledText(part.words, FAILED),
+                )
     for part in tree.others.values():
         if part.state in BAD:
-            yield (Piece("── "), Piece(f"{part.name}  "), Piece(part.words, part.state))
+            yield (
+                StyledText("── "),
+                StyledText(f"{part.name}  "),
+                StyledText(part.words, part.state),
+            )

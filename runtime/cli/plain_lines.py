@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gcm.cli.output import counted
-from runtime.cli.tree import BAD, DONE, ENDED, READY, RUNNING, UP, Part, Tree
+from runtime.cli.tree import BAD, DONE, ENDED, READY, RUNNING, UP, ProgressPart, ProgressTree
 
 MANY_CLUSTERS = 16
 """With more clusters than this only sites, the whole and what fails are told about."""
@@ -12,7 +12,7 @@ MANY_CLUSTERS = 16
 class PlainLines:
     """Turns each change of state into a line, or into nothing where it says little."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: ProgressTree) -> None:
         self._tree = tree
         self._is_large = len(tree.clusters) > MANY_CLUSTERS
         self._told_running = False
@@ -52,7 +52,7 @@ class PlainLines:
         return f"{where}: {READY}" if is_ready else ""
 
 
-def _told(cluster: Part) -> str:
+def _told(cluster: ProgressPart) -> str:
     """Return what is worth a line: not what only begins, nor what the next line says anyway."""
     match cluster.state, cluster.detail:
         case ("up", "front-end"):

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from runtime.cli.plain_lines import PlainLines
 from runtime.cli.printer import Item, RankOutput, Word
 from runtime.cli.rank_output import RankFiles, SharedStream
-from runtime.launchers.base import Stream
+from runtime.launchers.base import OutputStream
 
 
 class PlainScreen:
@@ -31,11 +31,11 @@ class PlainScreen:
         files: RankFiles | None = None,
         ends_lines: bool = False,
     ) -> None:
-        self._targets = {Stream.OUTPUT: output, Stream.ERROR: error}
-        self._streams = {stream: SharedStream(tags=tags) for stream in Stream}
+        self._targets = {OutputStream.OUTPUT: output, OutputStream.ERROR: error}
+        self._streams = {stream: SharedStream(tags=tags) for stream in OutputStream}
         self._news = news
         self._files = files
-        self._ends = tuple(Stream) if ends_lines else (Stream.ERROR,)
+        self._ends = tuple(OutputStream) if ends_lines else (OutputStream.ERROR,)
 
     def show(self, items: Sequence[Item]) -> None:
         """Write the items in order, and let go of them at once."""
@@ -53,21 +53,24 @@ class PlainScreen:
             if self._files is not None:
                 self._files.close()
 
-    def _write(self, stream: Stream, pieces: Iterable[bytes]) -> None:
+    def _write(self, stream: OutputStream, pieces: Iterable[bytes]) -> None:
         target = self._targets[stream]
         for piece in pieces:  # what is small is gathered by the target
             target.write(piece)
         target.flush()
 
-    def _pieces(self, items: Iterable[Item]) -> Iterator[tuple[Stream, bytes]]:
+    def _pieces(self, items: Iterable[Item]) -> Iterator[tuple[OutputStream, bytes]]:
         for item in items:
             if isinstance(item, RankOutput):
                 if not item.is_detail:
                     yield item.stream, self._streams[item.stream].output(item.rank, item.data)
             elif isinstance(item, Word):
-                yield Stream.ERROR, self._streams[Stream.ERROR].word(item.text)
+                yield OutputStream.ERROR, self._streams[OutputStream.ERROR].word(item.text)
             elif self._news and (told := self._news.told(item.path, item.state, item.detail)):
-                yield Stream.ERROR, self._streams[Stream.ERROR].word(f"gcm-deploy: {told}")
+                yield (
+                    OutputStream.ERROR,
+                    self._streams[OutputStream.ERROR].word(f"gcm-deploy: {told}"),
+                )
 
 
 def keep(items: Iterable[Item], files: RankFiles | None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gcm.records import dataclass
-from runtime.launchers.base import Stream
+from runtime.launchers.base import OutputStream
 
 PLENTY = 1 << 20
 """So many bytes of output are shown at once, however much longer a screen would like to gather."""
@@ -27,7 +27,7 @@ class RankOutput:
     """
 
     rank: str
-    stream: Stream
+    stream: OutputStream
     data: bytes
     taken: Callable[[], None] = _nothing
     is_detail: bool = False

@@ -10,7 +10,7 @@ from dataclasses import replace
 from gcm.records import dataclass
 from runtime.cli.one_line import OneLine
 from runtime.cli.one_line_document import kind_of
-from runtime.deployment.machine_argument import Host, Machine, parse_emulation, parse_hosts
+from runtime.deployment.machine_argument import HostArgument, Machine, parse_emulation, parse_hosts
 
 _HERE = "here"
 _EVERYTHING = "all"
@@ -25,7 +25,7 @@ class Answers:
     """
 
     program: Sequence[str] = ()
-    hosts: tuple[Host, ...] = ()
+    hosts: tuple[HostArgument, ...] = ()
     machine: Machine | None = None
     results: tuple[str, ...] = ()
 
@@ -72,7 +72,9 @@ def _take_ranks(text: str, so_far: Answers) -> Answers:
         return replace(so_far, machine=parse_emulation(text))
     if not text.isascii() or not text.isdigit() or not int(text):
         raise ValueError(f"'{text}' is no number of ranks")
-    hosts = [one if one.ranks else Host(one.name, one.user, int(text)) for one in so_far.hosts]
+    hosts = [
+        one if one.ranks else HostArgument(one.name, one.user, int(text)) for one in so_far.hosts
+    ]
     return replace(so_far, machine=(tuple(hosts),))
 
 

@@ -8,7 +8,7 @@ from io import FileIO
 from pathlib import Path
 
 from runtime.cli.streams import OutputFailed
-from runtime.launchers.base import Stream
+from runtime.launchers.base import OutputStream
 
 MOST_OPEN = 128
 """How many files are open at once, of which a system allows some hundreds."""
@@ -30,11 +30,11 @@ class RankFiles:
         except OSError as error:
             raise _failed(folder, error) from error
 
-    def path(self, rank: str, stream: Stream) -> Path:
+    def path(self, rank: str, stream: OutputStream) -> Path:
         """Return the file of a rank's or a node's stream, such as `0.1.2.stdout`."""
         return self.folder / f"{re.sub('[:/]', '.', rank)}.{stream}"
 
-    def write(self, rank: str, stream: Stream, data: bytes) -> None:
+    def write(self, rank: str, stream: OutputStream, data: bytes) -> None:
         """Append some output; raises `OutputFailed`."""
         path = self.path(rank, stream)
         try:

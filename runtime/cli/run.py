@@ -11,15 +11,15 @@ from pathlib import Path
 from gcm.cli.output import Paint
 from runtime.cli.history import History
 from runtime.cli.missing import hints
-from runtime.cli.options import Format, Options, Progress
+from runtime.cli.options import Format, Options, ProgressMode
 from runtime.cli.plain_lines import PlainLines
 from runtime.cli.plain_screen import PlainScreen
 from runtime.cli.printer import Printer, Screen
 from runtime.cli.rank_output import RankFiles
 from runtime.cli.streams import forget_output, write
 from runtime.cli.summary import Summary, as_text, summary_of
-from runtime.cli.tree import Tree
-from runtime.cli.watch import Ending, LogLines, Watch
+from runtime.cli.tree import ProgressTree
+from runtime.cli.watch import EndSignals, LogLines, Watch
 from runtime.deployment import DeploymentPlan
 from runtime.deployment.program_files import copies
 from runtime.engine.launch import Interrupts, Outcome, Patience, deploy
@@ -42,7 +42,7 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
 
     history = History(plan)
     printer = Printer(_screen(plan, options, files), output_failed)
-    ending = Ending(printer, interrupts.press)
+    ending = EndSignals(printer, interrupts.press)
     log = LogLines(printer.put)
     try:
         with ending.awaited(), log.attached():
@@ -93,7 +93,7 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     out, err, tags = sys.stdout.buffer, sys.stderr.buffer, options.tag_output
     # where something of ours may follow it
     ends = sys.stdout.isatty() or options.format is Format.JSON
-    tree = Tree(plan)
+    tree = ProgressTree(plan)
     if options.quiet or not _wants_tree(options.progress):
         news = None if options.quiet else PlainLines(tree)
         return PlainScreen(out, err, news=news, tags=tags, files=files, ends_lines=ends)
@@ -110,10 +110,10 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     )
 
 
-def _wants_tree(progress: Progress) -> bool:
-    if progress is Progress.AUTO:
+def _wants_tree(progress: ProgressMode) -> bool:
+    if progress is ProgressMode.AUTO:
         return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    return progress is Progress.ALWAYS
+    return progress is ProgressMode.ALWAYS
 
 
 def _tell(summary: Summary, options: Options) -> None:
@@ -134,7 +134,7 @@ def _tell(summary: Summary, options: Options) -> None:
         print(as_text(summary), end="", file=sys.stderr)
 
 
-def _code(outcome: Outcome, ending: Ending, failures: list[Exception]) -> int:
+def _code(outcome: Outcome, ending: EndSignals, failures: list[Exception]) -> int:
     """Return the exit code: what ended the run from outside comes before its own."""
     if ending.code is not None:
         return ending.code

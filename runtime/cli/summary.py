@@ -15,7 +15,7 @@ from runtime.engine.outcome import (
     Outcome,
     RankReport,
     Results,
-    Traffic,
+    RouteTraffic,
 )
 from runtime.engine.rank_exit import in_words
 
@@ -27,7 +27,7 @@ MOST_COMPONENTS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class RankEnd:
+class RankRow:
     """One rank: where it ran, with which MPI, for how long; `code` is None if it was stopped.
 
     `signal` is the name of the one that ended it, "" for none.
@@ -49,7 +49,7 @@ class ClusterEnd:
     cluster: str
     name: str
     application: str
-    ranks: tuple[RankEnd, ...]
+    ranks: tuple[RankRow, ...]
 
     @property
     def failed(self) -> bool:
@@ -66,7 +66,7 @@ class Summary:
     seconds: float
     startup: float | None
     clusters: tuple[ClusterEnd, ...]
-    traffic: tuple[Traffic, ...]
+    traffic: tuple[RouteTraffic, ...]
     errors: tuple[str, ...]
     components: tuple[ComponentReport, ...] = ()
     connections: Connections = field(default_factory=Connections)
@@ -92,7 +92,7 @@ def summary_of(
 ) -> Summary:
     """Return what a run came to; `seconds` tells how long a rank has run."""
     reports = {report.rank: report for report in outcome.ranks}
-    ranks: dict[str, list[RankEnd]] = {}
+    ranks: dict[str, list[RankRow]] = {}
     for placed in plan.placements():
         name = str(placed.identifier)
         end = _end(name, placed.node.host, reports.get(name), seconds(name), outcome)
@@ -165,13 +165,13 @@ def as_text(summary: Summary) -> str:
 
 def _end(
     rank: str, planned: str, report: RankReport | None, seconds: float | None, outcome: Outcome
-) -> RankEnd:
+) -> RankRow:
     code = outcome.exits.get(rank)
     seconds = None if seconds is None else round(seconds, 3)
     if report is None:
-        return RankEnd(rank, planned, None, "", seconds, code)
+        return RankRow(rank, planned, None, "", seconds, code)
     signal = in_words(code, report.signal) if code is not None and report.signal else ""
-    return RankEnd(rank, report.host, report.pid, report.mpi, seconds, code, signal)
+    return RankRow(rank, report.host, report.pid, report.mpi, seconds, code, signal)
 
 
 def _rows(clusters: tuple[ClusterEnd, ...]) -> Iterator[tuple[str, ...]]:
@@ -209,15 +209,15 @@ def _results_row(one: Results) -> tuple[str, ...]:
     return (one.cluster, f"{one.files:,}", f"{one.bytes:,}", folders, f"{one.others:,}")
 
 
-def _traffic_row(one: Traffic) -> tuple[str, ...]:
+def _traffic_row(one: RouteTraffic) -> tuple[str, ...]:
     return (one.route, f"{one.messages:,}", f"{one.sent:,}", f"{one.received:,}")
 
 
-def _bounded(traffic: tuple[Traffic, ...]) -> Iterator[Traffic]:
+def _bounded(traffic: tuple[RouteTraffic, ...]) -> Iterator[RouteTraffic]:
     """Yield the first ones, and the rest in one sum."""
     yield from traffic[:MOST_CLUSTERS]
     if rest := traffic[MOST_CLUSTERS:]:
-        yield Traffic(
+        yield RouteTraffic(
             f"{len(rest)} more",
             sum(one.messages for one in rest),
             sum(one.sent for one in rest),
@@ -225,7 +225,7 @@ def _bounded(traffic: tuple[Traffic, ...]) -> Iterator[Traffic]:
         )
 
 
-def _codes(ranks: tuple[RankEnd, ...]) -> str:
+def _codes(ranks: tuple[RankRow, ...]) -> str:
     """Return the one code of all, or each code that is not 0 with those who ended with it."""
     by_code: dict[str, list[str]] = {}
     for rank in ranks:

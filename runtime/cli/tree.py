@@ -27,7 +27,7 @@ _IN_WORDS = {
 
 
 @dataclass(slots=True)
-class Part:
+class ProgressPart:
     """A cluster with its ranks, or a helper process or node, which have none."""
 
     identifier: str
@@ -66,21 +66,23 @@ class Part:
         return ", ".join(f"{number} {state}" for state, number in Counter(self.ranks).items())
 
 
-class Tree:
+class ProgressTree:
     """The parts of the machine of a plan; `apply` is the only way in."""
 
     def __init__(self, plan: DeploymentPlan) -> None:
         self.name = plan.deployment.name
-        self.sites: list[tuple[str, list[Part]]] = []
-        self.others: dict[str, Part] = {}
+        self.sites: list[tuple[str, list[ProgressPart]]] = []
+        self.others: dict[str, ProgressPart] = {}
         self.site_names: dict[str, str] = {}
-        self._clusters: dict[str, Part] = {}
-        self._ranks: dict[str, tuple[Part, int]] = {}
+        self._clusters: dict[str, ProgressPart] = {}
+        self._ranks: dict[str, tuple[ProgressPart, int]] = {}
         parts = {part.identifier: part for part in plan.components().walk()}
         for number, site in enumerate(plan.deployment.sites):
             below = []
             for cluster in site.clusters:
-                shown = Part(cluster.identifier, cluster.path, ranks=[PLANNED] * cluster.ranks)
+                shown = ProgressPart(
+                    cluster.identifier, cluster.path, ranks=[PLANNED] * cluster.ranks
+                )
                 below.append(shown)
                 component = parts[cluster.identifier]
                 self._clusters[component.path] = shown
@@ -91,7 +93,7 @@ class Tree:
         self._levels = {part.path for part in parts.values()}
 
     @property
-    def clusters(self) -> tuple[Part, ...]:
+    def clusters(self) -> tuple[ProgressPart, ...]:
         """Return all clusters, in order."""
         return tuple(self._clusters.values())
 
@@ -104,9 +106,9 @@ class Tree:
             _change(self._clusters[path], state, detail)
         elif path not in self._levels:
             name = path.removeprefix("/grid/")
-            _change(self.others.setdefault(path, Part("", name)), state, detail)
+            _change(self.others.setdefault(path, ProgressPart("", name)), state, detail)
 
-    def cluster_of(self, path: str) -> tuple[Part, str] | None:
+    def cluster_of(self, path: str) -> tuple[ProgressPart, str] | None:
         """Return the cluster at or above a path, and the identifier of what is at the path."""
         if path in self._clusters:
             return self._clusters[path], self._clusters[path].identifier
@@ -136,7 +138,7 @@ class Tree:
             yield from cluster.ranks
 
 
-def _change(part: Part, state: str, detail: str) -> None:
+def _change(part: ProgressPart, state: str, detail: str) -> None:
     # that its front-end has gone too says nothing new about a cluster that is over
     if state == ENDED and part.state in OVER:
         return

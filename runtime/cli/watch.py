@@ -13,7 +13,7 @@ from types import FrameType
 from runtime.cli.history import History
 from runtime.cli.printer import Change, Item, Printer, RankOutput, Word
 from runtime.engine.listener import TRACEBACK
-from runtime.launchers.base import Stream
+from runtime.launchers.base import OutputStream
 
 GIVE_UP_SECONDS = 8.0
 """How long a run that was told to end at once may take for it."""
@@ -51,13 +51,13 @@ class Watch:
     def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
         """Show some output."""
         if stream == TRACEBACK:
-            stream, is_detail = Stream.ERROR, not self._all_tracebacks
+            stream, is_detail = OutputStream.ERROR, not self._all_tracebacks
         else:
             is_detail = self._quiet and identifier.count(":") == 1  # the `mpiexec` of a cluster
-        self._put(RankOutput(identifier, Stream(stream), data, taken, is_detail=is_detail))
+        self._put(RankOutput(identifier, OutputStream(stream), data, taken, is_detail=is_detail))
 
 
-class Ending:
+class EndSignals:
     """Signals that end a run: the first one in order, the second one at once.
 
     `press` tells the run. Should it not come to its end even then, `give_up` ends this process

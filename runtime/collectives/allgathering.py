@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runtime.collectives.blocks import SEGMENT, Batches, Blocks, cut
-from runtime.collectives.layout import Layout, Part
-from runtime.collectives.port import Pending, Port, Steps
+from runtime.collectives.layout import ClusterPart, Layout
+from runtime.collectives.port import CollectivePort, Pending, Steps
 
 
 @dataclass(frozen=True, slots=True)
 class _Arrival:
     """The blocks of another cluster on their way to mine."""
 
-    part: Part
+    part: ClusterPart
     source: int
     """The leader from whom mine gets them."""
     onwards: list[int]
@@ -34,7 +34,11 @@ class _Arrival:
 
 
 def allgather(
-    layout: Layout, port: Port, mine: memoryview | None, into: Blocks, segment: int = SEGMENT
+    layout: Layout,
+    port: CollectivePort,
+    mine: memoryview | None,
+    into: Blocks,
+    segment: int = SEGMENT,
 ) -> Steps[None]:
     """Bring every member's block to all; None for `mine` says that it is in place."""
     part = layout.mine
@@ -66,7 +70,9 @@ def allgather(
             blocks.fill(arrival.room)
 
 
-def _send_mine(layout: Layout, port: Port, data: memoryview, segment: int) -> list[Pending]:
+def _send_mine(
+    layout: Layout, port: CollectivePort, data: memoryview, segment: int
+) -> list[Pending]:
     """Send my cluster's blocks to one leader of every other site and to those of my own."""
     part = layout.mine
     targets = [
@@ -76,7 +82,7 @@ def _send_mine(layout: Layout, port: Port, data: memoryview, segment: int) -> li
     return [port.send(leader, data[s]) for s in cut(len(data), 1, segment) for leader in targets]
 
 
-def _arrival(layout: Layout, other: Part, into: Blocks, segment: int) -> _Arrival:
+def _arrival(layout: Layout, other: ClusterPart, into: Blocks, segment: int) -> _Arrival:
     blocks = into.of(other.members)
     joined = blocks.joined()
     room = memoryview(bytearray(blocks.total)) if joined is None else joined

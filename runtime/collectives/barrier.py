@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.layout import Layout
-from runtime.collectives.port import Pending, Port, Steps
+from runtime.collectives.port import CollectivePort, Pending, Steps
 
 
-def barrier(layout: Layout, port: Port) -> Steps[None]:
+def barrier(layout: Layout, port: CollectivePort) -> Steps[None]:
     """Return when every member has come."""
     part = layout.mine
     alone = len(part.members) == 1
@@ -30,7 +30,7 @@ def barrier(layout: Layout, port: Port) -> Steps[None]:
         yield port.bcast(token, 0)
 
 
-def _meet_other_sites(layout: Layout, port: Port) -> Steps[None]:
+def _meet_other_sites(layout: Layout, port: CollectivePort) -> Steps[None]:
     """Wait for my site's clusters, exchange with the other gates, let my site's clusters go."""
     nothing = memoryview(bytearray())
     clusters = [part.members[0] for part in layout.my_site if part is not layout.mine]

@@ -16,7 +16,7 @@ from runtime.collectives.gathering import gather, scatter
 from runtime.collectives.layout import Layout
 from runtime.collectives.parcels import Blob, bundle, gather_blobs, scatter_blobs, unbundle
 from runtime.collectives.points import PointPort
-from runtime.collectives.port import Port, Steps, content
+from runtime.collectives.port import CollectivePort, Steps, content
 from runtime.collectives.runs import Merge, reduce_ordered
 
 
@@ -37,7 +37,7 @@ class Sides:
         parts = [self.layout.part_of[rank] for rank in ranks]
         return Layout([(p.site, p.index) for p in parts], list(ranks).index(self.layout.me))
 
-    def port(self, whole: Port) -> PointPort:
+    def port(self, whole: CollectivePort) -> PointPort:
         """Return the port of my group."""
         return PointPort(whole, self.mine, self.my_group)
 
@@ -51,13 +51,15 @@ class Sides:
         return (self.theirs[root], *self.mine)
 
 
-def barrier_between(sides: Sides, port: Port) -> Steps[None]:
+def barrier_between(sides: Sides, port: CollectivePort) -> Steps[None]:
     """Return when every member of both groups has come."""
     everybody = range(sides.layout.size)
     yield from barrier(sides.layout, PointPort(port, everybody, sides.layout))
 
 
-def bcast_between(sides: Sides, port: Port, data: memoryview, root: int | None) -> Steps[None]:
+def bcast_between(
+    sides: Sides, port: CollectivePort, data: memoryview, root: int | None
+) -> Steps[None]:
     """Give the root's data to the other group."""
     ranks = sides.rooted(root)
     layout = sides.among(ranks)
@@ -65,7 +67,7 @@ def bcast_between(sides: Sides, port: Port, data: memoryview, root: int | None) 
 
 
 def bcast_blob_between(
-    sides: Sides, port: Port, blob: Blob | None, root: int | None
+    sides: Sides, port: CollectivePort, blob: Blob | None, root: int | None
 ) -> Steps[memoryview]:
     """Give the root's blob to the other group."""
     ranks = sides.rooted(root)
@@ -74,7 +76,7 @@ def bcast_blob_between(
 
 
 def gather_between(
-    sides: Sides, port: Port, mine: memoryview, into: Blocks | None, root: int | None
+    sides: Sides, port: CollectivePort, mine: memoryview, into: Blocks | None, root: int | None
 ) -> Steps[None]:
     """Bring the blocks of the other group, in rank order, to the root."""
     ranks = sides.rooted(root)
@@ -85,7 +87,7 @@ def gather_between(
 
 
 def scatter_between(
-    sides: Sides, port: Port, blocks: Blocks | None, mine: memoryview, root: int | None
+    sides: Sides, port: CollectivePort, blocks: Blocks | None, mine: memoryview, root: int | None
 ) -> Steps[None]:
     """Bring to every member of the other group its block from the root."""
     ranks = sides.rooted(root)
@@ -96,7 +98,7 @@ def scatter_between(
 
 
 def gather_blobs_between(
-    sides: Sides, port: Port, blob: Blob, root: int | None
+    sides: Sides, port: CollectivePort, blob: Blob, root: int | None
 ) -> Steps[list[memoryview] | None]:
     """Return the blobs of the other group at the root."""
     ranks = sides.rooted(root)
@@ -106,7 +108,7 @@ def gather_blobs_between(
 
 
 def scatter_blobs_between(
-    sides: Sides, port: Port, blobs: Sequence[Blob] | None, root: int | None
+    sides: Sides, port: CollectivePort, blobs: Sequence[Blob] | None, root: int | None
 ) -> Steps[memoryview]:
     """Return to every member of the other group its blob of the root's."""
     ranks = sides.rooted(root)
@@ -116,7 +118,7 @@ def scatter_blobs_between(
     return (yield from scatter_blobs(layout, PointPort(port, ranks, layout), blobs, 0))
 
 
-def allgather_between(sides: Sides, port: Port, blob: Blob) -> Steps[list[memoryview]]:
+def allgather_between(sides: Sides, port: CollectivePort, blob: Blob) -> Steps[list[memoryview]]:
     """Return the blobs of the other group at every member."""
     layout, mine = sides.my_group, sides.port(port)
     blobs = yield from gather_blobs(layout, mine, blob, 0)
@@ -127,7 +129,7 @@ def allgather_between(sides: Sides, port: Port, blob: Blob) -> Steps[list[memory
 
 
 def reduce_between(
-    sides: Sides, port: Port, blob: Blob, merge: Merge, root: int | None
+    sides: Sides, port: CollectivePort, blob: Blob, merge: Merge, root: int | None
 ) -> Steps[Blob | None]:
     """Return the other group's values folded in rank order, at the root."""
     if root is None:
@@ -140,7 +142,7 @@ def reduce_between(
     return None
 
 
-def allreduce_between(sides: Sides, port: Port, blob: Blob, merge: Merge) -> Steps[Blob]:
+def allreduce_between(sides: Sides, port: CollectivePort, blob: Blob, merge: Merge) -> Steps[Blob]:
     """Return the other group's values folded in rank order, at every member."""
     layout, mine = sides.my_group, sides.port(port)
     result = yield from reduce_ordered(layout, mine, blob, merge, 0)
@@ -150,7 +152,7 @@ def allreduce_between(sides: Sides, port: Port, blob: Blob, merge: Merge) -> Ste
 
 def reduce_scatter_between(
     sides: Sides,
-    port: Port,
+    port: CollectivePort,
     blob: Blob,
     merge: Merge,
     *,
@@ -165,7 +167,7 @@ def reduce_scatter_between(
     yield from scatter(layout, group, blocks, mine, 0)
 
 
-def _trade(sides: Sides, port: Port, message: Blob | None) -> Steps[Blob | None]:
+def _trade(sides: Sides, port: CollectivePort, message: Blob | None) -> Steps[Blob | None]:
     """Exchange one message between the first members of both groups; the others skip it."""
     if message is None:
         return None

@@ -25,11 +25,11 @@ Fold: TypeAlias = "Callable[[Sequence[Data]], Data]"
 Talk: TypeAlias = "Generator[Sequence[int], list[Data], Data]"
 """Yields from whom it waits for a message, and is sent what they say, in the same order."""
 
-TalkOf: TypeAlias = "Callable[[Tree, Say], Generator[Sequence[int], list[Data], object]]"
+TalkOf: TypeAlias = "Callable[[MemberTree, Say], Generator[Sequence[int], list[Data], object]]"
 """A talk that is still to begin."""
 
 
-class Tree:
+class MemberTree:
     """One member's place among those of a communicator."""
 
     def __init__(self, layout: Layout) -> None:
@@ -61,7 +61,7 @@ class Tree:
         return found
 
 
-def combined(tree: Tree, say: Say, mine: Data, fold: Fold) -> Talk:
+def combined(tree: MemberTree, say: Say, mine: Data, fold: Fold) -> Talk:
     """Return the fold of everybody's data to everybody, in rank order where ranks lie in order."""
     me = tree.layout.me
     if me != tree.leader:
@@ -87,7 +87,7 @@ def combined(tree: Tree, say: Say, mine: Data, fold: Fold) -> Talk:
     return result
 
 
-def spread(tree: Tree, say: Say, data: Data, root: int) -> Talk:
+def spread(tree: MemberTree, say: Say, data: Data, root: int) -> Talk:
     """Return the root's data to everybody; what others give is not used."""
     source, targets = tree.spread_from(root)
     if source >= 0:
@@ -97,7 +97,7 @@ def spread(tree: Tree, say: Say, data: Data, root: int) -> Talk:
     return data
 
 
-def converged(tree: Tree, say: Say, mine: Data, fold: Fold, root: int) -> Talk:
+def converged(tree: MemberTree, say: Say, mine: Data, fold: Fold, root: int) -> Talk:
     """Return the fold of everybody's data to the root, nothing to others; the way back of `spread`.
 
     Each member folds what it hears and its own in the order of the ranks that said it.
@@ -113,7 +113,7 @@ def converged(tree: Tree, say: Say, mine: Data, fold: Fold, root: int) -> Talk:
     return b""
 
 
-def met(tree: Tree, say: Say) -> Talk:
+def met(tree: MemberTree, say: Say) -> Talk:
     """Return nothing to everybody once all have come."""
     return combined(tree, say, b"", _nothing)
 

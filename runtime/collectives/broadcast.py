@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from runtime.collectives.blocks import SEGMENT, Batches, cut
 from runtime.collectives.layout import Layout
-from runtime.collectives.port import Data, Pending, Port, Steps, content
+from runtime.collectives.port import CollectivePort, Data, Pending, Steps, content
 
 LENGTH = struct.Struct("<q")
 
 
 @dataclass(frozen=True, slots=True)
-class Relay:
+class BroadcastStep:
     """One member's place in a broadcast."""
 
     parent: int
@@ -31,13 +31,13 @@ class Relay:
     alone: bool
 
 
-def relay(layout: Layout, root: int) -> Relay:
+def relay(layout: Layout, root: int) -> BroadcastStep:
     """Return my place in a broadcast from `root`."""
     part = layout.mine
     leader = part.leader(root)
     position, alone = part.members.index(leader), len(part.members) == 1
     if layout.me != leader:
-        return Relay(-1, (), position, alone)
+        return BroadcastStep(-1, (), position, alone)
     gate = layout.gate(part.site, root)
     children: list[int] = []
     if layout.me == root:
@@ -46,18 +46,22 @@ def relay(layout: Layout, root: int) -> Relay:
     if layout.me == gate:
         children += [p.members[0] for p in layout.my_site if p is not part]
     parent = -1 if layout.me == root else root if layout.me == gate else gate
-    return Relay(parent, children, position, alone)
+    return BroadcastStep(parent, children, position, alone)
 
 
 def bcast(
-    layout: Layout, port: Port, data: memoryview, root: int, segment: int = SEGMENT
+    layout: Layout, port: CollectivePort, data: memoryview, root: int, segment: int = SEGMENT
 ) -> Steps[None]:
     """Give the root's data to every member; its size is known to all."""
     yield from pass_on(port, relay(layout, root), data, segment)
 
 
 def pass_on(
-    port: Port, place: Relay, data: memoryview, segment: int = SEGMENT, skip: int = 0
+    port: CollectivePort,
+    place: BroadcastStep,
+    data: memoryview,
+    segment: int = SEGMENT,
+    skip: int = 0,
 ) -> Steps[None]:
     """Receive `data` in segments from the parent, give them to children and to my cluster.
 
@@ -84,7 +88,7 @@ def pass_on(
 
 
 def bcast_blob(
-    layout: Layout, port: Port, blob: Data | None, root: int, segment: int = SEGMENT
+    layout: Layout, port: CollectivePort, blob: Data | None, root: int, segment: int = SEGMENT
 ) -> Steps[memoryview]:
     """Give the root's blob, whose size nobody else knows, to every member, and return it.
 

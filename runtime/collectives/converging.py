@@ -23,7 +23,7 @@ AHEAD = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DataPiece:
     """A stretch of the data and who gets its result."""
 
     number: int
@@ -45,7 +45,11 @@ class Piece:
 
 
 def reduce_in_cluster(
-    layout: Layout, port: ReducingPort, mine: memoryview, total: memoryview, pieces: Sequence[Piece]
+    layout: Layout,
+    port: ReducingPort,
+    mine: memoryview,
+    total: memoryview,
+    pieces: Sequence[DataPiece],
 ) -> list[Sequence[Pending]]:
     """Start the native reductions of all pieces to the leaders; alone, just copy."""
     part = layout.mine
@@ -71,7 +75,7 @@ class Convergence:
     """
 
     def __init__(
-        self, layout: Layout, port: ReducingPort, total: memoryview, pieces: Sequence[Piece]
+        self, layout: Layout, port: ReducingPort, total: memoryview, pieces: Sequence[DataPiece]
     ) -> None:
         self._layout, self._port, self._total = layout, port, total
         self._partial: dict[int, memoryview] = {}
@@ -90,7 +94,7 @@ class Convergence:
         }
 
     def _expect(
-        self, piece: Piece, sources: Sequence[int]
+        self, piece: DataPiece, sources: Sequence[int]
     ) -> list[tuple[memoryview, Pending] | None]:
         """Start to receive the piece from each source; None stands for my own."""
         arriving: list[tuple[memoryview, Pending] | None] = []
@@ -103,7 +107,7 @@ class Convergence:
         return arriving
 
     def fold_clusters(
-        self, pieces: Sequence[Piece], reduced: Sequence[Sequence[Pending]]
+        self, pieces: Sequence[DataPiece], reduced: Sequence[Sequence[Pending]]
     ) -> Steps[None]:
         """Bring the clusters of my site together, and send the results to whoever needs them."""
         layout, site = self._layout, self._layout.mine.site
@@ -122,7 +126,7 @@ class Convergence:
                 head = piece.head(layout, site)
                 self._sent[piece.number] = [self._port.send(head, own)]
 
-    def _tell(self, piece: Piece, partial: memoryview) -> None:
+    def _tell(self, piece: DataPiece, partial: memoryview) -> None:
         """Send my site's partial result to the other sites, or to the owner."""
         layout = self._layout
         if piece.owner == EVERYWHERE:
@@ -133,7 +137,7 @@ class Convergence:
             self._port.send(target, partial) for target in targets if target != layout.me
         ]
 
-    def fold_sites(self, piece: Piece) -> Steps[None]:
+    def fold_sites(self, piece: DataPiece) -> Steps[None]:
         """Bring the sites together where the piece ends; the result is in `total` then."""
         number = piece.number
         sent = self._sent.pop(number, [])

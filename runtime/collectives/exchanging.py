@@ -15,14 +15,14 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 
 from runtime.collectives.blocks import SMALL, Blocks
-from runtime.collectives.layout import Layout, Part
-from runtime.collectives.port import InTurn, Pending, Port, Steps
+from runtime.collectives.layout import ClusterPart, Layout
+from runtime.collectives.port import CollectivePort, InTurn, Pending, Steps
 from runtime.collectives.turns import PIECE, pieces, receive_whole
 
 
 def alltoall(
     layout: Layout,
-    port: Port,
+    port: CollectivePort,
     outgoing: Blocks,
     incoming: Blocks,
     size: int | None = None,
@@ -57,7 +57,7 @@ def alltoall(
         yield pending
 
 
-def _in_turn(layout: Layout, port: Port, outgoing: Blocks, piece: int) -> list[InTurn]:
+def _in_turn(layout: Layout, port: CollectivePort, outgoing: Blocks, piece: int) -> list[InTurn]:
     """Send all blocks that go straight to their receivers, those to each site in turn.
 
     The members of a site begin with different receivers, so that nobody gets all at once.
@@ -83,12 +83,12 @@ def _in_turn(layout: Layout, port: Port, outgoing: Blocks, piece: int) -> list[I
     return found
 
 
-def _direct(here: Part, there: Part, size: int) -> bool:
+def _direct(here: ClusterPart, there: ClusterPart, size: int) -> bool:
     """Tell whether a block between two clusters goes straight from its owner to its receiver."""
     return size >= SMALL or (size > 0 and _both_alone(here, there))
 
 
-def _both_alone(here: Part, there: Part) -> bool:
+def _both_alone(here: ClusterPart, there: ClusterPart) -> bool:
     return len(here.members) == 1 and len(there.members) == 1
 
 
@@ -103,7 +103,7 @@ def _bundled(layout: Layout, sizes: Sequence[int]) -> list[int]:
 
 def _exchange_bundles(
     layout: Layout,
-    port: Port,
+    port: CollectivePort,
     outgoing: Blocks,
     incoming: Blocks,
     size: int | None,
@@ -137,7 +137,7 @@ def _exchange_bundles(
 
 def _lead(
     layout: Layout,
-    port: Port,
+    port: CollectivePort,
     mail: memoryview,
     inbox: memoryview,
     table: Sequence[Sequence[int]],
@@ -185,7 +185,7 @@ def _lead(
 
 
 def _sort_in(
-    other: Part,
+    other: ClusterPart,
     bundle: memoryview,
     cursors: list[int],
     target: memoryview,
@@ -206,7 +206,7 @@ def _far_ranks(layout: Layout) -> Iterable[int]:
     return (rank for other in layout.remote() for rank in other.members)
 
 
-def _tables(layout: Layout, port: Port, mine: Sequence[int]) -> Steps[list[list[int]]]:
+def _tables(layout: Layout, port: CollectivePort, mine: Sequence[int]) -> Steps[list[list[int]]]:
     """Return the bundled sizes of all members of my cluster, at its leader."""
     told = memoryview(array("q", mine)).cast("B")
     if layout.me != layout.mine.members[0]:

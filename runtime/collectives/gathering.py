@@ -16,13 +16,13 @@ from collections.abc import Callable, Sequence
 
 from runtime.collectives.blocks import SMALL, Blocks
 from runtime.collectives.layout import Layout
-from runtime.collectives.port import InTurn, Pending, Port, Steps
+from runtime.collectives.port import CollectivePort, InTurn, Pending, Steps
 from runtime.collectives.turns import PIECE, pieces, receive_whole
 
 
 def gather(
     layout: Layout,
-    port: Port,
+    port: CollectivePort,
     mine: memoryview | None,
     into: Blocks | None,
     root: int,
@@ -73,7 +73,7 @@ def gather(
 
 def _gather_at_root(
     layout: Layout,
-    port: Port,
+    port: CollectivePort,
     mine: memoryview | None,
     into: Blocks | None,
     root: int,
@@ -121,7 +121,7 @@ def _gather_at_root(
 
 
 def _telling(
-    layout: Layout, port: Port, mine: int, root: int
+    layout: Layout, port: CollectivePort, mine: int, root: int
 ) -> tuple[list[Pending], Callable[[], list[int]]]:
     """Let a member know the sizes of my cluster; return the call, and what that has heard."""
     told, count = memoryview(struct.pack("<q", mine)), len(layout.mine.members)
@@ -133,7 +133,7 @@ def _telling(
 
 def scatter(
     layout: Layout,
-    port: Port,
+    port: CollectivePort,
     blocks: Blocks | None,
     mine: memoryview | None,
     root: int,
@@ -171,7 +171,7 @@ def scatter(
 
 def _scatter_from_root(
     layout: Layout,
-    port: Port,
+    port: CollectivePort,
     blocks: Blocks | None,
     mine: memoryview | None,
     root: int,
@@ -209,7 +209,9 @@ def _scatter_from_root(
         yield [port.send(leader, bundle) for leader, bundle in bundles]
 
 
-def small_sizes(layout: Layout, port: Port, mine: int, size: int | None) -> Steps[Sequence[int]]:
+def small_sizes(
+    layout: Layout, port: CollectivePort, mine: int, size: int | None
+) -> Steps[Sequence[int]]:
     """Return the sizes of my cluster's bundled blocks, at its leader; others get nothing."""
     count = len(layout.mine.members)
     if size is not None:

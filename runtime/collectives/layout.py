@@ -8,7 +8,7 @@ from functools import cached_property
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ClusterPart:
     """The members that live in one cluster, in rank order."""
 
     index: int
@@ -46,7 +46,7 @@ class Layout:
         for index, (place, members) in enumerate(found.items()):
             site = place if flat else place[0]
             sites.setdefault(site, []).append(index)
-            parts.append(Part(index, list(sites).index(site), tuple(members)))
+            parts.append(ClusterPart(index, list(sites).index(site), tuple(members)))
         self.parts = tuple(parts)
         """Clusters, ordered by their first rank."""
         self.sites = tuple(
@@ -59,9 +59,9 @@ class Layout:
         """My position among the members of my cluster."""
 
     @cached_property
-    def part_of(self) -> tuple[Part, ...]:
+    def part_of(self) -> tuple[ClusterPart, ...]:
         """Return the cluster of every rank."""
-        owners: list[Part] = [self.mine] * self.size
+        owners: list[ClusterPart] = [self.mine] * self.size
         for part in self.parts:
             for member in part.members:
                 owners[member] = part
@@ -74,9 +74,9 @@ class Layout:
         return walked == list(range(self.size))
 
     @cached_property
-    def runs(self) -> tuple[tuple[Part, tuple[int, ...]], ...]:
+    def runs(self) -> tuple[tuple[ClusterPart, tuple[int, ...]], ...]:
         """Return the longest stretches of consecutive ranks that share a cluster, in order."""
-        stretches: list[tuple[Part, list[int]]] = []
+        stretches: list[tuple[ClusterPart, list[int]]] = []
         for rank, part in enumerate(self.part_of):
             if stretches and stretches[-1][0] is part:
                 stretches[-1][1].append(rank)
@@ -85,11 +85,11 @@ class Layout:
         return tuple((part, tuple(ranks)) for part, ranks in stretches)
 
     @property
-    def my_site(self) -> tuple[Part, ...]:
+    def my_site(self) -> tuple[ClusterPart, ...]:
         """Return the clusters of my site."""
         return self.sites[self.mine.site]
 
-    def remote(self) -> list[Part]:
+    def remote(self) -> list[ClusterPart]:
         """Return the other clusters, those of my own site first."""
         return sorted(
             (part for part in self.parts if part is not self.mine),

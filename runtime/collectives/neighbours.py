@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runtime.collectives.parcels import Blob
-from runtime.collectives.port import Pending, Port, Steps, content
+from runtime.collectives.port import CollectivePort, Pending, Steps, content
 
 
 def exchange(
-    port: Port,
+    port: CollectivePort,
     outgoing: Sequence[tuple[int, memoryview]],
     incoming: Sequence[tuple[int, memoryview]],
 ) -> Steps[None]:
@@ -27,7 +27,7 @@ def exchange(
 
 
 def exchange_blobs(
-    port: Port, outgoing: Sequence[tuple[int, Blob]], sources: Sequence[int]
+    port: CollectivePort, outgoing: Sequence[tuple[int, Blob]], sources: Sequence[int]
 ) -> Steps[list[memoryview]]:
     """Send a blob to each destination, and return one from each source."""
     parcels = [port.expect(rank) for rank in sources]

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.broadcast import bcast_blob
-from runtime.collectives.layout import Layout, Part
-from runtime.collectives.port import Data, Parcel, Pending, Port, Steps, content
+from runtime.collectives.layout import ClusterPart, Layout
+from runtime.collectives.port import CollectivePort, Data, Parcel, Pending, Steps, content
 
 Blob: TypeAlias = Data
 
@@ -30,7 +30,9 @@ def unbundle(data: memoryview, count: int) -> list[memoryview]:
     return [row[which] for which in range(count)]
 
 
-def gather_in_cluster(layout: Layout, port: Port, blob: Blob, root: int) -> Steps[list[memoryview]]:
+def gather_in_cluster(
+    layout: Layout, port: CollectivePort, blob: Blob, root: int
+) -> Steps[list[memoryview]]:
     """Return the blobs of my cluster's members at one of them, elsewhere an empty list."""
     part, data = layout.mine, memoryview(blob)
     if len(part.members) == 1:
@@ -48,7 +50,7 @@ def gather_in_cluster(layout: Layout, port: Port, blob: Blob, root: int) -> Step
 
 
 def scatter_in_cluster(
-    layout: Layout, port: Port, blobs: Sequence[Blob], root: int
+    layout: Layout, port: CollectivePort, blobs: Sequence[Blob], root: int
 ) -> Steps[memoryview]:
     """Return my blob of those that one member of my cluster has, in the order of the members."""
     part = layout.mine
@@ -70,11 +72,11 @@ def scatter_in_cluster(
 
 
 def gather_blobs(
-    layout: Layout, port: Port, blob: Blob, root: int
+    layout: Layout, port: CollectivePort, blob: Blob, root: int
 ) -> Steps[list[memoryview] | None]:
     """Return everybody's blobs in rank order at the root, None elsewhere."""
     part = layout.mine
-    parcels: list[tuple[Part, Parcel]] = []
+    parcels: list[tuple[ClusterPart, Parcel]] = []
     if layout.me == root:
         parcels = [(p, port.expect(p.members[0])) for p in layout.remote()]
     leader = part.leader(root)
@@ -93,7 +95,7 @@ def gather_blobs(
 
 
 def scatter_blobs(
-    layout: Layout, port: Port, blobs: Sequence[Blob] | None, root: int
+    layout: Layout, port: CollectivePort, blobs: Sequence[Blob] | None, root: int
 ) -> Steps[memoryview]:
     """Return to every member its blob of the root's."""
     part = layout.mine
@@ -116,7 +118,7 @@ def scatter_blobs(
     return result
 
 
-def allgather_blobs(layout: Layout, port: Port, blob: Blob) -> Steps[list[memoryview]]:
+def allgather_blobs(layout: Layout, port: CollectivePort, blob: Blob) -> Steps[list[memoryview]]:
     """Return everybody's blobs in rank order, at every member."""
     part = layout.mine
     leader = part.members[0]
@@ -137,7 +139,7 @@ def allgather_blobs(layout: Layout, port: Port, blob: Blob) -> Steps[list[memory
     return [found[rank] for rank in range(layout.size)]
 
 
-def between_leaders(layout: Layout, port: Port, blob: Blob) -> Steps[list[memoryview]]:
+def between_leaders(layout: Layout, port: CollectivePort, blob: Blob) -> Steps[list[memoryview]]:
     """Return the blob of every cluster's leader, in the order of the clusters; only they call."""
     me, data = layout.mine, memoryview(blob)
     relays = {p.index: layout.gate(me.site, turn=p.index) for p in layout.parts}
@@ -161,7 +163,9 @@ def between_leaders(layout: Layout, port: Port, blob: Blob) -> Steps[list[memory
     return [found[part.index] for part in layout.parts]
 
 
-def alltoall_blobs(layout: Layout, port: Port, blobs: Sequence[Blob]) -> Steps[list[memoryview]]:
+def alltoall_blobs(
+    layout: Layout, port: CollectivePort, blobs: Sequence[Blob]
+) -> Steps[list[memoryview]]:
     """Return from every member its blob for me, in rank order."""
     part = layout.mine
     leader = part.members[0]
@@ -181,7 +185,7 @@ def alltoall_blobs(layout: Layout, port: Port, blobs: Sequence[Blob]) -> Steps[l
     return [found[rank] for rank in range(layout.size)]
 
 
-def _near_blobs(port: Port, blobs: Sequence[Blob]) -> Steps[list[memoryview]]:
+def _near_blobs(port: CollectivePort, blobs: Sequence[Blob]) -> Steps[list[memoryview]]:
     """Exchange blobs among the members of my cluster."""
     if len(blobs) == 1:
         return [memoryview(blobs[0])]
@@ -196,7 +200,7 @@ def _near_blobs(port: Port, blobs: Sequence[Blob]) -> Steps[list[memoryview]]:
 
 
 def _exchange_boxes(
-    layout: Layout, port: Port, boxes: Sequence[memoryview], count: int
+    layout: Layout, port: CollectivePort, boxes: Sequence[memoryview], count: int
 ) -> Steps[list[Blob]]:
     """Trade the outboxes of my cluster's members for their inboxes, one message per cluster."""
     opened = [unbundle(box, count) for box in boxes]

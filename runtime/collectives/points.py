@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.layout import Layout
-from runtime.collectives.port import Data, InTurn, Parcel, Pending, Port
+from runtime.collectives.port import CollectivePort, Data, InTurn, Parcel, Pending
 
 
 class PointPort:
-    """A `Port` for some members of a larger port, whose ranks there are given."""
+    """A `CollectivePort` for some members of a larger port, whose ranks there are given."""
 
-    def __init__(self, whole: Port, ranks: Sequence[int], layout: Layout) -> None:
+    def __init__(self, whole: CollectivePort, ranks: Sequence[int], layout: Layout) -> None:
         self._whole, self._ranks, self._layout = whole, ranks, layout
         self._near = layout.mine.members
 

@@ -1,8 +1,9 @@
 """What an algorithm needs from the machine: messages between clusters, native calls inside one.
 
-An algorithm is a generator. It starts operations through a `Port` and yields those it has to wait
-for; it is resumed when all of them are done, or gets the error of one that failed. It touches no
-MPI, socket or clock, so the tests run all members of a communicator in one process and count.
+An algorithm is a generator. It starts operations through a `CollectivePort` and yields those it has
+to wait for; it is resumed when all of them are done, or gets the error of one that failed. It
+touches no MPI, socket or clock, so the tests run all members of a communicator in one process and
+count.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def content(parcel: Parcel) -> memoryview:
 Steps: TypeAlias = Generator[Sequence[Pending], None, _T]
 
 
-class Port(Protocol):
+class CollectivePort(Protocol):
     """One member's way to the others, for one collective operation.
 
     Messages between two members arrive in the order in which they were sent. What takes several of
@@ -101,7 +102,7 @@ class Port(Protocol):
         """Exchange one block between every two members."""
 
 
-class ReducingPort(Port, Protocol):
+class ReducingPort(CollectivePort, Protocol):
     """A port of a reduction, which knows the operation and the type of the elements."""
 
     def combine(self, left: memoryview, right: memoryview) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runtime.collectives.blocks import SEGMENT, Batches, Blocks, cut
-from runtime.collectives.converging import EVERYWHERE, Convergence, Piece, reduce_in_cluster
+from runtime.collectives.converging import EVERYWHERE, Convergence, DataPiece, reduce_in_cluster
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Pending, ReducingPort, Steps
 
@@ -36,7 +36,7 @@ def reduce(
     segment: int = SEGMENT,
 ) -> Steps[None]:
     """Reduce everybody's `mine` to the root's `result`, which may be `mine` itself."""
-    pieces = [Piece(n, p, root) for n, p in enumerate(cut(len(mine), grain, segment))]
+    pieces = [DataPiece(n, p, root) for n, p in enumerate(cut(len(mine), grain, segment))]
     if layout.me != layout.mine.leader(root):
         pending = _flat(reduce_in_cluster(layout, port, mine, mine, pieces))
         if pending:
@@ -69,10 +69,10 @@ def allreduce(
     sites = len(layout.sites)
     if sites > 2 and len(mine) >= spread_from:
         pieces = [
-            Piece(n, p, layout.gate(n % sites, turn=n // sites)) for n, p in enumerate(places)
+            DataPiece(n, p, layout.gate(n % sites, turn=n // sites)) for n, p in enumerate(places)
         ]
     else:
-        pieces = [Piece(n, p) for n, p in enumerate(places)]
+        pieces = [DataPiece(n, p) for n, p in enumerate(places)]
     told_in_turn = sorted(pieces, key=lambda piece: _turn(layout, piece))
     batches = Batches(places)
     if layout.me != part.members[0]:
@@ -107,7 +107,7 @@ def allreduce(
         yield told
 
 
-def _turn(layout: Layout, piece: Piece) -> tuple[int, int]:
+def _turn(layout: Layout, piece: DataPiece) -> tuple[int, int]:
     """Return when my cluster's leader deals with a result.
 
     First those it computes, then those computed in its site, then those it gets from another site
@@ -122,13 +122,13 @@ def _turn(layout: Layout, piece: Piece) -> tuple[int, int]:
     return 2 if head == leader else 3, piece.number
 
 
-def _teller(layout: Layout, piece: Piece) -> int:
+def _teller(layout: Layout, piece: DataPiece) -> int:
     """Return from whom I get the result of a piece that does not end here."""
     head = piece.head(layout, layout.mine.site)
     return piece.owner if head == layout.me else head
 
 
-def _told_by_me(layout: Layout, piece: Piece) -> list[int]:
+def _told_by_me(layout: Layout, piece: DataPiece) -> list[int]:
     """Return the leaders that get the result of a piece from me."""
     mine = layout.mine
     if piece.head(layout, mine.site) != layout.me:
@@ -154,13 +154,13 @@ def reduce_scatter(
     ordered = Blocks.in_a_row([mine.sizes[rank] for rank in ranks])
     for which, rank in enumerate(ranks):
         ordered[which][:] = mine[rank]
-    pieces: list[Piece] = []
+    pieces: list[DataPiece] = []
     begin = 0
     own = slice(0, 0)
     for other in layout.parts:
         end = begin + sum(mine.sizes[rank] for rank in other.members)
         for place in cut(end, grain, segment, begin):
-            pieces.append(Piece(len(pieces), place, other.members[0]))
+            pieces.append(DataPiece(len(pieces), place, other.members[0]))
         own = slice(begin, end) if other is part else own
         begin = end
     data = ordered.memory

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from runtime.collectives.broadcast import bcast_blob
-from runtime.collectives.layout import Layout, Part
+from runtime.collectives.layout import ClusterPart, Layout
 from runtime.collectives.parcels import (
     Blob,
     bundle,
@@ -21,7 +21,7 @@ from runtime.collectives.parcels import (
     scatter_in_cluster,
     unbundle,
 )
-from runtime.collectives.port import Pending, Port, Steps, content
+from runtime.collectives.port import CollectivePort, Pending, Steps, content
 
 Merge: TypeAlias = Callable[[Sequence[Blob]], Blob]
 
@@ -69,7 +69,7 @@ class _Runs:
         for number, (part, _) in enumerate(layout.runs):
             self.by_part[part.index].append(number)
 
-    def of_part(self, part: Part) -> list[int]:
+    def of_part(self, part: ClusterPart) -> list[int]:
         return self.by_part[part.index]
 
     def of_site(self, site: int) -> list[int]:
@@ -86,7 +86,9 @@ class _Runs:
         return held
 
 
-def _receive(port: Port, wanted: Sequence[tuple[int, Sequence[int]]]) -> Steps[list[Spans]]:
+def _receive(
+    port: CollectivePort, wanted: Sequence[tuple[int, Sequence[int]]]
+) -> Steps[list[Spans]]:
     """Receive the partial results of some runs from each of some members."""
     parcels = [port.expect(source) for source, _ in wanted]
     if parcels:
@@ -99,7 +101,9 @@ def _receive(port: Port, wanted: Sequence[tuple[int, Sequence[int]]]) -> Steps[l
     return received
 
 
-def _fold_site(port: Port, runs: _Runs, held: Spans, merge: Merge, root: int) -> Steps[Spans]:
+def _fold_site(
+    port: CollectivePort, runs: _Runs, held: Spans, merge: Merge, root: int
+) -> Steps[Spans]:
     """Bring my site's partial results to its head; elsewhere nothing is left."""
     layout = runs.layout
     head = layout.gate(layout.mine.site, root)
@@ -114,7 +118,7 @@ def _fold_site(port: Port, runs: _Runs, held: Spans, merge: Merge, root: int) ->
 
 
 def reduce_ordered(
-    layout: Layout, port: Port, blob: Blob, merge: Merge, root: int
+    layout: Layout, port: CollectivePort, blob: Blob, merge: Merge, root: int
 ) -> Steps[Blob | None]:
     """Return everybody's values folded in rank order at the root, None elsewhere."""
     leader = layout.mine.leader(root)
@@ -137,7 +141,9 @@ def reduce_ordered(
     return None
 
 
-def allreduce_ordered(layout: Layout, port: Port, blob: Blob, merge: Merge) -> Steps[Blob]:
+def allreduce_ordered(
+    layout: Layout, port: CollectivePort, blob: Blob, merge: Merge
+) -> Steps[Blob]:
     """Return everybody's values folded in rank order, the same bytes at every member."""
     part = layout.mine
     leader = part.members[0]
@@ -152,7 +158,7 @@ def allreduce_ordered(layout: Layout, port: Port, blob: Blob, merge: Merge) -> S
 
 
 def _allreduce_leaders(
-    layout: Layout, port: Port, blobs: Sequence[Blob], merge: Merge
+    layout: Layout, port: CollectivePort, blobs: Sequence[Blob], merge: Merge
 ) -> Steps[Blob]:
     runs, own = _Runs(layout), layout.mine.site
     held = fold(runs.fold_mine(blobs, merge), merge)
@@ -175,7 +181,7 @@ def _allreduce_leaders(
 
 
 def scan_ordered(
-    layout: Layout, port: Port, blob: Blob, merge: Merge, *, exclusive: bool = False
+    layout: Layout, port: CollectivePort, blob: Blob, merge: Merge, *, exclusive: bool = False
 ) -> Steps[Blob | None]:
     """Return the values of the ranks up to mine, or before mine, folded in rank order.
 
@@ -193,7 +199,7 @@ def scan_ordered(
 
 
 def _runs_before(
-    layout: Layout, port: Port, runs: _Runs, mine: Spans, merge: Merge
+    layout: Layout, port: CollectivePort, runs: _Runs, mine: Spans, merge: Merge
 ) -> Steps[Spans]:
     """Return, at a leader, what comes before and between its own runs."""
     own = layout.mine.site
@@ -234,7 +240,7 @@ def _runs_before(
     return {key: _covering(held, key, merge) for key in spans(_between(runs, layout.mine, last))}
 
 
-def _between(runs: _Runs, part: Part, last: dict[int, int]) -> list[int]:
+def _between(runs: _Runs, part: ClusterPart, last: dict[int, int]) -> list[int]:
     """Return the runs of other clusters that come before the last run of one."""
     own = set(runs.of_part(part))
     return [run for run in range(last[part.index]) if run not in own]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from runtime.collectives.layout import Part
-    from runtime.collectives.port import Pending, Port
+    from runtime.collectives.layout import ClusterPart
+    from runtime.collectives.port import CollectivePort, Pending
 
 PIECE = 384 << 10
 """Bytes of a block that go at a time: more than the wire copies, which is done with it at once."""
@@ -31,7 +31,9 @@ FAR = 1e-3
 _Sent = TypeVar("_Sent", bound="Pending")
 
 
-def pieces(block: memoryview, here: Part, there: Part, size: int = PIECE) -> list[memoryview]:
+def pieces(
+    block: memoryview, here: ClusterPart, there: ClusterPart, size: int = PIECE
+) -> list[memoryview]:
     """Cut what goes from a cluster to another one into what goes at a time, if it leaves the site.
 
     The last piece is shorter than the others, if need be empty, so that it is known by its size.
@@ -42,7 +44,13 @@ def pieces(block: memoryview, here: Part, there: Part, size: int = PIECE) -> lis
 
 
 def receive_whole(
-    port: Port, rank: int, into: memoryview, here: Part, there: Part, *, size: int = PIECE
+    port: CollectivePort,
+    rank: int,
+    into: memoryview,
+    here: ClusterPart,
+    there: ClusterPart,
+    *,
+    size: int = PIECE,
 ) -> Pending:
     """Receive what a member of the cluster `there` sends to one of `here` in such pieces."""
     if here.site == there.site:
@@ -50,7 +58,7 @@ def receive_whole(
     return port.receive_pieces(rank, pieces(into, there, here, size), size)
 
 
-class Turns(Generic[_Sent]):
+class SendTurns(Generic[_Sent]):
     """Sends blocks one by one, each as soon as there is room for it.
 
     A site has `members` that do the same, of which each has its share of the line. What is near, or

@@ -25,7 +25,7 @@ _ALIVE = (CodeState.STARTING, CodeState.RUNNING, CodeState.STOPPING)
 
 
 @dataclass(frozen=True, slots=True)
-class RankEnd:
+class CodeRankEnd:
     """One rank of a code has ended."""
 
     rank: int
@@ -93,17 +93,17 @@ class CodeRun:
             raise CodeNotRunning(f"{self.name} does not run, it is {self.state}")
         self.state = CodeState.STOPPING
 
-    def rank_ended(self, cluster: str, number: int, code: int, why: str) -> RankEnd | None:
+    def rank_ended(self, cluster: str, number: int, code: int, why: str) -> CodeRankEnd | None:
         """Know that a rank has ended; None if that was known."""
         rank = self.first_rank(cluster) + number
         if rank in self.exit_codes:
             return None
         self.exit_codes[rank] = code
-        end = RankEnd(rank, code, why or _how(code))
+        end = CodeRankEnd(rank, code, why or _how(code))
         self._blame(code, f"rank {rank}", end.why)
         return end
 
-    def job_ended(self, cluster: str, code: int, why: str) -> list[RankEnd]:
+    def job_ended(self, cluster: str, code: int, why: str) -> list[CodeRankEnd]:
         """Know that a cluster has ended; return the ranks of which nothing had been heard."""
         first = self.first_rank(cluster)
         words = "\n".join(filter(None, (_how(code), why)))
@@ -119,7 +119,7 @@ class CodeRun:
         if not self._open:
             self.state = CodeState.ENDED
         self._blame(code, f"rank {silent[0]}" if len(silent) == 1 else f"cluster {cluster}", words)
-        return [RankEnd(rank, code, words) for rank in silent]
+        return [CodeRankEnd(rank, code, words) for rank in silent]
 
     def begins_to_settle(self) -> bool:
         """Tell, once in a life, that a part of it has failed and others run."""

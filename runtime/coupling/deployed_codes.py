@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from gcm.suggestion import did_you_mean
-from runtime.coupling.code_run import CodeRun, CodeState, RankEnd
+from runtime.coupling.code_run import CodeRankEnd, CodeRun, CodeState
 from runtime.coupling.control import CodeStatus, OutputLine
 from runtime.coupling.directory import Directory
 from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, UnknownCode
@@ -217,7 +217,7 @@ class Codes:
             if self._is_open:
                 self._kill(run)
 
-    def _tell_ends(self, run: CodeRun, ends: list[RankEnd]) -> None:
+    def _tell_ends(self, run: CodeRun, ends: list[CodeRankEnd]) -> None:
         for end in ends:
             self.hub.rank_ended(run.name, end.rank, end.why)
 

@@ -1,51 +1,51 @@
 """From an XML descriptor to a plan of what runs where, without any side effect."""
 
-from runtime.deployment.assembly import Level, Part, implied_assembly
+from runtime.deployment.assembly import ExportedComponent, Level, implied_assembly
 from runtime.deployment.model import (
     Application,
-    Assembly,
     DeployedCluster,
     DeployedSite,
     Deployment,
+    FileTransfer,
     Flavour,
     FrontEnd,
+    HelperProcess,
     Mpi,
+    PlacedAssembly,
     Position,
-    Process,
     SshHop,
-    Transfer,
     VirtualNode,
 )
-from runtime.deployment.plan import DeploymentPlan, Placement, make_plan
+from runtime.deployment.plan import DeploymentPlan, RankPlacement, make_plan
 from runtime.deployment.reader import read_descriptor
 from runtime.deployment.render import plan_as_dict, render_plan, render_variables
 from runtime.deployment.ssh_commands import over_ssh
 from runtime.deployment.steps import FileMove, Step, StepKind
-from runtime.deployment.surroundings import Surroundings
-from runtime.deployment.variables import Origin, Variable
+from runtime.deployment.surroundings import DescriptorContext
+from runtime.deployment.variables import ValueOrigin, Variable
 
 __all__ = [
     "Application",
-    "Assembly",
     "DeployedCluster",
     "DeployedSite",
     "Deployment",
     "DeploymentPlan",
+    "DescriptorContext",
+    "ExportedComponent",
     "FileMove",
+    "FileTransfer",
     "Flavour",
     "FrontEnd",
+    "HelperProcess",
     "Level",
     "Mpi",
-    "Origin",
-    "Part",
-    "Placement",
+    "PlacedAssembly",
     "Position",
-    "Process",
+    "RankPlacement",
     "SshHop",
     "Step",
     "StepKind",
-    "Surroundings",
-    "Transfer",
+    "ValueOrigin",
     "Variable",
     "VirtualNode",
     "implied_assembly",

@@ -19,7 +19,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ExportedComponent:
     """One component and those below it.
 
     `identifier` is what the component stands for: `0:1:2` a rank, `0:1` a cluster, `0` a site, and
@@ -30,9 +30,9 @@ class Part:
     path: str
     level: Level
     identifier: str
-    children: tuple[Part, ...] = ()
+    children: tuple[ExportedComponent, ...] = ()
 
-    def walk(self) -> Iterator[Part]:
+    def walk(self) -> Iterator[ExportedComponent]:
         """Yield the component and all below it, parents first."""
         yield self
         for child in self.children:
@@ -43,7 +43,7 @@ RESERVED = frozenset(("clustering", "codes", "launcher"))
 """Names of components beside sites and clusters."""
 
 
-def implied_assembly(grid: Grid) -> Part:
+def implied_assembly(grid: Grid) -> ExportedComponent:
     """Return the components of a machine, under the names that sites and clusters have.
 
     A name that cannot be that of a component, or is that of another one, becomes a number behind
@@ -51,7 +51,7 @@ def implied_assembly(grid: Grid) -> Part:
     """
     names = _names([site.name for site in grid.sites], "site")
     sites = tuple(_site(grid, number, name) for number, name in enumerate(names))
-    return Part("grid", "/grid", Level.GRID, "", sites)
+    return ExportedComponent("grid", "/grid", Level.GRID, "", sites)
 
 
 def _names(given: Sequence[str], kind: str) -> list[str]:
@@ -68,7 +68,7 @@ def _names(given: Sequence[str], kind: str) -> list[str]:
     return names
 
 
-def _site(grid: Grid, number: int, name: str) -> Part:
+def _site(grid: Grid, number: int, name: str) -> ExportedComponent:
     path = f"/grid/{name}"
     clusters = grid.sites[number].clusters
     names = _names([cluster.name for cluster in clusters], "cluster")
@@ -76,12 +76,14 @@ def _site(grid: Grid, number: int, name: str) -> Part:
         _cluster(f"{path}/{name}", name, f"{number}:{position}", clusters[position].size)
         for position, name in enumerate(names)
     )
-    return Part(name, path, Level.SITE, str(number), parts)
+    return ExportedComponent(name, path, Level.SITE, str(number), parts)
 
 
-def _cluster(path: str, name: str, identifier: str, size: int) -> Part:
+def _cluster(path: str, name: str, identifier: str, size: int) -> ExportedComponent:
     wrappers = tuple(
-        Part(f"wrapper{rank}", f"{path}/wrapper{rank}", Level.WRAPPER, f"{identifier}:{rank}")
+        ExportedComponent(
+            f"wrapper{rank}", f"{path}/wrapper{rank}", Level.WRAPPER, f"{identifier}:{rank}"
+        )
         for rank in range(size)
     )
-    return Part(name, path, Level.CLUSTER, identifier, wrappers)
+    return ExportedComponent(name, path, Level.CLUSTER, identifier, wrappers)

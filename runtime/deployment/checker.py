@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gcm.documents import Diagnostics, Location, Severity
 from runtime.deployment.reader import read_descriptor
-from runtime.deployment.surroundings import Surroundings, VirtualNodes
+from runtime.deployment.surroundings import DescriptorContext, VirtualNodes
 
 _NO_SETTINGS: Mapping[str, str] = {}
 
@@ -62,14 +62,14 @@ def surroundings_of(
     python: str = "python3",
     with_assembly: bool = False,
     with_classes: bool = False,
-) -> Surroundings:
+) -> DescriptorContext:
     """Return the surroundings of a descriptor on this machine: its files and its environment.
 
     Faults of its assembly are told when the assembly's own file is checked, or `with_assembly`
     together with those of the descriptor. `with_classes` its Python modules are imported, and so
     run, and what keeps it from being run is a fault as well; without nothing of it runs.
     """
-    return Surroundings(
+    return DescriptorContext(
         folder=os.path.dirname(os.path.abspath(file)),
         settings=settings,
         environment=os.environ,

@@ -8,7 +8,7 @@ from runtime.deployment.model import (
     Application,
     DeployedCluster,
     Flavour,
-    Process,
+    HelperProcess,
     ProcessKind,
     SshHop,
 )
@@ -109,7 +109,7 @@ def is_at_front_end(cluster: DeployedCluster, node: Node) -> bool:
     return _is_front_end(cluster, node.host)
 
 
-def helper_command(process: Process, host: str = "") -> tuple[str, ...]:
+def helper_command(process: HelperProcess, host: str = "") -> tuple[str, ...]:
     """Return the command of a helper process, on `host` when it is one over ssh."""
     command = (process.program, *process.arguments)
     match process.kind:

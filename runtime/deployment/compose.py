@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from gcm.records import dataclass
 from runtime.deployment.grammar import NAME_PATTERN
-from runtime.deployment.machine_argument import Emulation, Host, Machine
+from runtime.deployment.machine_argument import Emulation, HostArgument, Machine
 from runtime.deployment.model import ProgramKind
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -44,7 +44,7 @@ _HERE = "this machine"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class OneLineRequest:
     """A program to run and the machine to run it on.
 
     `program` is a path as the descriptor's folder sees it, the name of a module, or that of an
@@ -65,7 +65,7 @@ class Request:
     results: tuple[str, ...] = ()
 
 
-def compose(request: Request) -> str:
+def compose(request: OneLineRequest) -> str:
     """Return the descriptor as an XML document.
 
     Raises:
@@ -83,7 +83,7 @@ def compose(request: Request) -> str:
     return _HEAD + "\n".join(lines) + "\n"
 
 
-def _application(request: Request) -> Iterator[str]:
+def _application(request: OneLineRequest) -> Iterator[str]:
     head = f"<application {_pairs((request.kind, request.program), ('folder', request.folder))}"
     inside = [f"<argument value={_quoted(argument)}/>" for argument in request.arguments]
     for variable in request.variables:
@@ -98,7 +98,7 @@ def _application(request: Request) -> Iterator[str]:
     yield "</application>"
 
 
-def _machine(request: Request) -> Iterator[str]:
+def _machine(request: OneLineRequest) -> Iterator[str]:
     machine = request.machine
     if isinstance(machine, Emulation):
         yield from _comment(_EMULATION)
@@ -118,7 +118,7 @@ def _machine(request: Request) -> Iterator[str]:
     yield "</grid>"
 
 
-def _cluster(host: Host, name: str, python: str) -> Iterator[str]:
+def _cluster(host: HostArgument, name: str, python: str) -> Iterator[str]:
     if host.is_local:
         yield from _comment(_HERE)
     yield f"<cluster {_pairs(('name', name))}>"
@@ -130,7 +130,7 @@ def _cluster(host: Host, name: str, python: str) -> Iterator[str]:
     yield "</cluster>"
 
 
-def _first_elsewhere(hosts: Iterable[Host]) -> int | None:
+def _first_elsewhere(hosts: Iterable[HostArgument]) -> int | None:
     """Return the first host that others can connect to, which this machine may not let them."""
     return next((number for number, host in enumerate(hosts) if not host.is_local), None)
 
@@ -139,7 +139,7 @@ def _front_end(name: str) -> str:
     return f" front-end={_quoted(name)}" if name else ""
 
 
-def _names(hosts: Iterable[Host]) -> list[str]:
+def _names(hosts: Iterable[HostArgument]) -> list[str]:
     """Return a name for the cluster of each host, all different."""
     names: dict[str, None] = {}
     counts: dict[str, int] = {}

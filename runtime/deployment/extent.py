@@ -10,7 +10,7 @@ from gcm.documents import Diagnostics, Location
 from gcm.records import dataclass
 
 
-class Amount(StrEnum):
+class MachineAmount(StrEnum):
     """What is counted."""
 
     PARTS = "names, clusters, nodes and processes"
@@ -18,7 +18,11 @@ class Amount(StrEnum):
     TEXT = "characters, with its variables replaced"
 
 
-MOST = {Amount.PARTS: 300_000, Amount.RANKS: 1_000_000, Amount.TEXT: 16 * 1024 * 1024}
+MOST = {
+    MachineAmount.PARTS: 300_000,
+    MachineAmount.RANKS: 1_000_000,
+    MachineAmount.TEXT: 16 * 1024 * 1024,
+}
 """The most that one descriptor may stand for. Nothing raises these limits."""
 
 
@@ -27,14 +31,14 @@ class Extent:
     """What one descriptor has come to stand for so far; each limit that is passed is told once."""
 
     diagnostics: Diagnostics
-    used: Counter[Amount] = field(default_factory=Counter)
+    used: Counter[MachineAmount] = field(default_factory=Counter)
 
     @property
     def is_over(self) -> bool:
         """Tell whether any limit was passed."""
         return any(self.used[amount] > most for amount, most in MOST.items())
 
-    def grow(self, amount: Amount, count: int, location: Location) -> bool:
+    def grow(self, amount: MachineAmount, count: int, location: Location) -> bool:
         """Count what a line stands for; return False if that is too much."""
         before, most = self.used[amount], MOST[amount]
         self.used[amount] = before + count

@@ -17,7 +17,7 @@ DURATION_PATTERN = "[1-9][0-9]{0,5}(s|min|h)?"
 """What a duration looks like; without a unit it is in seconds."""
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """What the text of an attribute has to look like once its variables are replaced."""
 
     TEXT = "text"
@@ -46,7 +46,7 @@ class Attribute:
     """One attribute of an element, with what it means and what it is without being written."""
 
     name: str
-    kind: Kind
+    kind: ValueKind
     meaning: str
     required: bool = False
     default: str = ""
@@ -57,13 +57,13 @@ class Attribute:
     @property
     def needs_text(self) -> bool:
         """Tell whether it may not be blank; what is blank elsewhere means the same as left out."""
-        if self.kind is Kind.COMMAND and self.default:
+        if self.kind is ValueKind.COMMAND and self.default:
             return True
-        return self.required or self.kind in (Kind.LIST, Kind.HOSTS)
+        return self.required or self.kind in (ValueKind.LIST, ValueKind.HOSTS)
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class ChildRule:
     """How often an element may stand inside another; `most` None means without limit."""
 
     name: str
@@ -78,13 +78,13 @@ class ElementType:
     name: str
     meaning: str
     attributes: tuple[Attribute, ...] = ()
-    children: tuple[Child, ...] = ()
+    children: tuple[ChildRule, ...] = ()
 
     def attribute(self, name: str) -> Attribute | None:
         """Return the attribute of that name, or None."""
         return next((found for found in self.attributes if found.name == name), None)
 
-    def child(self, name: str) -> Child | None:
+    def child(self, name: str) -> ChildRule | None:
         """Return the child of that name, or None."""
         return next((found for found in self.children if found.name == name), None)
 

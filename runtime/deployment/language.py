@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.deployment.grammar import Attribute, Child, ElementType, Grammar, Kind
+from runtime.deployment.grammar import Attribute, ChildRule, ElementType, Grammar, ValueKind
 
 _CLUSTERS = "`site/cluster` paths with ranges; `site` alone means all its clusters"
 
@@ -11,19 +11,19 @@ _DEPLOYMENT = ElementType(
     "The root: what to run and the machine to run it on.",
     (
         Attribute(
-            "name", Kind.NAME, "How messages call this deployment; the file's name by default."
+            "name", ValueKind.NAME, "How messages call this deployment; the file's name by default."
         ),
     ),
     (
-        Child("variable"),
-        Child("application"),
-        Child("assembly", most=1),
-        Child("virtual-node"),
-        Child("process"),
-        Child("dependent-sequence"),
-        Child("file-transfer"),
-        Child("emulate", most=1),
-        Child("grid", most=1),
+        ChildRule("variable"),
+        ChildRule("application"),
+        ChildRule("assembly", most=1),
+        ChildRule("virtual-node"),
+        ChildRule("process"),
+        ChildRule("dependent-sequence"),
+        ChildRule("file-transfer"),
+        ChildRule("emulate", most=1),
+        ChildRule("grid", most=1),
     ),
 )
 
@@ -32,9 +32,11 @@ _VARIABLE = ElementType(
     "A value used as `${name}` in any attribute. `--set name=value` wins over the environment, "
     "which wins over `value`.",
     (
-        Attribute("name", Kind.NAME, "The name between `${` and `}`.", required=True),
-        Attribute("value", Kind.RAW, "The default; without one the value must be given."),
-        Attribute("environment", Kind.RAW, "The environment variable that overrides the default."),
+        Attribute("name", ValueKind.NAME, "The name between `${` and `}`.", required=True),
+        Attribute("value", ValueKind.RAW, "The default; without one the value must be given."),
+        Attribute(
+            "environment", ValueKind.RAW, "The environment variable that overrides the default."
+        ),
     ),
 )
 
@@ -43,27 +45,27 @@ _APPLICATION = ElementType(
     "A program to run on every rank of its clusters: exactly one of `script`, `module` and "
     "`executable`. Several applications are several codes in one deployment.",
     (
-        Attribute("name", Kind.NAME, "The name of this code.", default="application"),
-        Attribute("script", Kind.TEXT, "A Python file, relative to the descriptor's folder."),
+        Attribute("name", ValueKind.NAME, "The name of this code.", default="application"),
+        Attribute("script", ValueKind.TEXT, "A Python file, relative to the descriptor's folder."),
         Attribute(
             "module",
-            Kind.TEXT,
+            ValueKind.TEXT,
             "A Python module, started as with `python -m` in the program folder.",
         ),
         Attribute(
             "executable",
-            Kind.TEXT,
+            ValueKind.TEXT,
             "A native program; with a `/` in it a file, without one looked up on each machine.",
         ),
-        Attribute("arguments", Kind.WORDS, "Its command line, quoted as in a shell."),
+        Attribute("arguments", ValueKind.WORDS, "Its command line, quoted as in a shell."),
         Attribute(
             "clusters",
-            Kind.LIST,
+            ValueKind.LIST,
             f"Where it runs: {_CLUSTERS}. A single application runs everywhere by default.",
         ),
         Attribute(
             "comm-world",
-            Kind.CHOICE,
+            ValueKind.CHOICE,
             "What `COMM_WORLD` means to a Python program: all its clusters, or the own one, "
             "which it always means to a native program.",
             default="grid",
@@ -71,14 +73,14 @@ _APPLICATION = ElementType(
         ),
         Attribute(
             "folder",
-            Kind.TEXT,
+            ValueKind.TEXT,
             "The program folder, in which ranks start, relative to the descriptor's folder. By "
             "default that of the script, or of an executable with a `/` in it, else the "
             "descriptor's.",
         ),
         Attribute(
             "stage",
-            Kind.CHOICE,
+            ValueKind.CHOICE,
             "Whether the program folder is copied to machines that are not this one; with `no` it "
             "is there already, under the same path.",
             default="yes",
@@ -86,22 +88,24 @@ _APPLICATION = ElementType(
         ),
         Attribute(
             "stage-limit",
-            Kind.NUMBER,
+            ValueKind.NUMBER,
             "How many MB are copied without a question; for each of them 100 files.",
             default="200",
             least=1,
             most=100_000_000,
         ),
     ),
-    (Child("argument"), Child("environment")),
+    (ChildRule("argument"), ChildRule("environment")),
 )
 
 _ASSEMBLY = ElementType(
     "assembly",
     "Components to place on nodes: an ADL file whose virtual nodes are mapped by `virtual-node`.",
     (
-        Attribute("file", Kind.TEXT, "The ADL file, relative to the folder.", required=True),
-        Attribute("arguments", Kind.WORDS, "Arguments of its definition, as `name=value` words."),
+        Attribute("file", ValueKind.TEXT, "The ADL file, relative to the folder.", required=True),
+        Attribute(
+            "arguments", ValueKind.WORDS, "Arguments of its definition, as `name=value` words."
+        ),
     ),
 )
 
@@ -109,16 +113,16 @@ _VIRTUAL_NODE = ElementType(
     "virtual-node",
     "Maps a virtual node of the assembly to nodes of the grid.",
     (
-        Attribute("name", Kind.NAME, "The name that the assembly uses.", required=True),
+        Attribute("name", ValueKind.NAME, "The name that the assembly uses.", required=True),
         Attribute(
             "nodes",
-            Kind.LIST,
+            ValueKind.LIST,
             "`site/cluster/node` paths with ranges; `site/cluster` means all its nodes.",
             required=True,
         ),
         Attribute(
             "cardinality",
-            Kind.CHOICE,
+            ValueKind.CHOICE,
             "Whether it stands for exactly one node or for any number.",
             default="multiple",
             choices=("single", "multiple"),
@@ -131,53 +135,55 @@ _PROCESS = ElementType(
     "A helper beside the application, such as a data server or a preparation; it takes part in "
     "dependent sequences.",
     (
-        Attribute("id", Kind.NAME, "The name for references.", required=True),
+        Attribute("id", ValueKind.NAME, "The name for references.", required=True),
         Attribute(
             "kind",
-            Kind.CHOICE,
+            ValueKind.CHOICE,
             "`local`: here, or at the front-end of `on`; `ssh`: on each of `hosts`; `mpi`: as "
             "ranks of a native MPI program of its own in the cluster `on`.",
             default="local",
             choices=("local", "ssh", "mpi"),
         ),
-        Attribute("program", Kind.COMMAND, "The program to start.", required=True),
-        Attribute("arguments", Kind.WORDS, "Its command line, quoted as in a shell."),
-        Attribute("command-path", Kind.COMMAND, "The `ssh` or `mpiexec` to start it with."),
-        Attribute("options", Kind.WORDS, "Further options of that `ssh` or `mpiexec`."),
+        Attribute("program", ValueKind.COMMAND, "The program to start.", required=True),
+        Attribute("arguments", ValueKind.WORDS, "Its command line, quoted as in a shell."),
+        Attribute("command-path", ValueKind.COMMAND, "The `ssh` or `mpiexec` to start it with."),
+        Attribute("options", ValueKind.WORDS, "Further options of that `ssh` or `mpiexec`."),
         Attribute(
             "number",
-            Kind.NUMBER,
+            ValueKind.NUMBER,
             "How many; on each host for `ssh`.",
             default="1",
             least=1,
             most=10_000,
         ),
-        Attribute("hosts", Kind.HOSTS, "The machines of an `ssh` process, with ranges."),
-        Attribute("on", Kind.TEXT, "The `site/cluster` at whose front-end it is started."),
+        Attribute("hosts", ValueKind.HOSTS, "The machines of an `ssh` process, with ranges."),
+        Attribute("on", ValueKind.TEXT, "The `site/cluster` at whose front-end it is started."),
         Attribute(
             "folder",
-            Kind.TEXT,
+            ValueKind.TEXT,
             "The folder it is started in; for one of this machine the descriptor's by default.",
         ),
         Attribute(
             "ready",
-            Kind.CHOICE,
+            ValueKind.CHOICE,
             "When those that depend on it may start: once it runs, or once it ended well.",
             default="started",
             choices=("started", "finished"),
         ),
         Attribute(
-            "ready-line", Kind.TEXT, "It counts as started once a line of its output has this text."
+            "ready-line",
+            ValueKind.TEXT,
+            "It counts as started once a line of its output has this text.",
         ),
     ),
-    (Child("argument"), Child("environment"), Child("ssh")),
+    (ChildRule("argument"), ChildRule("environment"), ChildRule("ssh")),
 )
 
 _SEQUENCE = ElementType(
     "dependent-sequence",
     "Starts each member only once the one before it is up.",
     (),
-    (Child("process-reference", least=2),),
+    (ChildRule("process-reference", least=2),),
 )
 
 _REFERENCE = ElementType(
@@ -186,7 +192,7 @@ _REFERENCE = ElementType(
     (
         Attribute(
             "refid",
-            Kind.TEXT,
+            ValueKind.TEXT,
             "The `id` of a process, the name of an application, or `assembly`.",
             required=True,
         ),
@@ -198,26 +204,26 @@ _TRANSFER = ElementType(
     "Copies a file or folder to clusters before the start, or brings results home.",
     (
         Attribute(
-            "direction", Kind.CHOICE, "To the clusters or from them.", True, "", ("in", "out")
+            "direction", ValueKind.CHOICE, "To the clusters or from them.", True, "", ("in", "out")
         ),
         Attribute(
             "source",
-            Kind.TEXT,
+            ValueKind.TEXT,
             "`in`: relative to the descriptor's folder; `out`: a path, a folder or a pattern (`*`, "
             "`**`, `?`, `[...]`) in the working directory, `.` for everything new.",
             required=True,
         ),
         Attribute(
             "destination",
-            Kind.TEXT,
+            ValueKind.TEXT,
             "`in`: inside the working directory, the source's own name by default; `out`: a folder "
             "in the program folder, that itself by default, `{site}` and `{cluster}` in it stand "
             "for where the results come from.",
         ),
-        Attribute("clusters", Kind.LIST, f"Which: {_CLUSTERS}. All by default."),
+        Attribute("clusters", ValueKind.LIST, f"Which: {_CLUSTERS}. All by default."),
         Attribute(
             "every",
-            Kind.DURATION,
+            ValueKind.DURATION,
             "`out`: also fetched so often while the run goes on; only after it by default.",
         ),
     ),
@@ -227,18 +233,35 @@ _EMULATE = ElementType(
     "emulate",
     "The short form of a grid: equal clusters, all emulated on this machine.",
     (
-        Attribute("sites", Kind.NUMBER, "The number of sites.", default="1", least=1, most=100),
         Attribute(
-            "clusters", Kind.NUMBER, "The clusters of each site.", default="1", least=1, most=100
+            "sites", ValueKind.NUMBER, "The number of sites.", default="1", least=1, most=100
         ),
         Attribute(
-            "ranks", Kind.NUMBER, "The ranks of each cluster.", default="2", least=1, most=10_000
+            "clusters",
+            ValueKind.NUMBER,
+            "The clusters of each site.",
+            default="1",
+            least=1,
+            most=100,
         ),
         Attribute(
-            "nodes", Kind.NUMBER, "The nodes of each cluster.", default="1", least=1, most=1_000
+            "ranks",
+            ValueKind.NUMBER,
+            "The ranks of each cluster.",
+            default="2",
+            least=1,
+            most=10_000,
+        ),
+        Attribute(
+            "nodes",
+            ValueKind.NUMBER,
+            "The nodes of each cluster.",
+            default="1",
+            least=1,
+            most=1_000,
         ),
     ),
-    (Child("mpi", most=1),),
+    (ChildRule("mpi", most=1),),
 )
 
 _GRID = ElementType(
@@ -247,43 +270,43 @@ _GRID = ElementType(
     (
         Attribute(
             "front-end",
-            Kind.TEXT,
+            ValueKind.TEXT,
             "The `site` whose leading front-end hosts the grid component (L5); the first.",
         ),
         Attribute(
             "encryption",
-            Kind.CHOICE,
+            ValueKind.CHOICE,
             "How connections between hosts are protected: `tls`, or `none` where the network can "
             "be trusted. Members prove themselves in any case.",
             default="tls",
             choices=("tls", "none"),
         ),
     ),
-    (Child("mpi", most=1), Child("site", least=1)),
+    (ChildRule("mpi", most=1), ChildRule("site", least=1)),
 )
 
 _SITE = ElementType(
     "site",
     "Clusters that are near each other.",
     (
-        Attribute("name", Kind.NAME, "Its name; `site0`, `site1`... by default."),
+        Attribute("name", ValueKind.NAME, "Its name; `site0`, `site1`... by default."),
         Attribute(
             "front-end",
-            Kind.TEXT,
+            ValueKind.TEXT,
             "The `cluster` whose front-end hosts the site component (L4); the first.",
         ),
     ),
-    (Child("ssh"), Child("mpi", most=1), Child("cluster", least=1)),
+    (ChildRule("ssh"), ChildRule("mpi", most=1), ChildRule("cluster", least=1)),
 )
 
 _CLUSTER = ElementType(
     "cluster",
     "Nodes with one native MPI. Without `ssh` it is emulated on this machine.",
     (
-        Attribute("name", Kind.NAME, "Its name; `cluster0`, `cluster1`... by default."),
+        Attribute("name", ValueKind.NAME, "Its name; `cluster0`, `cluster1`... by default."),
         Attribute(
             "reachability",
-            Kind.CHOICE,
+            ValueKind.CHOICE,
             "Who can connect to its ranks: everybody, only its front-end, or nobody, so that it "
             "can only connect outwards. `auto`: direct, but outwards behind two or more hops, and "
             "on this machine beside clusters elsewhere, unless the front-end has an address.",
@@ -291,7 +314,12 @@ _CLUSTER = ElementType(
             choices=("auto", "direct", "front-end", "outwards"),
         ),
     ),
-    (Child("ssh"), Child("mpi", most=1), Child("front-end", most=1), Child("nodes")),
+    (
+        ChildRule("ssh"),
+        ChildRule("mpi", most=1),
+        ChildRule("front-end", most=1),
+        ChildRule("nodes"),
+    ),
 )
 
 _SSH = ElementType(
@@ -299,14 +327,14 @@ _SSH = ElementType(
     "One hop on the way to a machine. Hops are taken in the order they are written; those of a "
     "site come before those of its clusters.",
     (
-        Attribute("host", Kind.HOST, "The machine.", required=True),
-        Attribute("port", Kind.NUMBER, "Its ssh port.", least=1, most=65535),
-        Attribute("user", Kind.USER, "The login there."),
-        Attribute("key", Kind.TEXT, "The private key file, on this machine."),
-        Attribute("known-hosts", Kind.TEXT, "The file of known host keys, on this machine."),
+        Attribute("host", ValueKind.HOST, "The machine.", required=True),
+        Attribute("port", ValueKind.NUMBER, "Its ssh port.", least=1, most=65535),
+        Attribute("user", ValueKind.USER, "The login there."),
+        Attribute("key", ValueKind.TEXT, "The private key file, on this machine."),
+        Attribute("known-hosts", ValueKind.TEXT, "The file of known host keys, on this machine."),
         Attribute(
             "new-host-keys",
-            Kind.CHOICE,
+            ValueKind.CHOICE,
             "What becomes of the key of a host that is not known yet: `refuse` ends the run, "
             "`accept` believes it and adds it to the file of known host keys. A key that has "
             "changed is refused in any case.",
@@ -315,11 +343,11 @@ _SSH = ElementType(
         ),
         Attribute(
             "options",
-            Kind.WORDS,
+            ValueKind.WORDS,
             "Further options of `ssh` for this hop: `-4`, `-6`, `-C`, and `-o NAME=VALUE` with one "
             "of the names listed above.",
         ),
-        Attribute("command-path", Kind.COMMAND, "The `ssh` program.", default="ssh"),
+        Attribute("command-path", ValueKind.COMMAND, "The `ssh` program.", default="ssh"),
     ),
 )
 
@@ -329,14 +357,18 @@ _FRONT_END = ElementType(
     (
         Attribute(
             "address",
-            Kind.HOST,
+            ValueKind.HOST,
             "The name by which other machines reach it; the last hop's host by default.",
         ),
-        Attribute("port", Kind.NUMBER, "A fixed port to listen on; any by default.", most=65535),
-        Attribute("python", Kind.COMMAND, "The Python there; this one or `python3` by default."),
+        Attribute(
+            "port", ValueKind.NUMBER, "A fixed port to listen on; any by default.", most=65535
+        ),
+        Attribute(
+            "python", ValueKind.COMMAND, "The Python there; this one or `python3` by default."
+        ),
         Attribute(
             "folder",
-            Kind.TEXT,
+            ValueKind.TEXT,
             "Where the run's folders are made there; the one for temporary files by default. The "
             "ranks work in a copy of the program folder in it.",
         ),
@@ -347,18 +379,22 @@ _MPI = ElementType(
     "mpi",
     "The native MPI of clusters. In `grid` and `site` it holds defaults for the clusters below.",
     (
-        Attribute("command-path", Kind.COMMAND, "The `mpiexec` to use.", default="mpiexec"),
+        Attribute("command-path", ValueKind.COMMAND, "The `mpiexec` to use.", default="mpiexec"),
         Attribute(
             "flavour",
-            Kind.CHOICE,
+            ValueKind.CHOICE,
             "Which MPI that is; `auto` asks it at the start.",
             default="auto",
             choices=("auto", "mpich", "openmpi"),
         ),
         Attribute(
-            "ranks", Kind.NUMBER, "How many ranks; all slots of its nodes.", least=1, most=1_000_000
+            "ranks",
+            ValueKind.NUMBER,
+            "How many ranks; all slots of its nodes.",
+            least=1,
+            most=1_000_000,
         ),
-        Attribute("options", Kind.WORDS, "Further options of `mpiexec`."),
+        Attribute("options", ValueKind.WORDS, "Further options of `mpiexec`."),
     ),
 )
 
@@ -367,22 +403,22 @@ _NODES = ElementType(
     "Machines of a cluster. Without any, the cluster is its front-end's machine.",
     (
         Attribute(
-            "hosts", Kind.HOSTS, "Host names with ranges: `node[01-16,20]`, `node[0-9;2]^[4]`."
+            "hosts", ValueKind.HOSTS, "Host names with ranges: `node[01-16,20]`, `node[0-9;2]^[4]`."
         ),
         Attribute(
             "names",
-            Kind.LIST,
+            ValueKind.LIST,
             "Names for the nodes, with ranges, as many as hosts or for one shared host; the hosts' "
             "own by default.",
         ),
-        Attribute("slots", Kind.NUMBER, "How many ranks each can hold.", least=1, most=10_000),
+        Attribute("slots", ValueKind.NUMBER, "How many ranks each can hold.", least=1, most=10_000),
     ),
 )
 
 _ARGUMENT = ElementType(
     "argument",
     "One argument, taken as it is, after those of `arguments`.",
-    (Attribute("value", Kind.TEXT, "The argument; empty by default."),),
+    (Attribute("value", ValueKind.TEXT, "The argument; empty by default."),),
 )
 
 _ENVIRONMENT = ElementType(
@@ -390,9 +426,12 @@ _ENVIRONMENT = ElementType(
     "One environment variable of the program, or several with their values here.",
     (
         Attribute(
-            "name", Kind.TEXT, "Its name; without a value `*` stands for any text.", required=True
+            "name",
+            ValueKind.TEXT,
+            "Its name; without a value `*` stands for any text.",
+            required=True,
         ),
-        Attribute("value", Kind.TEXT, "Its value; the one `gcm-deploy` finds by default."),
+        Attribute("value", ValueKind.TEXT, "Its value; the one `gcm-deploy` finds by default."),
     ),
 )
 

@@ -26,7 +26,7 @@ class Emulation:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostArgument:
     """A machine that is a cluster; `ranks` is None where nobody said how many."""
 
     name: str
@@ -39,7 +39,7 @@ class Host:
         return self.name == LOCALHOST and not self.user
 
 
-Machine = Emulation | tuple[tuple[Host, ...], ...]
+Machine = Emulation | tuple[tuple[HostArgument, ...], ...]
 """What to run on: an emulation, or sites of hosts."""
 
 
@@ -63,7 +63,7 @@ def parse_emulation(text: str) -> Emulation:
     return Emulation(sites, clusters, ranks)
 
 
-def parse_hosts(text: str) -> tuple[Host, ...]:
+def parse_hosts(text: str) -> tuple[HostArgument, ...]:
     """Return the hosts of a list of `[USER@]HOST[:RANKS]` with commas or blanks between.
 
     A host may have ranges as in a descriptor, and an IPv6 address stands in brackets.
@@ -90,7 +90,7 @@ def _check_number(text: str, number: int, attribute: Attribute | None) -> None:
         )
 
 
-def _hosts(word: str) -> list[Host]:
+def _hosts(word: str) -> list[HostArgument]:
     found = _HOST.fullmatch(word)
     if found is None:
         raise ValueError(f"'{word}' is not [USER@]HOST[:RANKS]")
@@ -108,4 +108,4 @@ def _hosts(word: str) -> list[Host]:
         names = expand_hosts(found["names"])
     except HostListError as error:
         raise ValueError(f"'{word}' names no host: {error}") from error
-    return [Host(name, user or "", None if ranks is None else int(ranks)) for name in names]
+    return [HostArgument(name, user or "", None if ranks is None else int(ranks)) for name in names]

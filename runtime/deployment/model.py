@@ -187,7 +187,7 @@ class Application:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class HelperProcess:
     """A helper process."""
 
     name: str
@@ -226,7 +226,7 @@ class VirtualNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembly:
+class PlacedAssembly:
     """An ADL file to place on nodes, and the arguments of its definition."""
 
     file: str
@@ -235,7 +235,7 @@ class Assembly:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class FileTransfer:
     """Files to copy.
 
     Before the start `source` is a full path here and `destination` one in the work folder. To come
@@ -264,11 +264,11 @@ class Deployment:
     sites: tuple[DeployedSite, ...]
     leader: int
     applications: tuple[Application, ...]
-    processes: tuple[Process, ...]
+    processes: tuple[HelperProcess, ...]
     dependencies: Mapping[str, tuple[str, ...]]
-    assembly: Assembly | None
+    assembly: PlacedAssembly | None
     virtual_nodes: tuple[VirtualNode, ...]
-    transfers: tuple[Transfer, ...]
+    transfers: tuple[FileTransfer, ...]
     variables: tuple[Variable, ...]
     encryption: Encryption = Encryption.TLS
     umask: int = 0o022

@@ -19,9 +19,9 @@ from runtime.deployment.model import (
     Application,
     DeployedCluster,
     Deployment,
+    HelperProcess,
     NodeAddress,
     Position,
-    Process,
     ProcessKind,
 )
 from runtime.deployment.steps import Step, StepKind, in_order
@@ -67,7 +67,7 @@ def _up_when(deployment: Deployment) -> dict[str, tuple[str, ...]]:
     return {**up, ASSEMBLY: (_ASSEMBLE,)}
 
 
-def _step_names(process: Process) -> list[str]:
+def _step_names(process: HelperProcess) -> list[str]:
     name = f"process:{process.name}"
     if process.kind is ProcessKind.MPI:
         return [name]
@@ -147,7 +147,7 @@ class _Opening:
             environment=ranks_environment(cluster, code),
         )
 
-    def _helpers(self, process: Process) -> Iterator[Step]:
+    def _helpers(self, process: HelperProcess) -> Iterator[Step]:
         before = self._before(process.name)
         place, by = HERE, ""
         if process.on is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gcm.documents import Location, did_you_mean
-from runtime.deployment.extent import Amount
+from runtime.deployment.extent import MachineAmount
 from runtime.deployment.model import DeployedSite, NodeAddress, Position
 from runtime.deployment.surroundings import Reading
 
@@ -75,7 +75,7 @@ class Places:
         return tuple(found)
 
     def _has_room(self, count: int, location: Location) -> bool:
-        return self._reading.extent.grow(Amount.PARTS, count, location)
+        return self._reading.extent.grow(MachineAmount.PARTS, count, location)
 
     def _unknown(self, what: str, path: str, known: Iterable[str], location: Location) -> None:
         self._reading.fault(

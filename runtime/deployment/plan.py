@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from gcm.records import dataclass
-from runtime.deployment.assembly import Part, implied_assembly
+from runtime.deployment.assembly import ExportedComponent, implied_assembly
 from runtime.deployment.closing import closing_steps
 from runtime.deployment.model import DeployedCluster, Deployment, Position
 from runtime.deployment.opening import opening_steps
@@ -16,7 +16,7 @@ from runtime.topology import Grid, Identifier, Node
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class RankPlacement:
     """Where one rank runs, and what."""
 
     identifier: Identifier
@@ -60,16 +60,16 @@ class DeploymentPlan:
                 return step
         raise KeyError(name)
 
-    def placements(self) -> Iterator[Placement]:
+    def placements(self) -> Iterator[RankPlacement]:
         """Yield where every rank runs, in the order of the grid's ranks."""
         for cluster in self.deployment.clusters():
             rank = 0
             for node in cluster.nodes:
                 for _ in range(node.ranks):
-                    yield Placement(Identifier(*cluster.position, rank), cluster, node)
+                    yield RankPlacement(Identifier(*cluster.position, rank), cluster, node)
                     rank += 1
 
-    def components(self) -> Part:
+    def components(self) -> ExportedComponent:
         """Return the assembly of wrapper and clustering components that the machine implies."""
         return implied_assembly(self.grid)
 

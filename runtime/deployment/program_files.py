@@ -39,7 +39,7 @@ BUILT_IN = (
 """What no program folder is copied with, unless its ignore file says otherwise (`!venv`)."""
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry of a folder is, links not followed."""
 
     FILE = "file"
@@ -49,7 +49,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """One entry of a program folder as it was found.
 
     `path` is relative to the folder. A link leads to a file, a folder, or nothing (`leads_to` is
@@ -58,7 +58,7 @@ class Entry:
     """
 
     path: str
-    kind: Kind
+    kind: EntryKind
     size: int = 0
     target: str = ""
     leads_to: str = ""
@@ -102,7 +102,7 @@ class ProgramFiles:
         return f"{files}, {readable(self.size)}"
 
 
-def choose(entries: Iterable[Entry], is_ignored: Callable[[str], bool]) -> ProgramFiles:
+def choose(entries: Iterable[FolderEntry], is_ignored: Callable[[str], bool]) -> ProgramFiles:
     """Return what is copied of a folder.
 
     Links that stay inside travel as links; one that leads to a file elsewhere, or to one that is
@@ -111,39 +111,39 @@ def choose(entries: Iterable[Entry], is_ignored: Callable[[str], bool]) -> Progr
     files, folders, links = list[tuple[str, int]](), list[str](), list[tuple[str, str]]()
     ignored, skipped = list[str](), list[str]()
     for entry in entries:
-        name = f"{entry.path}/" if entry.kind is Kind.FOLDER else entry.path
+        name = f"{entry.path}/" if entry.kind is EntryKind.FOLDER else entry.path
         if entry.is_kept or is_ignored(name):
             ignored.append(name)
         elif why := _why_not(entry):
             skipped.append(f"{entry.path} {why}")
-        elif entry.kind is Kind.FOLDER:
+        elif entry.kind is EntryKind.FOLDER:
             folders.append(entry.path)
-        elif entry.kind is Kind.FILE:
+        elif entry.kind is EntryKind.FILE:
             files.append((entry.path, entry.size))
         elif entry.target and not _is_below(entry, is_ignored):
             links.append((entry.path, entry.target))
-        elif entry.leads_to == Kind.FILE:
+        elif entry.leads_to == EntryKind.FILE:
             files.append((entry.path, entry.size))
         else:
             skipped.append(f"{entry.path} is a link to a folder that is not copied")
     return ProgramFiles(tuple(files), tuple(folders), tuple(links), tuple(ignored), tuple(skipped))
 
 
-def _why_not(entry: Entry) -> str:
-    if entry.kind is Kind.SPECIAL:
+def _why_not(entry: FolderEntry) -> str:
+    if entry.kind is EntryKind.SPECIAL:
         return "is a pipe, a socket or a device"
-    if entry.kind is Kind.LINK and entry.leads_to == Kind.SPECIAL:
+    if entry.kind is EntryKind.LINK and entry.leads_to == EntryKind.SPECIAL:
         return "is a link to a pipe, a socket or a device"
-    if entry.kind is Kind.LINK and not entry.leads_to:
+    if entry.kind is EntryKind.LINK and not entry.leads_to:
         return "is a link to nothing"
     return "" if entry.is_readable else "cannot be read"
 
 
-def _is_below(link: Entry, is_ignored: Callable[[str], bool]) -> bool:
+def _is_below(link: FolderEntry, is_ignored: Callable[[str], bool]) -> bool:
     """Tell whether a link leads to something that is ignored, or that is in such a folder."""
     parts = link.target.split("/")
     above = ("/".join(parts[:end]) + "/" for end in range(1, len(parts)))
-    last = f"{link.target}/" if link.leads_to == Kind.FOLDER else link.target
+    last = f"{link.target}/" if link.leads_to == EntryKind.FOLDER else link.target
     return any(map(is_ignored, (*above, last)))
 
 

@@ -6,19 +6,21 @@ from gcm.documents import Severity, did_you_mean
 from runtime.deployment.environment import travelling
 from runtime.deployment.model import (
     Application,
-    Assembly,
     CommWorld,
+    PlacedAssembly,
     ProgramKind,
     VirtualNode,
 )
 from runtime.deployment.places import Places
 from runtime.deployment.read_environment import read_environment
 from runtime.deployment.read_program import read_program
-from runtime.deployment.structure import Entry
+from runtime.deployment.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
 
 
-def read_applications(root: Entry, places: Places, reading: Reading) -> tuple[Application, ...]:
+def read_applications(
+    root: CheckedElement, places: Places, reading: Reading
+) -> tuple[Application, ...]:
     """Return the applications, each with the clusters it runs on."""
     entries = list(root.each("application"))
     found = [_application(entry, len(entries) == 1, places, reading) for entry in entries]
@@ -26,12 +28,14 @@ def read_applications(root: Entry, places: Places, reading: Reading) -> tuple[Ap
     return tuple(found)
 
 
-def read_arguments(entry: Entry) -> tuple[str, ...]:
+def read_arguments(entry: CheckedElement) -> tuple[str, ...]:
     """Return the words of `arguments`, then the <argument> elements."""
     return (*entry.words("arguments"), *(child.text("value") for child in entry.each("argument")))
 
 
-def _application(entry: Entry, alone: bool, places: Places, reading: Reading) -> Application:
+def _application(
+    entry: CheckedElement, alone: bool, places: Places, reading: Reading
+) -> Application:
     name = entry.text("name")
     kind, path, folder = read_program(entry, name, reading)
     if entry.has("clusters"):
@@ -63,7 +67,7 @@ def _application(entry: Entry, alone: bool, places: Places, reading: Reading) ->
     )
 
 
-def _comm_world(entry: Entry, kind: ProgramKind, name: str, reading: Reading) -> CommWorld:
+def _comm_world(entry: CheckedElement, kind: ProgramKind, name: str, reading: Reading) -> CommWorld:
     if kind is not ProgramKind.EXECUTABLE:
         return CommWorld(entry.text("comm-world"))
     if entry.has("comm-world") and entry.text("comm-world") == CommWorld.GRID:
@@ -76,7 +80,7 @@ def _comm_world(entry: Entry, kind: ProgramKind, name: str, reading: Reading) ->
     return CommWorld.CLUSTER
 
 
-def read_assembly(root: Entry, reading: Reading) -> Assembly | None:
+def read_assembly(root: CheckedElement, reading: Reading) -> PlacedAssembly | None:
     """Return the assembly, if there is one."""
     entry = root.only("assembly")
     if entry is None:
@@ -91,7 +95,7 @@ def read_assembly(root: Entry, reading: Reading) -> Assembly | None:
                 entry.location,
             )
         arguments[name] = value
-    return Assembly(
+    return PlacedAssembly(
         reading.existing(entry.text("file"), "the assembly", entry.location),
         arguments,
         entry.location,
@@ -99,7 +103,7 @@ def read_assembly(root: Entry, reading: Reading) -> Assembly | None:
 
 
 def read_virtual_nodes(
-    root: Entry, assembly: Assembly | None, places: Places, reading: Reading
+    root: CheckedElement, assembly: PlacedAssembly | None, places: Places, reading: Reading
 ) -> tuple[VirtualNode, ...]:
     """Return the mapping of virtual nodes, compared with those that the assembly uses."""
     found = [_virtual_node(entry, places, reading) for entry in root.each("virtual-node")]
@@ -123,7 +127,7 @@ def read_virtual_nodes(
     return tuple(found)
 
 
-def _virtual_node(entry: Entry, places: Places, reading: Reading) -> VirtualNode:
+def _virtual_node(entry: CheckedElement, places: Places, reading: Reading) -> VirtualNode:
     name, single = entry.text("name"), entry.text("cardinality") == "single"
     nodes = places.nodes(entry.names("nodes"), entry.location)
     if single and len(nodes) > 1:
@@ -137,7 +141,7 @@ def _virtual_node(entry: Entry, places: Places, reading: Reading) -> VirtualNode
 
 
 def _compare(
-    assembly: Assembly, used: list[str], mapped: list[VirtualNode], reading: Reading
+    assembly: PlacedAssembly, used: list[str], mapped: list[VirtualNode], reading: Reading
 ) -> None:
     names = [one.name for one in mapped]
     for name in used:

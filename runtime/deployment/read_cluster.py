@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gcm.documents import Location
 from gcm.records import dataclass
-from runtime.deployment.extent import Amount
+from runtime.deployment.extent import MachineAmount
 from runtime.deployment.grammar import NAME_PATTERN
 from runtime.deployment.model import (
     LOCAL_ADDRESS,
@@ -20,7 +20,7 @@ from runtime.deployment.model import (
 )
 from runtime.deployment.placement import TooFewSlotsError, spread
 from runtime.deployment.ssh_options import ssh_settings
-from runtime.deployment.structure import Entry
+from runtime.deployment.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
 from runtime.machine_words import without_brackets
 from runtime.topology import Node, Reachability
@@ -33,14 +33,14 @@ _HOPS_OF_A_HIDDEN_MACHINE = 2
 class Above:
     """What stands above a cluster; `mixed` tells whether any cluster is on another machine."""
 
-    grid: Entry
-    site: Entry
+    grid: CheckedElement
+    site: CheckedElement
     site_name: str
     mixed: bool
 
 
 def read_cluster(
-    entry: Entry, position: Position, above: Above, reading: Reading
+    entry: CheckedElement, position: Position, above: Above, reading: Reading
 ) -> DeployedCluster:
     """Return the cluster at a position, not yet with its application."""
     name = entry.text("name") or f"cluster{position[1]}"
@@ -67,7 +67,7 @@ def read_cluster(
     )
 
 
-def read_hops(entries: list[Entry], reading: Reading) -> tuple[SshHop, ...]:
+def read_hops(entries: list[CheckedElement], reading: Reading) -> tuple[SshHop, ...]:
     """Return the hops that <ssh> elements describe."""
     return tuple(
         SshHop(
@@ -84,7 +84,7 @@ def read_hops(entries: list[Entry], reading: Reading) -> tuple[SshHop, ...]:
     )
 
 
-def ssh_options(entry: Entry, reading: Reading) -> tuple[str, ...]:
+def ssh_options(entry: CheckedElement, reading: Reading) -> tuple[str, ...]:
     """Return the `options` of an element that are for `ssh`, or none after reporting bad ones."""
     options = entry.words("options")
     try:
@@ -100,7 +100,9 @@ def ssh_options(entry: Entry, reading: Reading) -> tuple[str, ...]:
     return options
 
 
-def _front_end(entry: Entry | None, hops: tuple[SshHop, ...], reading: Reading) -> FrontEnd:
+def _front_end(
+    entry: CheckedElement | None, hops: tuple[SshHop, ...], reading: Reading
+) -> FrontEnd:
     address = hops[-1].host if hops else LOCAL_ADDRESS
     python = "python3" if hops else reading.surroundings.python
     if entry is None:
@@ -113,7 +115,7 @@ def _front_end(entry: Entry | None, hops: tuple[SshHop, ...], reading: Reading) 
     )
 
 
-def read_mpi(levels: list[Entry]) -> Mpi:
+def read_mpi(levels: list[CheckedElement]) -> Mpi:
     """Merge the <mpi> elements of nested levels; the last level, the nearest one, wins."""
     merged = Mpi()
     for level in levels:
@@ -132,7 +134,7 @@ def read_mpi(levels: list[Entry]) -> Mpi:
 
 
 def _nodes(
-    entry: Entry, path: str, hops: tuple[SshHop, ...], ranks: int | None, reading: Reading
+    entry: CheckedElement, path: str, hops: tuple[SshHop, ...], ranks: int | None, reading: Reading
 ) -> tuple[Node, ...]:
     machines: list[tuple[str, str, Location]] = []
     slots: list[int | None] = []
@@ -154,14 +156,14 @@ def _nodes(
             hint="write more slots or fewer ranks; without slots the ranks are spread evenly",
         )
         placed = [0] * len(slots)
-    if not reading.extent.grow(Amount.RANKS, sum(placed), entry.location):
+    if not reading.extent.grow(MachineAmount.RANKS, sum(placed), entry.location):
         placed = [0] * len(slots)
     return tuple(
         Node(name, host, held) for (name, host, _), held in zip(machines, placed, strict=True)
     )
 
 
-def _group(entry: Entry, reading: Reading) -> list[tuple[str, str]]:
+def _group(entry: CheckedElement, reading: Reading) -> list[tuple[str, str]]:
     hosts, names = entry.hosts("hosts"), entry.names("names")
     if not hosts and not names:
         if not entry.incomplete:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from runtime.deployment.environment import is_name, is_pattern, matching
-from runtime.deployment.structure import Entry
+from runtime.deployment.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
 
 
-def read_environment(entry: Entry, reading: Reading) -> dict[str, str]:
+def read_environment(entry: CheckedElement, reading: Reading) -> dict[str, str]:
     """Return the variables of the <environment> elements of an entry.
 
     Those without a value have the caller's; one written with a value wins over a pattern.
@@ -29,7 +29,7 @@ def read_environment(entry: Entry, reading: Reading) -> dict[str, str]:
     return found | {one.text("name"): one.text("value") for one in children if one.has("value")}
 
 
-def _callers(entry: Entry, reading: Reading) -> dict[str, str]:
+def _callers(entry: CheckedElement, reading: Reading) -> dict[str, str]:
     """Return the caller's values of an <environment> element that has none of its own."""
     name = entry.text("name")
     found = matching(name, reading.surroundings.environment)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from gcm.documents import did_you_mean
-from runtime.deployment.extent import Amount
+from runtime.deployment.extent import MachineAmount
 from runtime.deployment.model import LOCAL_ADDRESS, DeployedCluster, DeployedSite, FrontEnd, SshHop
 from runtime.deployment.placement import spread
 from runtime.deployment.read_cluster import Above, read_cluster, read_mpi
-from runtime.deployment.structure import Entry
+from runtime.deployment.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
 from runtime.topology import Node, Reachability
 
 
-def read_machine(root: Entry, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
+def read_machine(root: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
     """Return the sites and the number of the site that leads the grid."""
     grid, emulation = root.only("grid"), root.only("emulate")
     if grid is not None:
@@ -37,7 +37,7 @@ def read_machine(root: Entry, reading: Reading) -> tuple[tuple[DeployedSite, ...
     return (), 0
 
 
-def _grid(grid: Entry, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
+def _grid(grid: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
     mixed = any(
         place.only("ssh") for site in grid.each("site") for place in (site, *site.each("cluster"))
     )
@@ -51,12 +51,12 @@ def _grid(grid: Entry, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]
     return tuple(sites), leader
 
 
-def _emulated(entry: Entry, reading: Reading) -> tuple[DeployedSite, ...]:
+def _emulated(entry: CheckedElement, reading: Reading) -> tuple[DeployedSite, ...]:
     ranks, count = entry.number("ranks") or 1, entry.number("nodes") or 1
     sites, clusters = entry.number("sites") or 1, entry.number("clusters") or 1
     grow, each = reading.extent.grow, sites * clusters
-    fits = grow(Amount.PARTS, each * count, entry.location)
-    if not grow(Amount.RANKS, each * ranks, entry.location) or not fits:
+    fits = grow(MachineAmount.PARTS, each * count, entry.location)
+    if not grow(MachineAmount.RANKS, each * ranks, entry.location) or not fits:
         return ()
     placed = spread(ranks, [None] * count)
     nodes = tuple(Node(f"node{number}", "localhost", held) for number, held in enumerate(placed))
@@ -94,7 +94,7 @@ def _site(number: int, above: Above, reading: Reading) -> DeployedSite:
     return DeployedSite(name, clusters, leader, entry.location)
 
 
-def _chosen(entry: Entry, what: str, names: list[str], reading: Reading) -> int:
+def _chosen(entry: CheckedElement, what: str, names: list[str], reading: Reading) -> int:
     chosen = entry.text("front-end")
     if not chosen:
         return 0

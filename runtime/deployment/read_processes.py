@@ -7,31 +7,33 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from gcm.documents import Location, did_you_mean
-from runtime.deployment.extent import Amount
-from runtime.deployment.model import ASSEMBLY, Application, Process, ProcessKind
+from runtime.deployment.extent import MachineAmount
+from runtime.deployment.model import ASSEMBLY, Application, HelperProcess, ProcessKind
 from runtime.deployment.places import Places
 from runtime.deployment.read_applications import read_arguments
 from runtime.deployment.read_cluster import read_hops, ssh_options
 from runtime.deployment.read_environment import read_environment
-from runtime.deployment.structure import Entry
+from runtime.deployment.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
 
 
-def read_processes(root: Entry, places: Places, reading: Reading) -> tuple[Process, ...]:
+def read_processes(
+    root: CheckedElement, places: Places, reading: Reading
+) -> tuple[HelperProcess, ...]:
     """Return the helper processes."""
     found = tuple(_process(entry, places, reading) for entry in root.each("process"))
     distinct(reading, "process", ((one.name, one.location) for one in found if one.name))
     return found
 
 
-def _process(entry: Entry, places: Places, reading: Reading) -> Process:
+def _process(entry: CheckedElement, places: Places, reading: Reading) -> HelperProcess:
     kind = ProcessKind(entry.text("kind"))
     _check_attributes(entry, kind, reading)
     over_ssh = kind is ProcessKind.SSH
     hosts, number = entry.hosts("hosts"), entry.number("number") or 1
-    if not reading.extent.grow(Amount.PARTS, number * max(1, len(hosts)), entry.location):
+    if not reading.extent.grow(MachineAmount.PARTS, number * max(1, len(hosts)), entry.location):
         number = 1
-    return Process(
+    return HelperProcess(
         name=entry.text("id"),
         kind=kind,
         program=entry.text("program"),
@@ -50,7 +52,7 @@ def _process(entry: Entry, places: Places, reading: Reading) -> Process:
     )
 
 
-def _folder(entry: Entry, kind: ProcessKind, reading: Reading) -> str:
+def _folder(entry: CheckedElement, kind: ProcessKind, reading: Reading) -> str:
     """Return where a helper is started; empty for the home folder of another machine."""
     written = entry.text("folder")
     if kind is not ProcessKind.LOCAL or entry.has("on"):
@@ -58,7 +60,7 @@ def _folder(entry: Entry, kind: ProcessKind, reading: Reading) -> str:
     return reading.path(written) or reading.surroundings.folder
 
 
-def _check_attributes(entry: Entry, kind: ProcessKind, reading: Reading) -> None:
+def _check_attributes(entry: CheckedElement, kind: ProcessKind, reading: Reading) -> None:
     name = entry.text("id")
     useless: dict[ProcessKind, tuple[str, ...]] = {
         ProcessKind.LOCAL: ("hosts", "command-path", "options"),
@@ -97,9 +99,9 @@ def _check_attributes(entry: Entry, kind: ProcessKind, reading: Reading) -> None
 
 
 def read_dependencies(
-    root: Entry,
+    root: CheckedElement,
     applications: Sequence[Application],
-    processes: Sequence[Process],
+    processes: Sequence[HelperProcess],
     reading: Reading,
 ) -> dict[str, tuple[str, ...]]:
     """Return what has to be up before each member of the dependent sequences."""
@@ -119,7 +121,7 @@ def read_dependencies(
 
 
 def _check_shared_names(
-    applications: Sequence[Application], processes: Sequence[Process], reading: Reading
+    applications: Sequence[Application], processes: Sequence[HelperProcess], reading: Reading
 ) -> None:
     taken = {one.name for one in applications}
     named = [(one.name, one.location) for one in applications if one.name == ASSEMBLY]
@@ -135,7 +137,7 @@ def _check_shared_names(
         )
 
 
-def _member(entry: Entry, known: Sequence[str], reading: Reading) -> str:
+def _member(entry: CheckedElement, known: Sequence[str], reading: Reading) -> str:
     name = entry.text("refid")
     if name and name not in known:
         reading.fault(
@@ -148,7 +150,7 @@ def _member(entry: Entry, known: Sequence[str], reading: Reading) -> str:
     return name
 
 
-def _report_cycles(graph: dict[str, list[str]], root: Entry, reading: Reading) -> None:
+def _report_cycles(graph: dict[str, list[str]], root: CheckedElement, reading: Reading) -> None:
     left = {name: list(before) for name, before in graph.items()}
     while True:
         try:
@@ -166,7 +168,7 @@ def _report_cycles(graph: dict[str, list[str]], root: Entry, reading: Reading) -
         left[circle[1]].remove(circle[0])
 
 
-def _place_of(circle: list[str], root: Entry) -> Location:
+def _place_of(circle: list[str], root: CheckedElement) -> Location:
     """Return the last sequence that orders two neighbours of the circle: the one that closed it."""
     steps = set(pairwise(circle))
     place = root.location

@@ -6,12 +6,14 @@ import posixpath
 
 from gcm.documents import Severity
 from runtime.deployment.model import Deployment, ProgramKind
-from runtime.deployment.structure import Entry
+from runtime.deployment.structure import CheckedElement
 from runtime.deployment.surroundings import Reading
 from runtime.deployment.workplace import workplace_of
 
 
-def read_program(entry: Entry, name: str, reading: Reading) -> tuple[ProgramKind, str, str]:
+def read_program(
+    entry: CheckedElement, name: str, reading: Reading
+) -> tuple[ProgramKind, str, str]:
     """Return the kind of a program, its path or the name of its module, and the program folder."""
     kind, written = _written(entry, name, reading)
     is_here = entry.text("stage") != "no"
@@ -25,7 +27,7 @@ def read_program(entry: Entry, name: str, reading: Reading) -> tuple[ProgramKind
     return kind, path, folder
 
 
-def _written(entry: Entry, name: str, reading: Reading) -> tuple[ProgramKind, str]:
+def _written(entry: CheckedElement, name: str, reading: Reading) -> tuple[ProgramKind, str]:
     written = [kind for kind in ProgramKind if entry.has(kind)]
     if not written and entry.incomplete:
         return ProgramKind.SCRIPT, ""
@@ -45,7 +47,7 @@ def _written(entry: Entry, name: str, reading: Reading) -> tuple[ProgramKind, st
     return kind, path
 
 
-def _folder(entry: Entry, name: str, path: str, reading: Reading) -> str:
+def _folder(entry: CheckedElement, name: str, path: str, reading: Reading) -> str:
     """Return the program folder; `path` is the program's file, empty if it is none."""
     if not entry.text("folder"):
         return posixpath.dirname(path) if path else reading.surroundings.folder
@@ -66,7 +68,7 @@ def _folder(entry: Entry, name: str, path: str, reading: Reading) -> str:
     return folder
 
 
-def _find_module(module: str, folder: str, entry: Entry, reading: Reading) -> None:
+def _find_module(module: str, folder: str, entry: CheckedElement, reading: Reading) -> None:
     """Report a module that is neither in the program folder nor installed."""
     base = posixpath.join(folder, *module.split("."))
     if any(reading.surroundings.exists(one) for one in (f"{base}.py", f"{base}/__main__.py")):

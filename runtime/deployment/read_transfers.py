@@ -7,11 +7,11 @@ import re
 
 from gcm.documents import Location
 from runtime.deployment.closing import closing_steps
-from runtime.deployment.model import Deployment, Direction, Position, Transfer
+from runtime.deployment.model import Deployment, Direction, FileTransfer, Position
 from runtime.deployment.patterns import picking
 from runtime.deployment.places import Places
 from runtime.deployment.steps import EVERYTHING
-from runtime.deployment.structure import Entry
+from runtime.deployment.structure import CheckedElement
 from runtime.deployment.surroundings import Reading
 
 _WORK = "the work folder"
@@ -21,12 +21,14 @@ _GLOB = re.compile(r"[*?\[]")
 _EVERYTHING_TOO = frozenset(("**", "**/*", "**/**"))
 
 
-def read_transfers(root: Entry, places: Places, reading: Reading) -> tuple[Transfer, ...]:
+def read_transfers(
+    root: CheckedElement, places: Places, reading: Reading
+) -> tuple[FileTransfer, ...]:
     """Return the file transfers; both sides stay within their folders."""
     return tuple(_transfer(entry, places, reading) for entry in root.each("file-transfer"))
 
 
-def _transfer(entry: Entry, places: Places, reading: Reading) -> Transfer:
+def _transfer(entry: CheckedElement, places: Places, reading: Reading) -> FileTransfer:
     direction = Direction(entry.text("direction") or Direction.IN)
     source, location = entry.text("source"), entry.location
     destination = entry.text("destination")
@@ -44,7 +46,7 @@ def _transfer(entry: Entry, places: Places, reading: Reading) -> Transfer:
         destination = destination or posixpath.basename(posixpath.normpath(source))
         _stay_inside(destination, "destination", _WORK, location, reading)
         source = reading.existing(source, "the source of the transfer", location)
-        return Transfer(direction, source, destination, clusters, location)
+        return FileTransfer(direction, source, destination, clusters, location)
     inside = _stay_inside(source, "source", _WORK, location, reading)
     if inside and source != EVERYTHING and picking(source) is None:
         reading.fault(
@@ -57,7 +59,7 @@ def _transfer(entry: Entry, places: Places, reading: Reading) -> Transfer:
     source = posixpath.normpath(source)
     if source in _EVERYTHING_TOO:
         source = EVERYTHING
-    return Transfer(direction, source, destination, clusters, location, every)
+    return FileTransfer(direction, source, destination, clusters, location, every)
 
 
 def _destination(written: str, location: Location, reading: Reading) -> str:

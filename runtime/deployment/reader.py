@@ -20,15 +20,15 @@ from runtime.deployment.read_machine import read_machine
 from runtime.deployment.read_processes import read_dependencies, read_processes
 from runtime.deployment.read_program import check_copies, check_programs
 from runtime.deployment.read_transfers import check_results, read_transfers
-from runtime.deployment.structure import Entry, check_structure
-from runtime.deployment.surroundings import Reading, Surroundings
+from runtime.deployment.structure import CheckedElement, check_structure
+from runtime.deployment.surroundings import DescriptorContext, Reading
 from runtime.deployment.variables import Variables, declare_variables
 
 
 def read_descriptor(
     source: str | os.PathLike[str] | bytes,
     *,
-    surroundings: Surroundings,
+    surroundings: DescriptorContext,
     diagnostics: Diagnostics,
     name: str | None = None,
     limits: Limits | None = None,
@@ -64,7 +64,9 @@ def read_descriptor(
     return deployment if len(diagnostics.errors) == errors_before else None
 
 
-def _deployment(entry: Entry, stem: str, variables: Variables, reading: Reading) -> Deployment:
+def _deployment(
+    entry: CheckedElement, stem: str, variables: Variables, reading: Reading
+) -> Deployment:
     grid = entry.only("grid")
     sites, leader = read_machine(entry, reading)
     places = Places(sites, reading)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from runtime.deployment.grammar import Attribute, Child, ElementType, Grammar, Kind
+from runtime.deployment.grammar import Attribute, ChildRule, ElementType, Grammar, ValueKind
 from runtime.deployment.language import LANGUAGE
 
 _KINDS = {
-    Kind.TEXT: "text",
-    Kind.RAW: "text",
-    Kind.NAME: "name",
-    Kind.WORDS: "words",
-    Kind.DURATION: "duration",
-    Kind.LIST: "list",
-    Kind.HOSTS: "hosts",
-    Kind.HOST: "host",
-    Kind.USER: "user",
-    Kind.COMMAND: "command",
+    ValueKind.TEXT: "text",
+    ValueKind.RAW: "text",
+    ValueKind.NAME: "name",
+    ValueKind.WORDS: "words",
+    ValueKind.DURATION: "duration",
+    ValueKind.LIST: "list",
+    ValueKind.HOSTS: "hosts",
+    ValueKind.HOST: "host",
+    ValueKind.USER: "user",
+    ValueKind.COMMAND: "command",
 }
 
 
@@ -40,7 +40,7 @@ def _element(element: ElementType, grammar: Grammar) -> str:
     return "\n".join(lines)
 
 
-def _child(child: Child) -> str:
+def _child(child: ChildRule) -> str:
     if child.most == 1:
         times = "one" if child.least else "at most one"
     else:
@@ -56,9 +56,9 @@ def _attribute(attribute: Attribute) -> str:
 
 
 def _value(attribute: Attribute) -> str:
-    if attribute.kind is Kind.CHOICE:
+    if attribute.kind is ValueKind.CHOICE:
         return ", ".join(f"`{choice}`" for choice in attribute.choices)
-    if attribute.kind is Kind.NUMBER:
+    if attribute.kind is ValueKind.NUMBER:
         upper = f" to {attribute.most}" if attribute.most is not None else ""
         return f"number from {attribute.least}{upper}"
     return _KINDS[attribute.kind]

@@ -11,7 +11,7 @@ from runtime.deployment.grammar import (
     Attribute,
     ElementType,
     Grammar,
-    Kind,
+    ValueKind,
 )
 from runtime.deployment.language import LANGUAGE
 
@@ -64,18 +64,18 @@ def _attribute(attribute: Attribute) -> list[str]:
 
 
 def _named_type(attribute: Attribute) -> str:
-    if attribute.kind in {Kind.NAME, Kind.NUMBER, Kind.CHOICE, Kind.DURATION}:
+    if attribute.kind in {ValueKind.NAME, ValueKind.NUMBER, ValueKind.CHOICE, ValueKind.DURATION}:
         return ""
     return "filled" if attribute.needs_text else "xs:string"
 
 
 def _restriction(attribute: Attribute) -> list[str]:
-    if attribute.kind is Kind.CHOICE:
+    if attribute.kind is ValueKind.CHOICE:
         facets = [f'<xs:enumeration value="{choice}"/>' for choice in attribute.choices]
         return ['<xs:restriction base="xs:string">', *facets]
-    if attribute.kind is Kind.NAME:
+    if attribute.kind is ValueKind.NAME:
         return ['<xs:restriction base="xs:string">', f'<xs:pattern value="{NAME_PATTERN}"/>']
-    if attribute.kind is Kind.DURATION:
+    if attribute.kind is ValueKind.DURATION:
         return ['<xs:restriction base="xs:string">', f'<xs:pattern value="{DURATION_PATTERN}"/>']
     facets = [
         f'<xs:pattern value="{NUMBER_PATTERN}"/>',

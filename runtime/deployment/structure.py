@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from gcm.documents import Diagnostics, Location, Node, did_you_mean
+from gcm.documents import Diagnostics, Location, XmlNode, did_you_mean
 from gcm.records import dataclass
-from runtime.deployment.extent import Amount
-from runtime.deployment.grammar import Attribute, ElementType, Grammar, Kind
+from runtime.deployment.extent import MachineAmount
+from runtime.deployment.grammar import Attribute, ElementType, Grammar, ValueKind
 from runtime.deployment.hosts import expand_hosts, expand_names
 from runtime.deployment.values import list_size, shown, split_words, value_fault
 from runtime.deployment.variables import Variables
@@ -20,7 +20,7 @@ _FOR_EDITORS = frozenset({"xmlns:xsi", "xsi:noNamespaceSchemaLocation"})
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CheckedElement:
     """One element of a checked document: attributes hold only values that fit their kinds.
 
     `children` are those of each element type, in order. `incomplete` tells that something of it was
@@ -29,7 +29,7 @@ class Entry:
 
     type: ElementType
     attributes: Mapping[str, str]
-    children: Mapping[str, Sequence[Entry]]
+    children: Mapping[str, Sequence[CheckedElement]]
     location: Location
     incomplete: bool = False
 
@@ -69,11 +69,11 @@ class Entry:
         text = self.text(name)
         return expand_names(text) if text else ()
 
-    def each(self, tag: str) -> Sequence[Entry]:
+    def each(self, tag: str) -> Sequence[CheckedElement]:
         """Return the children of one element type, in order."""
         return self.children.get(tag, ())
 
-    def only(self, tag: str) -> Entry | None:
+    def only(self, tag: str) -> CheckedElement | None:
         """Return the first child of one element type, or None."""
         return next(iter(self.each(tag)), None)
 
@@ -84,7 +84,7 @@ class _Checking:
     variables: Variables
     diagnostics: Diagnostics
 
-    def entry(self, node: Node, element: ElementType) -> Entry:
+    def entry(self, node: XmlNode, element: ElementType) -> CheckedElement:
         if node.text.strip():
             self.diagnostics.report(
                 "unexpected-text",
@@ -93,7 +93,7 @@ class _Checking:
                 hint="values are written as attributes",
             )
         attributes = self._attributes(node, element)
-        children: dict[str, list[Entry]] = {}
+        children: dict[str, list[CheckedElement]] = {}
         for child in node.children:
             if element.child(child.tag) is None:
                 self._unknown_element(child, element)
@@ -104,9 +104,9 @@ class _Checking:
         written = len(node.attributes.keys() - _FOR_EDITORS)
         kept = sum(map(len, children.values()))
         left_out = len(attributes) < written or kept < len(node.children)
-        return Entry(element, attributes, children, node.location, left_out)
+        return CheckedElement(element, attributes, children, node.location, left_out)
 
-    def _attributes(self, node: Node, element: ElementType) -> dict[str, str]:
+    def _attributes(self, node: XmlNode, element: ElementType) -> dict[str, str]:
         accepted: dict[str, str] = {}
         for name, written in node.attributes.items():
             attribute = element.attribute(name)
@@ -115,7 +115,7 @@ class _Checking:
                     self._unknown_attribute(name, node, element)
                 continue
             value: str | None = written
-            if attribute.kind is not Kind.RAW:
+            if attribute.kind is not ValueKind.RAW:
                 value = self.variables.expand(written, node.location)
             if value is None:
                 continue
@@ -140,14 +140,14 @@ class _Checking:
                 )
         return accepted
 
-    def _has_room(self, attribute: Attribute, value: str, node: Node) -> bool:
+    def _has_room(self, attribute: Attribute, value: str, node: XmlNode) -> bool:
         """Tell whether the names of a list are not too many, with those of lists before it."""
-        if attribute.kind not in (Kind.LIST, Kind.HOSTS):
+        if attribute.kind not in (ValueKind.LIST, ValueKind.HOSTS):
             return True
         count = list_size(attribute.kind, value)
-        return self.variables.extent.grow(Amount.PARTS, count, node.location)
+        return self.variables.extent.grow(MachineAmount.PARTS, count, node.location)
 
-    def _unknown_attribute(self, name: str, node: Node, element: ElementType) -> None:
+    def _unknown_attribute(self, name: str, node: XmlNode, element: ElementType) -> None:
         known = [found.name for found in element.attributes]
         self.diagnostics.report(
             "unknown-attribute",
@@ -156,7 +156,7 @@ class _Checking:
             hint=did_you_mean(name, known) or _listing("its attributes", known),
         )
 
-    def _unknown_element(self, child: Node, element: ElementType) -> None:
+    def _unknown_element(self, child: XmlNode, element: ElementType) -> None:
         allowed = [found.name for found in element.children]
         hint = did_you_mean(child.tag, allowed) or _listing("it takes", allowed)
         if child.tag in self.grammar.elements:
@@ -173,7 +173,7 @@ class _Checking:
             hint=hint,
         )
 
-    def _counts(self, node: Node, element: ElementType) -> None:
+    def _counts(self, node: XmlNode, element: ElementType) -> None:
         counts = Counter(child.tag for child in node.children)
         for child in element.children:
             if counts[child.name] < child.least:
@@ -194,8 +194,8 @@ class _Checking:
 
 
 def check_structure(
-    root: Node, grammar: Grammar, variables: Variables, diagnostics: Diagnostics
-) -> Entry | None:
+    root: XmlNode, grammar: Grammar, variables: Variables, diagnostics: Diagnostics
+) -> CheckedElement | None:
     """Return the checked form of a document; None when it has another root.
 
     Reports unknown, missing and repeated elements and attributes, and values that do not fit

@@ -22,7 +22,7 @@ def _can_hold(_path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class DescriptorContext:
     """The world around a descriptor.
 
     `folder` is the descriptor's own folder, as a full path. `settings` are the values of `--set`.
@@ -52,7 +52,7 @@ class Reading:
     much the descriptor has come to stand for.
     """
 
-    surroundings: Surroundings
+    surroundings: DescriptorContext
     diagnostics: Diagnostics
     extent: Extent
 

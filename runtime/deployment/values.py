@@ -15,7 +15,7 @@ from runtime.deployment.grammar import (
     NUMBER_PATTERN,
     Attribute,
     ElementType,
-    Kind,
+    ValueKind,
 )
 from runtime.deployment.hosts import HostListError, NotAHostError, measure_hosts, measure_names
 from runtime.machine_words import is_command, is_host, is_user
@@ -40,9 +40,9 @@ _BAD_HOST = ValueFault(
     "bad-host", "is not a host", "write a host name, an IPv4 address or an IPv6 address"
 )
 
-_WORDS: Mapping[Kind, tuple[Callable[[str], bool], ValueFault]] = {
-    Kind.HOST: (is_host, _BAD_HOST),
-    Kind.USER: (
+_WORDS: Mapping[ValueKind, tuple[Callable[[str], bool], ValueFault]] = {
+    ValueKind.HOST: (is_host, _BAD_HOST),
+    ValueKind.USER: (
         is_user,
         ValueFault(
             "bad-user",
@@ -50,7 +50,7 @@ _WORDS: Mapping[Kind, tuple[Callable[[str], bool], ValueFault]] = {
             "use letters, digits, '_', '.', '@', '+' and '-', and do not begin with '-'",
         ),
     ),
-    Kind.COMMAND: (
+    ValueKind.COMMAND: (
         is_command,
         ValueFault(
             "bad-command",
@@ -93,30 +93,30 @@ def value_fault(attribute: Attribute, value: str, element: ElementType) -> Value
     if not value.strip() and attribute.needs_text:
         return ValueFault("empty-attribute", "is empty", attribute.meaning)
     match attribute.kind:
-        case Kind.TEXT | Kind.RAW:
+        case ValueKind.TEXT | ValueKind.RAW:
             return None
-        case Kind.NAME:
+        case ValueKind.NAME:
             return _name_fault(value)
-        case Kind.NUMBER:
+        case ValueKind.NUMBER:
             return _number_fault(attribute, value)
-        case Kind.DURATION:
+        case ValueKind.DURATION:
             return _duration_fault(value)
-        case Kind.CHOICE:
+        case ValueKind.CHOICE:
             return _choice_fault(attribute, value)
-        case Kind.WORDS:
+        case ValueKind.WORDS:
             return _words_fault(value)
-        case Kind.LIST | Kind.HOSTS:
+        case ValueKind.LIST | ValueKind.HOSTS:
             return _list_fault(attribute.kind, value)
-        case Kind.HOST | Kind.USER | Kind.COMMAND:
+        case ValueKind.HOST | ValueKind.USER | ValueKind.COMMAND:
             return _word_fault(attribute.kind, value, element) if value else None
 
 
-def _word_fault(kind: Kind, value: str, element: ElementType) -> ValueFault | None:
+def _word_fault(kind: ValueKind, value: str, element: ElementType) -> ValueFault | None:
     fits, fault = _WORDS[kind]
     if fits(value):
         return None
     for sign, name in (("@", "user"), (":", "port")):
-        if kind is Kind.HOST and sign in value and element.attribute(name) is not None:
+        if kind is ValueKind.HOST and sign in value and element.attribute(name) is not None:
             return replace(
                 fault, hint=f"what belongs to '{sign}' has an attribute of its own, {name}"
             )
@@ -167,7 +167,7 @@ def _words_fault(value: str) -> ValueFault | None:
     return None
 
 
-def _list_fault(kind: Kind, value: str) -> ValueFault | None:
+def _list_fault(kind: ValueKind, value: str) -> ValueFault | None:
     try:
         list_size(kind, value)
     except NotAHostError as error:
@@ -177,6 +177,6 @@ def _list_fault(kind: Kind, value: str) -> ValueFault | None:
     return None
 
 
-def list_size(kind: Kind, value: str) -> int:
+def list_size(kind: ValueKind, value: str) -> int:
     """Return how many names a list of a kind stands for; raises HostListError."""
-    return measure_hosts(value) if kind is Kind.HOSTS else measure_names(value)[0]
+    return measure_hosts(value) if kind is ValueKind.HOSTS else measure_names(value)[0]

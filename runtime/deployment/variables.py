@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from gcm.documents import Diagnostics, Location, Node, did_you_mean
+from gcm.documents import Diagnostics, Location, XmlNode, did_you_mean
 from gcm.records import dataclass
-from runtime.deployment.extent import Amount, Extent
+from runtime.deployment.extent import Extent, MachineAmount
 from runtime.deployment.grammar import NAME_PATTERN
 
 _NAME = re.compile(NAME_PATTERN)
@@ -24,7 +24,7 @@ DEEPEST_NESTING = 50
 """The most variables whose values use one another in a row."""
 
 
-class Origin(StrEnum):
+class ValueOrigin(StrEnum):
     """Where the value of a variable came from."""
 
     SETTING = "--set"
@@ -39,7 +39,7 @@ class Variable:
 
     name: str
     value: str
-    origin: Origin
+    origin: ValueOrigin
     source: str
     """The environment variable, or the file and line."""
 
@@ -47,7 +47,7 @@ class Variable:
 @dataclass(slots=True)
 class _Declared:
     text: str | None
-    origin: Origin
+    origin: ValueOrigin
     source: str
     location: Location
 
@@ -83,7 +83,7 @@ class Variables:
                 self._report_length(location)
                 return None
         pieces.append(text[end:])
-        fits = self.extent.grow(Amount.TEXT, length + len(pieces[-1]), location)
+        fits = self.extent.grow(MachineAmount.TEXT, length + len(pieces[-1]), location)
         return None if faulty or not fits else "".join(pieces)
 
     def all(self) -> tuple[Variable, ...]:
@@ -152,7 +152,7 @@ class Variables:
                 hint=f"give one with --set {name}=..., or write a default value",
             )
             return None
-        if declared.origin is not Origin.DEFAULT:
+        if declared.origin is not ValueOrigin.DEFAULT:
             return declared.text
         return self.expand(declared.text, declared.location)
 
@@ -184,7 +184,7 @@ class Variables:
 
 
 def declare_variables(
-    root: Node,
+    root: XmlNode,
     *,
     settings: Mapping[str, str],
     environment: Mapping[str, str],
@@ -198,7 +198,7 @@ def declare_variables(
     """
     declared = {
         f"{_BUILT_IN_PREFIX}{name}": _Declared(
-            value, Origin.BUILT_IN, root.location.file, root.location
+            value, ValueOrigin.BUILT_IN, root.location.file, root.location
         )
         for name, value in built_in.items()
     }
@@ -206,7 +206,7 @@ def declare_variables(
         if node.tag == "variable" and node.attributes.get("name"):
             _declare(node, declared, settings, environment, diagnostics)
     for name in settings:
-        if name not in declared or declared[name].origin is Origin.BUILT_IN:
+        if name not in declared or declared[name].origin is ValueOrigin.BUILT_IN:
             own = [known for known in declared if not known.startswith(_BUILT_IN_PREFIX)]
             diagnostics.report(
                 "unknown-setting",
@@ -218,7 +218,7 @@ def declare_variables(
 
 
 def _declare(
-    node: Node,
+    node: XmlNode,
     declared: dict[str, _Declared],
     settings: Mapping[str, str],
     environment: Mapping[str, str],
@@ -246,12 +246,16 @@ def _declare(
         return
     from_environment = node.attributes.get("environment", "")
     if name in settings:
-        text, origin, source = settings[name], Origin.SETTING, f"--set {name}"
+        text, origin, source = settings[name], ValueOrigin.SETTING, f"--set {name}"
     elif from_environment in environment:
-        text, origin, source = environment[from_environment], Origin.ENVIRONMENT, from_environment
+        text, origin, source = (
+            environment[from_environment],
+            ValueOrigin.ENVIRONMENT,
+            from_environment,
+        )
     else:
         declared[name] = _Declared(
-            node.attributes.get("value"), Origin.DEFAULT, str(node.location), node.location
+            node.attributes.get("value"), ValueOrigin.DEFAULT, str(node.location), node.location
         )
         return
     declared[name] = _Declared(text, origin, source, node.location)

@@ -7,7 +7,7 @@ from typing import Any
 from gcm.interfaces.future import Future, finished
 from runtime.hosting.host import Host
 from runtime.machine.calls import Served
-from runtime.transport.channel import Request
+from runtime.transport.channel import IncomingCall
 from runtime.transport.reactor import Reactor
 
 LAUNCHER, FRONT_END = "/launcher", "/front-end"
@@ -20,7 +20,7 @@ class MemberHost(Host):
         super().__init__(home, reactor)
         self._served = served
 
-    def serve(self, request: Request) -> Future[Any]:
+    def serve(self, request: IncomingCall) -> Future[Any]:
         """Serve a call that came in over a channel."""
         target = request.target
         if target.component == FRONT_END:

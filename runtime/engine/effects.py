@@ -25,10 +25,10 @@ from runtime.engine.crew import Crew, Failed
 from runtime.engine.events import (
     Effect,
     GiveUp,
-    Go,
     Kill,
     PlaceClosed,
-    Start,
+    ReleaseRanks,
+    StartStep,
     StepFailed,
     StepUp,
     Stop,
@@ -37,9 +37,9 @@ from runtime.engine.exchanged import Exchanged
 from runtime.engine.helpers import Helper, kill_all
 from runtime.engine.hierarchy import host_of
 from runtime.engine.homecoming import Homecoming
-from runtime.engine.listener import Listener
+from runtime.engine.listener import RunListener
 from runtime.engine.openings import Openings, Post
-from runtime.engine.outcome import Connections, RankReport, Relay, Results, Traffic
+from runtime.engine.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
 from runtime.engine.output import MOST_ROOM, Output, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
@@ -54,7 +54,7 @@ from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import NotServed, Served
 from runtime.machine.paths import clustering_path
 from runtime.membership.rank_link import COUPLING
-from runtime.transport.channel import Channel, Request
+from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import PLAIN_DATA
 from runtime.transport.reactor import Reactor
@@ -73,7 +73,7 @@ class Report:
     """What an executor knows about a run."""
 
     ranks: tuple[RankReport, ...]
-    traffic: tuple[Traffic, ...]
+    traffic: tuple[RouteTraffic, ...]
     connections: Connections
     started: float | None
     results: tuple[Results, ...]
@@ -88,7 +88,7 @@ class Executor:
         plan: DeploymentPlan,
         local: LocalLauncher,
         reactor: Reactor,
-        listener: Listener,
+        listener: RunListener,
         post: Post,
         *,
         codes: Codes,
@@ -187,9 +187,9 @@ class Executor:
     def do(self, effect: Effect) -> None:
         """Do it, without waiting for what it leads to."""
         match effect:
-            case Start(step):
+            case StartStep(step):
                 self._start(self._steps[step])
-            case Go():
+            case ReleaseRanks():
                 self._go()
             case Stop():
                 self._stop()
@@ -216,7 +216,7 @@ class Executor:
             for rank, facts in sorted(self._facts.items(), key=lambda one: _numbers(one[0]))
         )
         relays = tuple(
-            Relay(place.cluster.path, *place.relay_figures)
+            ForwardedTraffic(place.cluster.path, *place.relay_figures)
             for place in self._places.values()
             if any(place.relay_figures)
         )
@@ -233,18 +233,18 @@ class Executor:
     def _paths(self) -> dict[str, str]:
         return {identifier: place.cluster.path for identifier, place in self._places.items()}
 
-    def _traffic(self) -> Iterator[Traffic]:
+    def _traffic(self) -> Iterator[RouteTraffic]:
         for place in self._places.values():
             name, channel = place.cluster.path, place.channel
             if channel is not None and channel.messages:
-                yield Traffic(
+                yield RouteTraffic(
                     f"launcher - {name}",
                     channel.messages,
                     channel.sent_bytes,
                     channel.received_bytes,
                 )
             if any(place.carried):
-                yield Traffic(f"{name} - its ranks", *place.carried)
+                yield RouteTraffic(f"{name} - its ranks", *place.carried)
         yield from self._exchanged.traffic(self._paths())
 
     # --- effects ----------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ class Executor:
 
     # --- what front-ends say ----------------------------------------------------------------------
 
-    def _hear(self, place: Place, request: Request) -> Future[Any] | None:
+    def _hear(self, place: Place, request: IncomingCall) -> Future[Any] | None:
         """Pass what a front-end tells on to the engine's thread, in order."""
         target = request.target
         if target.interface == COUPLING:
@@ -386,7 +386,7 @@ class Executor:
         self._post(lambda: self._understand(place, request))
         return None
 
-    def _understand(self, place: Place, request: Request) -> None:
+    def _understand(self, place: Place, request: IncomingCall) -> None:
         target, args = request.target, request.invocation().args
         try:
             if args[:1] != (place.identifier,):

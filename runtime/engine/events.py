@@ -142,14 +142,14 @@ Event = (
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartStep:
     """Start a step; report when it is up."""
 
     step: str
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class ReleaseRanks:
     """Let the application run on every rank."""
 
 
@@ -184,4 +184,4 @@ class Finish:
     code: int
 
 
-Effect = Start | Go | Stop | Kill | GiveUp | Show | Finish
+Effect = StartStep | ReleaseRanks | Stop | Kill | GiveUp | Show | Finish

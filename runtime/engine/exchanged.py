@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from runtime.engine.outcome import Connections, Traffic, Ways
+from runtime.engine.outcome import Connections, RouteTraffic, Ways
 
 Row = tuple[str, tuple[str, ...] | None, int, int, int]
 """The cluster of receivers, the front-ends between if the sender knows them, receivers, messages,
@@ -38,7 +38,7 @@ class Exchanged:
         for name, count in figures.items():
             self._figures[name] = self._figures.get(name, 0) + count
 
-    def traffic(self, paths: Mapping[str, str]) -> Iterator[Traffic]:
+    def traffic(self, paths: Mapping[str, str]) -> Iterator[RouteTraffic]:
         """Yield a line for each pair of clusters whose ranks spoke; `paths` are their names.
 
         One cluster is a pair, too, whose ranks send in one direction.
@@ -47,13 +47,13 @@ class Exchanged:
             there = self._sent.get((first, second), (0, 0))
             if first == second:
                 if there[0]:
-                    yield Traffic(f"ranks within {paths[first]}", there[0], there[1], 0)
+                    yield RouteTraffic(f"ranks within {paths[first]}", there[0], there[1], 0)
                 continue
             back = self._sent.get((second, first), (0, 0))
             if there[0] + back[0]:
                 how = " and ".join(_named(way, paths) for way in sorted(ways or [_DIRECT]))
                 route = f"ranks of {paths[first]} - {paths[second]}, {how}"
-                yield Traffic(route, there[0] + back[0], there[1], back[1])
+                yield RouteTraffic(route, there[0] + back[0], there[1], back[1])
 
     def connections(self, paths: Mapping[str, str]) -> Connections:
         """Return how the ranks of clusters found each other."""

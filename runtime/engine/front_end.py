@@ -16,7 +16,7 @@ from runtime.engine.configuration import REFUSED, Configuration, OtherVersion, r
 from runtime.engine.control import LAUNCHER, MemberHost
 from runtime.engine.cores import leave_no_core_file
 from runtime.engine.front_end_components import Components, rehearse
-from runtime.engine.outcome import Connections, Relay
+from runtime.engine.outcome import Connections, ForwardedTraffic
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.shared_routes import SharedRoutes
@@ -36,7 +36,7 @@ from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
 from runtime.transport.reactor import Reactor
-from runtime.transport.streams import PipeStream, SocketStream, Stream
+from runtime.transport.streams import ByteStream, PipeStream, SocketStream
 
 if TYPE_CHECKING:
     from runtime.engine.forwarding import Forwarding
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
 
-class FrontEnd:
+class FrontEndProcess:
     """What one front-end process does until it is told to end or loses its launcher."""
 
     def __init__(
         self,
         configuration: Configuration,
         reactor: Reactor,
-        stream: Stream,
+        stream: ByteStream,
         guard: ForkedGuard | None = None,
     ) -> None:
         self._configuration = configuration
@@ -135,11 +135,11 @@ class FrontEnd:
         if self._forwarding is not None:
             references.forwarded(name, *self._forwarding.carried)
 
-    def _relays(self) -> tuple[Relay, ...]:
+    def _relays(self) -> tuple[ForwardedTraffic, ...]:
         """Return what this front-end has passed on, if it does that."""
         if self._forwarding is None:
             return ()
-        return (Relay(self._configuration.cluster, *self._forwarding.carried),)
+        return (ForwardedTraffic(self._configuration.cluster, *self._forwarding.carried),)
 
     # --- the launcher ---------------------------------------------------------------------------
 
@@ -385,11 +385,11 @@ def _dial(configuration: Configuration) -> None:
     _serve(configuration, SocketStream(connected), received)
 
 
-def _serve(configuration: Configuration, stream: Stream, received: bytes = b"") -> None:
+def _serve(configuration: Configuration, stream: ByteStream, received: bytes = b"") -> None:
     os.umask(configuration.umask)
     guard = ForkedGuard() if configuration.job is not None else None  # before there are threads
     with Reactor(f"front-end {configuration.cluster}") as reactor:
-        front_end = FrontEnd(configuration, reactor, stream, guard)
+        front_end = FrontEndProcess(configuration, reactor, stream, guard)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, front_end.end)
         front_end.run(received)

@@ -12,7 +12,7 @@ from runtime.later import logger
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import CONTRACTS, Health, Routes
 from runtime.membership.room import address_in, as_others_see, remove_key
-from runtime.transport.channel import Channel, Relay, Request
+from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.listening import Door
@@ -177,7 +177,7 @@ class _Guest:
         with suppress(ChannelClosed):  # it has ended by itself meanwhile
             self.channel.note(Invocation(self.name, interface, operation, args))
 
-    def _hear(self, request: Request) -> None:
+    def _hear(self, request: IncomingCall) -> None:
         interface, operation = request.target.interface, request.target.operation
         if self.served is None or interface not in self.served:
             return  # for a rank that is not here, or not any more

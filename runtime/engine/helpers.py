@@ -8,7 +8,7 @@ from contextlib import suppress
 from runtime.deployment.steps import Step
 from runtime.engine.events import Event, StepFailed, StepUp
 from runtime.errors import GridError
-from runtime.launchers.base import Command, Launcher, Process, Stream
+from runtime.launchers.base import Command, Launcher, OutputStream, Process
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Lines
 
@@ -42,7 +42,7 @@ class Helper:
             self._is_up = True
             self._post(StepUp(self._step.name))
 
-    def _heard(self, stream: Stream, line: str) -> None:
+    def _heard(self, stream: OutputStream, line: str) -> None:
         self._say(self._step.name.partition(":")[2], str(stream), line)
         if self._step.ready_line and self._step.ready_line in line:
             self._up()

@@ -14,7 +14,7 @@ from runtime.deployment.steps import Step
 from runtime.engine.crew import Crew
 from runtime.engine.events import StepFailed, StepUp
 from runtime.engine.openings import Post
-from runtime.engine.outcome import Kept, Results
+from runtime.engine.outcome import KeptFolder, Results
 from runtime.engine.place import Place
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
@@ -43,7 +43,7 @@ class Homecoming:
         self._post = post
         self._given_up = threading.Event()
         self._fetchers: dict[str, Fetcher] = {}
-        self._noted: dict[str, list[Kept]] = {}
+        self._noted: dict[str, list[KeptFolder]] = {}
         self._notes: dict[str, KeptNote] = {}
 
     def go(self) -> None:
@@ -51,10 +51,10 @@ class Homecoming:
         if not self._steps:
             return
         # Only who brings results home waits for these.
-        from runtime.engine.landing import Landing
+        from runtime.engine.landing import ResultPlacement
         from runtime.engine.results import Fetcher, warn
 
-        landing = Landing(time.time(), warn)
+        landing = ResultPlacement(time.time(), warn)
         for step in self._steps:
             home = os.path.expanduser(step.folder)
             moves = tuple(

@@ -21,7 +21,7 @@ class _Part:
     fault: str = ""
 
 
-class Incoming:
+class IncomingFiles:
     """Takes files into a folder of their own, each until it is whole; see `fetching.Receiver`."""
 
     def __init__(self, folder: str) -> None:

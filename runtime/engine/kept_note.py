@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from runtime.engine.outcome import Kept
+from runtime.engine.outcome import KeptFolder
 
 _BEGINNING = ".gcm-kept-"
 _HEAD = """\
@@ -27,7 +27,7 @@ class KeptNote:
     def __init__(self, folder: str) -> None:
         self._path = Path(folder, f"{_BEGINNING}{os.getpid()}-{os.urandom(4).hex()}")
 
-    def write(self, kept: Iterable[Kept]) -> None:
+    def write(self, kept: Iterable[KeptFolder]) -> None:
         """Name the work folders of a run; where that cannot be written there is no note."""
         parts = [f"\n{one.cluster}: {one.where}\n    {one.command}\n" for one in kept]
         with suppress(OSError):

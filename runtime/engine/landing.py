@@ -15,7 +15,7 @@ _Version = tuple[int, int, int]
 """Inode, mtime in ns and size: what changes when somebody writes to a path."""
 
 
-class Landing:
+class ResultPlacement:
     """Puts the files of several clusters in their places.
 
     Where clusters bring different contents for one path, that of the first one in the order of the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.deployment.plan import DeploymentPlan
-from runtime.engine.listener import Listener
+from runtime.engine.listener import RunListener
 from runtime.engine.machine import Machine
 from runtime.engine.outcome import Outcome
 from runtime.engine.run_state import Patience
@@ -33,7 +33,7 @@ class Interrupts:
 
 def deploy(
     plan: DeploymentPlan,
-    listener: Listener,
+    listener: RunListener,
     *,
     interrupts: Interrupts | None = None,
     patience: Patience | None = None,
@@ -57,4 +57,4 @@ def deploy(
         return machine.wait()
 
 
-__all__ = ["Interrupts", "Listener", "Machine", "Outcome", "Patience", "deploy"]
+__all__ = ["Interrupts", "Machine", "Outcome", "Patience", "RunListener", "deploy"]

@@ -9,7 +9,7 @@ TRACEBACK = "traceback"
 """The stream of what ended the program of a rank."""
 
 
-class Listener(Protocol):
+class RunListener(Protocol):
     """Progress and output; called from the engine's thread, in order, and must not wait."""
 
     def state(self, path: str, state: str, detail: str = "") -> None:

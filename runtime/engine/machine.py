@@ -15,10 +15,10 @@ from runtime.deployment.plan import DeploymentPlan
 from runtime.engine.effects import Executor
 from runtime.engine.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
 from runtime.engine.failure_report import first_cause, messages
-from runtime.engine.listener import Listener, Silent
+from runtime.engine.listener import RunListener, Silent
 from runtime.engine.outcome import Outcome
 from runtime.engine.outline import outline_of
-from runtime.engine.run_state import IllegalEvent, Patience, RunState, State
+from runtime.engine.run_state import IllegalEvent, Patience, RunPhase, RunState
 from runtime.engine.warm_start import WarmStart
 from runtime.errors import GridError
 from runtime.exit_codes import NEVER_STARTED
@@ -62,7 +62,7 @@ class Machine:
     def __init__(
         self,
         plan: DeploymentPlan,
-        listener: Listener | None = None,
+        listener: RunListener | None = None,
         *,
         patience: Patience | None = None,
         steered: bool = False,
@@ -102,7 +102,7 @@ class Machine:
         self._thread.join()
 
     @property
-    def state(self) -> State:
+    def state(self) -> RunPhase:
         """Where the run is."""
         return self._state.state
 

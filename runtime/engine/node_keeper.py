@@ -15,7 +15,7 @@ from runtime.engine.output_room import OutputRoom
 from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.hosting.other_node import NODE
-from runtime.launchers.base import Command, Process, Stream
+from runtime.launchers.base import Command, OutputStream, Process
 from runtime.launchers.blocks import BlockCutter
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
@@ -129,7 +129,7 @@ class NodeKeeper:
 
     # --- what nodes tell ------------------------------------------------------------------------
 
-    def said(self, job: NodeJob, stream: Stream, block: bytes) -> None:
+    def said(self, job: NodeJob, stream: OutputStream, block: bytes) -> None:
         """Pass on lines of output, and wait for room as long as the nodes are wanted."""
         self._room.take(len(block))
         self._above.output.node_lines(self._above.name, job.name, str(stream), block)
@@ -167,7 +167,7 @@ class _Node:
         self.runs = False
         self._keeper = keeper
         self._process: Process | None = None
-        self._cutters = {stream: BlockCutter() for stream in Stream}
+        self._cutters = {stream: BlockCutter() for stream in OutputStream}
 
     def start(self, launcher: LocalLauncher, front_end: str, told: Configuration) -> None:
         """Start it; raises LaunchError."""
@@ -201,7 +201,7 @@ class _Node:
 
     # --- what it prints, from the launcher's thread ---------------------------------------------
 
-    def received(self, stream: Stream, data: bytes) -> None:
+    def received(self, stream: OutputStream, data: bytes) -> None:
         """Pass on the lines that are complete."""
         self._pass_on(stream, self._cutters[stream].feed(data))
 
@@ -210,7 +210,7 @@ class _Node:
         for stream, cutter in self._cutters.items():
             self._pass_on(stream, cutter.finish())
 
-    def _pass_on(self, stream: Stream, block: bytes) -> None:
+    def _pass_on(self, stream: OutputStream, block: bytes) -> None:
         if block:
             self._keeper.said(self.job, stream, block)
 

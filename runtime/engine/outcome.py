@@ -55,7 +55,7 @@ class ComponentReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class RouteTraffic:
     """What went over one way of the machine."""
 
     route: str
@@ -73,7 +73,7 @@ class Ways:
 
 
 @dataclass(frozen=True, slots=True)
-class Relay:
+class ForwardedTraffic:
     """What the front-end of a cluster has passed on: so many ways, and bytes both ways together.
 
     It was asked for the address of the next stop: `hits` were in its table, `misses` were not.
@@ -107,11 +107,11 @@ class Connections:
     resumptions: int = 0
     lanes: int = 0
     ways: tuple[Ways, ...] = ()
-    relays: tuple[Relay, ...] = ()
+    relays: tuple[ForwardedTraffic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptFolder:
     """A work folder that stays because its results are not home: where, and what fetches them."""
 
     cluster: str
@@ -133,7 +133,7 @@ class Results:
     folders: tuple[str, ...] = ()
     others: int = 0
     warnings: tuple[str, ...] = ()
-    kept: Kept | None = None
+    kept: KeptFolder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Outcome:
     exit_code: int
     errors: tuple[str, ...] = ()
     ranks: tuple[RankReport, ...] = ()
-    traffic: tuple[Traffic, ...] = ()
+    traffic: tuple[RouteTraffic, ...] = ()
     exits: Mapping[str, int] = field(default_factory=dict)
     started_after: float | None = None
     seconds: float = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 
-from runtime.engine.listener import Listener
+from runtime.engine.listener import RunListener
 from runtime.launchers.blocks import Buffer
 
 MOST_WAITING = 64 << 20
@@ -30,7 +30,7 @@ def room_for(front_ends: int) -> int:
 class Output:
     """Passes output on. `post` lets the engine's thread do something, which alone may `say`."""
 
-    def __init__(self, listener: Listener, post: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, listener: RunListener, post: Callable[[Callable[[], None]], object]) -> None:
         self._listener = listener
         self._post = post
 

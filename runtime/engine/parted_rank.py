@@ -18,7 +18,7 @@ _READ_AT_START = (b"LD_", b"LANG", b"LC_", b"MALLOC_", b"GLIBC_", b"MPI4PY_", b"
 """How the names of settings begin that count when a program or a library is loaded."""
 
 
-class Request:
+class StandInRequest:
     """What a stand-in wants to be: its words, and what `mpiexec` gave it."""
 
     __slots__ = ("cwd", "descriptors", "environment", "processors", "words")
@@ -46,7 +46,7 @@ class Request:
         return _that_count(self.environment) == _that_count(environment)
 
 
-def become(connection: _socket.socket, begins: int) -> Request:
+def become(connection: _socket.socket, begins: int) -> StandInRequest:
     """Take what a stand-in hands over; return what it wants, or end this process if it cannot be.
 
     A byte goes into the pipe `begins` once it can. The words of the command line are those of the
@@ -69,7 +69,7 @@ def become(connection: _socket.socket, begins: int) -> Request:
     return request
 
 
-def _received(connection: _socket.socket) -> tuple[Request, list[int]]:
+def _received(connection: _socket.socket) -> tuple[StandInRequest, list[int]]:
     """Return what a stand-in says, and its descriptors as they came."""
     space = _socket.CMSG_SPACE(MOST_DESCRIPTORS * WORD)
     data, ancillary, _, _ = connection.recvmsg(WORD, space)
@@ -84,7 +84,7 @@ def _received(connection: _socket.socket) -> tuple[Request, list[int]]:
         if not more:
             os._exit(1)  # it was ended meanwhile
         asked += more
-    return Request(asked), numbers
+    return StandInRequest(asked), numbers
 
 
 def _place(came: list[int], wanted: list[int]) -> None:

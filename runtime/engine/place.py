@@ -19,19 +19,19 @@ from runtime.engine.configuration import Keys, as_first_input
 from runtime.engine.control import FRONT_END
 from runtime.engine.supply import PYTHON, supply
 from runtime.launchers.base import Command, Launcher, Process
-from runtime.launchers.base import Stream as Output
+from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
 from runtime.machine.launcher import FrontEnd
 from runtime.membership.rank_link import COUPLING
-from runtime.transport.channel import Channel, Handler, Relay, Request
+from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import PLAIN, Codec
 from runtime.transport.queued import ProcessStream
 from runtime.transport.reactor import Reactor
-from runtime.transport.streams import Stream
+from runtime.transport.streams import ByteStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Ears:
     """Who listens to front-ends: what they say, and that they have gone."""
 
     reactor: Reactor
-    hear: Callable[[Place, Request], Future[Any] | None]
+    hear: Callable[[Place, IncomingCall], Future[Any] | None]
     gone: Callable[[Place, str], None]
 
 
@@ -78,7 +78,7 @@ class Place:
         return self.cluster.identifier
 
     def connect(
-        self, reactor: Reactor, stream: Stream, hear: Handler, received: bytes = b""
+        self, reactor: Reactor, stream: ByteStream, hear: Handler, received: bytes = b""
     ) -> Channel:
         """Speak over a stream from now on; `hear` serves what the front-end says."""
         name = f"the front-end of {self.cluster.path}"

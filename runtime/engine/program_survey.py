@@ -13,8 +13,8 @@ from runtime.deployment.model import Application, Deployment
 from runtime.deployment.program_files import (
     BUILT_IN,
     IGNORE_FILE,
-    Entry,
-    Kind,
+    EntryKind,
+    FolderEntry,
     ProgramFiles,
     choose,
     kept_here,
@@ -114,44 +114,44 @@ def _is_pattern(line: str) -> bool:
 
 def _entries(
     root: str, below: str, kept: frozenset[str], is_ignored: Callable[[str], bool]
-) -> Iterator[Entry]:
+) -> Iterator[FolderEntry]:
     """Yield what is in a folder, without what is in folders that are not copied."""
     with os.scandir(os.path.join(root, below)) as found:
         entries = sorted(found, key=lambda one: one.name)
     for one in entries:
         entry = _entry(root, posixpath.join(below, one.name), one, kept)
         yield entry
-        is_open = entry.kind is Kind.FOLDER and not entry.is_kept and entry.is_readable
+        is_open = entry.kind is EntryKind.FOLDER and not entry.is_kept and entry.is_readable
         if is_open and not is_ignored(f"{entry.path}/"):
             yield from _entries(root, entry.path, kept, is_ignored)
 
 
-def _entry(root: str, path: str, found: os.DirEntry[str], kept: frozenset[str]) -> Entry:
+def _entry(root: str, path: str, found: os.DirEntry[str], kept: frozenset[str]) -> FolderEntry:
     real = os.path.realpath(found.path) if found.is_symlink() else os.path.join(root, path)
     is_kept = real in kept
     if found.is_symlink():
         return _link(root, path, real, is_kept)
     facts = found.stat(follow_symlinks=False)
     if stat.S_ISDIR(facts.st_mode):
-        return Entry(path, Kind.FOLDER, is_readable=_can_enter(real), is_kept=is_kept)
+        return FolderEntry(path, EntryKind.FOLDER, is_readable=_can_enter(real), is_kept=is_kept)
     if not stat.S_ISREG(facts.st_mode):
-        return Entry(path, Kind.SPECIAL, is_kept=is_kept)
-    return Entry(
-        path, Kind.FILE, facts.st_size, is_readable=os.access(real, os.R_OK), is_kept=is_kept
+        return FolderEntry(path, EntryKind.SPECIAL, is_kept=is_kept)
+    return FolderEntry(
+        path, EntryKind.FILE, facts.st_size, is_readable=os.access(real, os.R_OK), is_kept=is_kept
     )
 
 
-def _link(root: str, path: str, real: str, is_kept: bool) -> Entry:
+def _link(root: str, path: str, real: str, is_kept: bool) -> FolderEntry:
     """Return a link with where it leads in the end, however many links are on the way."""
     inside = os.path.relpath(real, root)
     target = "" if inside.split("/")[0] == ".." else inside
     if os.path.isdir(real):
-        return Entry(path, Kind.LINK, 0, target, Kind.FOLDER, is_kept=is_kept)
+        return FolderEntry(path, EntryKind.LINK, 0, target, EntryKind.FOLDER, is_kept=is_kept)
     if os.path.isfile(real):
         size, readable = os.path.getsize(real), os.access(real, os.R_OK)
-        return Entry(path, Kind.LINK, size, target, Kind.FILE, readable, is_kept)
-    leads_to = Kind.SPECIAL if os.path.exists(real) else ""
-    return Entry(path, Kind.LINK, 0, "", leads_to, is_kept=is_kept)
+        return FolderEntry(path, EntryKind.LINK, size, target, EntryKind.FILE, readable, is_kept)
+    leads_to = EntryKind.SPECIAL if os.path.exists(real) else ""
+    return FolderEntry(path, EntryKind.LINK, 0, "", leads_to, is_kept=is_kept)
 
 
 def _can_enter(folder: str) -> bool:

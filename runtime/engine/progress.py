@@ -13,7 +13,7 @@ MOST_NAMES = 8
 
 
 @dataclass(slots=True)
-class Progress:
+class RunProgress:
     """What has been begun, is up, has come and is ready."""
 
     outline: Outline

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 from runtime.engine.output_room import OutputRoom
-from runtime.launchers.base import Stream
+from runtime.launchers.base import OutputStream
 from runtime.launchers.blocks import BlockCutter
 from runtime.launchers.ranks import pipe_of
 from runtime.transport.reactor import READ, Reactor
@@ -30,7 +30,7 @@ PACE = 0.005
 PROMPT = 0.1
 """Seconds after which a line without its end is taken for a prompt, where somebody types."""
 
-Block = tuple[int, Stream, bytes]
+Block = tuple[int, OutputStream, bytes]
 Say = Callable[[list[Block]], None]
 
 
@@ -53,7 +53,7 @@ class RankPipes:
         self._prompts: set[int] = set()
         self._paths: list[str] = []
         for rank in range(ranks):
-            for stream in Stream:
+            for stream in OutputStream:
                 path = pipe_of(folder, rank, stream)
                 os.mkfifo(path, 0o600)
                 self._paths.append(path)
@@ -145,7 +145,7 @@ class _Pipe:
 
     __slots__ = ("cutter", "descriptor", "heard", "rank", "stream")
 
-    def __init__(self, path: str, rank: int, stream: Stream) -> None:
+    def __init__(self, path: str, rank: int, stream: OutputStream) -> None:
         # Open for writing too, so that it is not at its end before a rank has come.
         self.descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         with suppress(OSError):  # it may hold less, then

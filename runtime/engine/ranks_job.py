@@ -15,13 +15,13 @@ from runtime.engine.head_count import helpers_between, living_ranks
 from runtime.engine.job_ends import IN_TIME
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.rank_pipes import MOST_RANKS, Block, RankPipes
-from runtime.launchers.base import Exit, Reach, Stream
+from runtime.launchers.base import Exit, OutputStream, Reach
 from runtime.launchers.blocks import LastLines
 from runtime.launchers.errors import CommandNotFound, LaunchError, MissingMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.guarded import GuardedProcess
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import Flavour, MpiJob, detect_flavour, mpi_command
+from runtime.launchers.mpiexec import MpiexecFlavour, MpiJob, detect_flavour, mpi_command
 from runtime.launchers.rank_lines import RankLines
 from runtime.transport.reactor import READ, Reactor
 
@@ -107,7 +107,7 @@ class RanksJob:
             launcher.close()
         root = launcher.ready().user == 0
         known = job.flavour != AUTO
-        flavour = Flavour(job.flavour) if known else detect_flavour(launcher, job.mpiexec)
+        flavour = MpiexecFlavour(job.flavour) if known else detect_flavour(launcher, job.mpiexec)
         environment = {**self._session(flavour), **job.environment}
         described = MpiJob(
             argv=job.argv,
@@ -154,24 +154,24 @@ class RanksJob:
                 cure="Name another folder for temporary files, with rights and space",
             ) from fault
 
-    def _handed_on(self, flavour: Flavour) -> tuple[str, ...]:
+    def _handed_on(self, flavour: MpiexecFlavour) -> tuple[str, ...]:
         """Return the options by which Open MPI hands the environment to other hosts.
 
         The plan has them only where it knew the flavour, and knew nothing of where the package is.
         """
-        if flavour is not Flavour.OPEN_MPI or not self._job.hosts:
+        if flavour is not MpiexecFlavour.OPEN_MPI or not self._job.hosts:
             return ()
         names = [name for name in self._job.environment if name not in self._job.options]
         return tuple(word for name in names for word in ("-x", name))
 
-    def _session(self, flavour: Flavour) -> dict[str, str]:
+    def _session(self, flavour: MpiexecFlavour) -> dict[str, str]:
         """Let no `mpiexec` leave a file behind if it is killed.
 
         Open MPI keeps its files in the room, and leaves the signals of crashes to Python, which
         knows the lines of the program. MPICH can write the topology of a host to nowhere but
         the system's temporary folder, which it does not if the ranks need not have it from there.
         """
-        if flavour is not Flavour.OPEN_MPI:
+        if flavour is not MpiexecFlavour.OPEN_MPI:
             return {_TOPOLOGY: os.environ.get(_TOPOLOGY, "")}
         if self._job.hosts:
             return {}  # other hosts have no such folder
@@ -236,7 +236,7 @@ class RanksJob:
 
     # --- from the launcher's thread -------------------------------------------------------------
 
-    def received(self, stream: Stream, data: bytes) -> None:
+    def received(self, stream: OutputStream, data: bytes) -> None:
         """Take what `mpiexec` says, and pass on the lines that are complete.
 
         It waits for room, as it may: nobody else uses this launcher.
@@ -253,7 +253,7 @@ class RanksJob:
     def _written(self, blocks: list[Block]) -> None:
         """Take what ranks wrote into their pipes, on the reactor's thread."""
         for _, stream, block in blocks:
-            if stream is Stream.ERROR:
+            if stream is OutputStream.ERROR:
                 self._last.add(block)
         self._say([(rank, str(stream), block) for rank, stream, block in blocks])
 
@@ -261,10 +261,10 @@ class RanksJob:
         """Take the wait status that the parent of a rank on another host tells."""
         self._reactor.soon(lambda: self._saw(rank, int(words), IN_TIME))
 
-    def _heard(self, rank: int | None, stream: Stream, block: bytes) -> None:
+    def _heard(self, rank: int | None, stream: OutputStream, block: bytes) -> None:
         if rank is not None:
             self._batch.append((rank, str(stream), block))
-        if stream is Stream.ERROR or rank is None:
+        if stream is OutputStream.ERROR or rank is None:
             self._last.add(block)
         if rank is None:
             found = _SIGNALS.search(block.decode("utf-8", errors="replace"))
@@ -283,7 +283,7 @@ class RanksJob:
         """Say what `mpiexec` said, unless that is only about a rank that has failed."""
         blocks, self._unexplained = self._unexplained, []
         if blocks and not self.has_failed:
-            self._say([(None, str(Stream.ERROR), block) for block in blocks])
+            self._say([(None, str(OutputStream.ERROR), block) for block in blocks])
 
     def _ended(self) -> None:
         assert self._process is not None

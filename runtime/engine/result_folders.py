@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from runtime.deployment.model import DeployedCluster
 from runtime.deployment.ssh_commands import over_ssh
-from runtime.engine.outcome import Kept
+from runtime.engine.outcome import KeptFolder
 from runtime.engine.place import Place
 from runtime.launchers import contents, fetching, wire
 from runtime.launchers.errors import FetchFailed, LaunchError, StillRunning
@@ -68,7 +68,7 @@ class ResultFolder(Protocol):
         ...
 
     def send(
-        self, wanted: Sequence[tuple[str, int]], receiver: fetching.Receiver, given_up: GivenUp
+        self, wanted: Sequence[tuple[str, int]], receiver: fetching.FileReceiver, given_up: GivenUp
     ) -> None:
         """Send files of it."""
         ...
@@ -77,7 +77,7 @@ class ResultFolder(Protocol):
         """Remove it, because everything is home."""
         ...
 
-    def kept(self, home: str) -> Kept:
+    def kept(self, home: str) -> KeptFolder:
         """Return where it stays, and what brings it home."""
         ...
 
@@ -145,7 +145,7 @@ class FolderAtPlace:
         return found or {}
 
     def send(
-        self, wanted: Sequence[tuple[str, int]], receiver: fetching.Receiver, given_up: GivenUp
+        self, wanted: Sequence[tuple[str, int]], receiver: fetching.FileReceiver, given_up: GivenUp
     ) -> None:
         """Send files of it."""
         launcher = self._place.launcher
@@ -160,14 +160,14 @@ class FolderAtPlace:
         else:
             fetching.remove(self._place.launcher, self._place.work)
 
-    def kept(self, home: str) -> Kept:
+    def kept(self, home: str) -> KeptFolder:
         """Return where it stays, and the command that brings it home."""
         hops, work = self.cluster.hops, self._path
         host = hops[-1].host if hops else os.uname().nodename
         send = over_ssh(hops, ("tar", "-C", work, "-cf", "-", "."))
         make, receive = ("mkdir", "-p", home), ("tar", "-C", home, "-xf", "-")
         command = f"{shlex.join(make)} && {shlex.join(send)} | {shlex.join(receive)}"
-        return Kept(self.cluster.path, f"{host}:{work}", command)
+        return KeptFolder(self.cluster.path, f"{host}:{work}", command)
 
 
 class FolderHere:
@@ -202,7 +202,7 @@ class FolderHere:
         return name.startswith(".gcm-") or path.startswith(self._apart)
 
     def send(
-        self, wanted: Sequence[tuple[str, int]], receiver: fetching.Receiver, given_up: GivenUp
+        self, wanted: Sequence[tuple[str, int]], receiver: fetching.FileReceiver, given_up: GivenUp
     ) -> None:
         """Send files of it."""
         for message in contents.messages(self._path, wanted):
@@ -214,7 +214,7 @@ class FolderHere:
     def remove(self) -> None:
         """Leave it: it is the user's own."""
 
-    def kept(self, home: str) -> Kept:
+    def kept(self, home: str) -> KeptFolder:
         """Return where it is, and what copies it."""
         command = shlex.join(("cp", "-a", os.path.join(self._path, "."), home))
-        return Kept(self.cluster.path, f"{os.uname().nodename}:{self._path}", command)
+        return KeptFolder(self.cluster.path, f"{os.uname().nodename}:{self._path}", command)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster
 from runtime.deployment.steps import FileMove
-from runtime.engine.incoming import Incoming
-from runtime.engine.landing import Landing
+from runtime.engine.incoming import IncomingFiles
+from runtime.engine.landing import ResultPlacement
 from runtime.engine.outcome import Results
 from runtime.engine.result_folders import FolderGone, ResultFolder
 from runtime.engine.retries import Retries
@@ -51,11 +51,11 @@ class Fetcher:
     folder: ResultFolder
     home: str
     moves: tuple[FileMove, ...]
-    landing: Landing
+    landing: ResultPlacement
     make_room: Callable[[str], str]
     given_up: Callable[[], bool]
     results: Results = field(init=False)
-    _incoming: Incoming | None = None
+    _incoming: IncomingFiles | None = None
     _home: dict[tuple[str, str], Entry] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
@@ -241,7 +241,7 @@ class Fetcher:
         mine = part if is_last else shutil.copy2(part, f"{part}.copy")
         self.landing.put(mine, target, owner)
 
-    def _prepare(self, todo: Sequence[Arrival]) -> Incoming:
+    def _prepare(self, todo: Sequence[Arrival]) -> IncomingFiles:
         above = _existing(self._target)
         needed, free = sum(one.entry[1] for one in todo), shutil.disk_usage(above).free
         if needed > free:
@@ -249,7 +249,7 @@ class Fetcher:
                 f"they have {needed:,} bytes, and there is room for {free:,}: {above}"
             )
         try:
-            self._incoming = Incoming(self.make_room(above))
+            self._incoming = IncomingFiles(self.make_room(above))
         except StagingFailed as fault:
             raise FetchFailed(fault.what) from fault
         return self._incoming

@@ -15,7 +15,6 @@ from runtime.engine.events import (
     Event,
     Finish,
     GiveUp,
-    Go,
     Halt,
     Interrupt,
     JobEnded,
@@ -26,8 +25,9 @@ from runtime.engine.events import (
     RankEnded,
     RankHere,
     RankReady,
+    ReleaseRanks,
     Show,
-    Start,
+    StartStep,
     StepFailed,
     StepUp,
     Stop,
@@ -35,12 +35,12 @@ from runtime.engine.events import (
 )
 from runtime.engine.failures import Failures
 from runtime.engine.outline import Outline
-from runtime.engine.progress import Progress
+from runtime.engine.progress import RunProgress
 from runtime.engine.rank_exit import in_words
 from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED, OUTPUT_FAILED
 
 
-class State(StrEnum):
+class RunPhase(StrEnum):
     """Where a run is between nothing and nothing."""
 
     PLANNED = "planned"
@@ -80,7 +80,7 @@ class RunState:
     patience: Patience = field(default_factory=Patience)
     steered: bool = False
     idle: bool = False
-    state: State = State.PLANNED
+    state: RunPhase = RunPhase.PLANNED
     deadline: float | None = None
     errors: list[str] = field(default_factory=list)
     codes: dict[str, int] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class RunState:
     """The signal that ended a rank, of every rank that one has ended."""
     failures: Failures = field(default_factory=Failures)
     """What failed while the application ran."""
-    _progress: Progress = field(init=False)
+    _progress: RunProgress = field(init=False)
     _jobs: set[str] = field(default_factory=set)
     _assembly_runs: bool = False
     _open: set[str] = field(default_factory=set)
@@ -105,7 +105,7 @@ class RunState:
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
-        self._progress = Progress(self.outline)
+        self._progress = RunProgress(self.outline)
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Return what an event leads to; raises IllegalEvent, and then nothing has changed."""
@@ -123,7 +123,7 @@ class RunState:
     # --- up to the start of the application ---------------------------------------------------
 
     def _begin(self, _: Begin) -> Iterable[Effect]:
-        self.state = State.STARTING
+        self.state = RunPhase.STARTING
         self.deadline = self._now + self.patience.start
         yield from self._start_what_can()
 
@@ -136,17 +136,17 @@ class RunState:
             if name in self.outline.places:
                 self._open.add(self.outline.places[name])
             yield Show(self.outline.paths[name], "starting", name.partition(":")[0])
-            yield Start(name)
-        if self.state is State.STARTING and self._progress.have_all_ranks_begun:
-            self.state = State.HANDSHAKING
+            yield StartStep(name)
+        if self.state is RunPhase.STARTING and self._progress.have_all_ranks_begun:
+            self.state = RunPhase.HANDSHAKING
 
     def _go(self) -> Iterable[Effect]:
-        self.state = State.RUNNING
+        self.state = RunPhase.RUNNING
         self.deadline = None
         self._progress.step_up(self.outline.start)
         self._jobs = set() if self.idle else set(self.outline.ranks)
         self._assembly_runs = self.outline.has_assembly and not self.steered
-        yield Go()
+        yield ReleaseRanks()
         for path in () if self.idle else self.outline.rank_paths.values():
             yield Show(path, "running")
         yield from self._end_if_all_ended()
@@ -265,7 +265,7 @@ class RunState:
 
     def _lost(self, what: str, why: str) -> Iterable[Effect]:
         """End the run, since a part of the machine has gone without being asked."""
-        if self.state is State.RUNNING:
+        if self.state is RunPhase.RUNNING:
             self.failures.other(what, LOST, why)
             yield from self._stop()
         else:
@@ -282,7 +282,7 @@ class RunState:
         if self._stopping:
             return
         self._halted = True
-        if self.state is State.RUNNING and self.steered and not self._jobs:
+        if self.state is RunPhase.RUNNING and self.steered and not self._jobs:
             yield from self._end_if_all_ended()
         else:
             self._outcome = self.failures.code
@@ -300,11 +300,11 @@ class RunState:
             yield GiveUp()
 
     def _interrupt_before(self, _: Interrupt | Halt) -> Iterable[Effect]:
-        self.state = State.FAILED
+        self.state = RunPhase.FAILED
         yield Finish(INTERRUPTED)
 
     def _stop(self) -> Iterable[Effect]:
-        self.state = State.ENDING
+        self.state = RunPhase.ENDING
         self._stopping = True
         self.deadline = self._now + self.patience.grace
         yield Stop()
@@ -364,7 +364,7 @@ class RunState:
             return
         self.deadline = None
         code = self.failures.code if self._outcome is None else self._outcome
-        self.state = State.DONE if code == 0 else State.FAILED
+        self.state = RunPhase.DONE if code == 0 else RunPhase.FAILED
         yield Finish(code)
 
     def _fetch_what_can(self) -> Iterable[Effect]:
@@ -373,7 +373,7 @@ class RunState:
             if step not in self._fetched and step.partition(":")[2] not in self._open:
                 self._fetched.add(step)
                 self._fetching.add(step)
-                yield Start(step)
+                yield StartStep(step)
         if not self._open:
             self.deadline = None
 
@@ -382,9 +382,9 @@ class RunState:
 
 
 _Action = Callable[..., Iterable[Effect]]
-_S, _R = State, RunState
+_S, _R = RunPhase, RunState
 _BEFORE = (_S.STARTING, _S.HANDSHAKING)
-_TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
+_TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     ((_S.PLANNED,), Begin, _R._begin),
     ((_S.PLANNED,), Interrupt, _R._interrupt_before),
     ((_S.PLANNED,), Halt, _R._interrupt_before),
@@ -421,7 +421,7 @@ _TABLE: tuple[tuple[tuple[State, ...], type, _Action], ...] = (
     ((_S.ENDING,), PlaceLost, _R._place_closed),
     ((_S.ENDING,), PlaceClosed, _R._place_closed),
 )
-TRANSITIONS: dict[tuple[State, type], _Action] = {
+TRANSITIONS: dict[tuple[RunPhase, type], _Action] = {
     (state, event): action for states, event, action in _TABLE for state in states
 }
 """Which action each event leads to in each state; a pair that is not here cannot happen."""

@@ -16,7 +16,7 @@ from gcm.factory import composite, wrapper
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from gcm.membranes.content import ContentController
-from runtime.deployment.assembly import Level, Part
+from runtime.deployment.assembly import ExportedComponent, Level
 from runtime.deployment.plan import DeploymentPlan
 from runtime.engine.outcome import Connections
 from runtime.engine.route_monitor import PART, RouteMonitor
@@ -78,15 +78,15 @@ class Elsewhere:
         """Do nothing."""
 
 
-class RankElsewhere(Elsewhere, Views, Control, Routes):
+class RemoteRank(Elsewhere, Views, Control, Routes):
     """The wrapper of a rank, in the rank's process."""
 
 
-class ClusterElsewhere(Elsewhere, Membership, Health, References, Views):
+class RemoteCluster(Elsewhere, Membership, Health, References, Views):
     """The clustering component of a cluster, in its front-end."""
 
 
-class ClusteringElsewhere(Elsewhere, Membership, Views):
+class RemoteClustering(Elsewhere, Membership, Views):
     """The clustering component of a site or the grid, in the front-end that leads it."""
 
 
@@ -94,15 +94,15 @@ class ClusteringElsewhere(Elsewhere, Membership, Views):
 _CONTENTS = cast(
     "dict[Level, Callable[[str, Send], Elsewhere]]",
     {
-        Level.WRAPPER: RankElsewhere,
-        Level.CLUSTER: ClusterElsewhere,
-        Level.SITE: ClusteringElsewhere,
-        Level.GRID: ClusteringElsewhere,
+        Level.WRAPPER: RemoteRank,
+        Level.CLUSTER: RemoteCluster,
+        Level.SITE: RemoteClustering,
+        Level.GRID: RemoteClustering,
     },
 )
 
 
-def machine_tree(root: Part, send: Send) -> Composite:
+def machine_tree(root: ExportedComponent, send: Send) -> Composite:
     """Return the assembly of a machine: `/grid/north/alder/wrapper2` and all between."""
     made = _made(root, send)
     assert isinstance(made, Composite)
@@ -125,7 +125,7 @@ def _nowhere(invocation: Invocation) -> Future[Any]:
     )
 
 
-def _made(part: Part, send: Send) -> Component:
+def _made(part: ExportedComponent, send: Send) -> Component:
     if part.level is Level.WRAPPER:
         behind = _CONTENTS[part.level](part.identifier, send)
         return wrapper(part.name, WRAPPER_TYPE, behind, controllers=PART)

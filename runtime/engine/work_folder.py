@@ -61,14 +61,14 @@ def program_of(plan: DeploymentPlan, cluster: DeployedCluster) -> ProgramFiles:
 
 
 def _sources(files: ProgramFiles, folder: str) -> dict[str, Source]:
-    from runtime.launchers.archive import Folder, Link
+    from runtime.launchers.archive import Folder, LinkTarget
 
     root = os.path.expanduser(folder)
     return {
         **{path: Folder(os.path.join(root, path)) for path in files.folders},
         **{path: Path(root, path) for path, _ in files.files},
         **{
-            path: Link(posixpath.relpath(target, posixpath.dirname(path) or "."))
+            path: LinkTarget(posixpath.relpath(target, posixpath.dirname(path) or "."))
             for path, target in files.links
         },
     }

@@ -8,6 +8,14 @@ ends alone: they prove themselves to each other once more, through all that lies
 
 from runtime.forwarding.forwarder import Forwarder
 from runtime.forwarding.splice import Splice
-from runtime.forwarding.words import Answer, AnswerReader, Request, RequestReader, meeting
+from runtime.forwarding.words import Answer, AnswerReader, ForwardRequest, RequestReader, meeting
 
-__all__ = ["Answer", "AnswerReader", "Forwarder", "Request", "RequestReader", "Splice", "meeting"]
+__all__ = [
+    "Answer",
+    "AnswerReader",
+    "ForwardRequest",
+    "Forwarder",
+    "RequestReader",
+    "Splice",
+    "meeting",
+]

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from runtime.forwarding.leading import Find, lead_on
 from runtime.forwarding.pipes import Pipes
 from runtime.forwarding.splice import Splice
-from runtime.forwarding.words import Answer, Request, RequestReader
+from runtime.forwarding.words import Answer, ForwardRequest, RequestReader
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import FrameError, TransportError
 from runtime.transport.listening import Door
@@ -87,7 +87,7 @@ class Forwarder:
         self._asking.add(asking)
         asking.begin(received)
 
-    def _open(self, came: socket.socket, peer: str, request: Request, rest: bytes) -> None:
+    def _open(self, came: socket.socket, peer: str, request: ForwardRequest, rest: bytes) -> None:
         """Open the way in a thread, since names have to be looked up and others may be slow."""
         if self._is_closed:
             came.close()
@@ -115,7 +115,7 @@ class Forwarder:
             _answer(waiting.connection, Answer(why))
             waiting.connection.close()
 
-    def _dial(self, came: socket.socket, peer: str, request: Request, rest: bytes) -> None:
+    def _dial(self, came: socket.socket, peer: str, request: ForwardRequest, rest: bytes) -> None:
         try:
             made, received = lead_on(request.stops, self._find, self._credentials)
         except (OSError, TransportError) as error:
@@ -162,7 +162,7 @@ class _Asking:
         reactor: Reactor,
         came: socket.socket,
         peer: str,
-        asked: Callable[[socket.socket, str, Request, bytes], None],
+        asked: Callable[[socket.socket, str, ForwardRequest, bytes], None],
         gone: Callable[[_Asking], None],
     ) -> None:
         self._reactor = reactor

@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 
-from runtime.forwarding.words import AnswerReader, Request
+from runtime.forwarding.words import AnswerReader, ForwardRequest
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.errors import AuthenticationFailed, TransportError, Unreachable
@@ -71,7 +71,7 @@ def _through(
     deadline = time.monotonic() + 2 * PATIENCE
     try:
         made.settimeout(PATIENCE)
-        made.sendall(Request(stops).written())
+        made.sendall(ForwardRequest(stops).written())
         answer = reader.feed(received)
         while answer is None:
             made.settimeout(max(0.001, deadline - time.monotonic()))

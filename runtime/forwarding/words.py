@@ -21,7 +21,7 @@ def meeting(token: str) -> str:
     return _MEET + token
 
 
-class Request:
+class ForwardRequest:
     """Where a connection is to lead: the stops that follow, the last one is its end.
 
     A stop is written as its identifier: `0:1` is the front-end of a cluster, `0:1:2` a rank. Where
@@ -105,7 +105,7 @@ class RequestReader(_Reader):
     def __init__(self) -> None:
         super().__init__(MARK)
 
-    def feed(self, received: bytes) -> Request | None:
+    def feed(self, received: bytes) -> ForwardRequest | None:
         """Return the request once all of it has come; raises FrameError."""
         found = self._text(received)
         if found is None:
@@ -113,7 +113,7 @@ class RequestReader(_Reader):
         stops = tuple(found[1].split())
         if not 0 < len(stops) <= MOST_STOPS:
             raise FrameError(f"a way over {len(stops)} stops; from 1 to {MOST_STOPS} are allowed")
-        return Request(stops)
+        return ForwardRequest(stops)
 
 
 class AnswerReader(_Reader):

@@ -20,14 +20,14 @@ from runtime.hosting.references import ReferenceCodec
 from runtime.hosting.remote import BINDING, TYPE_OF, RemoteInterface
 from runtime.hosting.routes import Routes, only
 from runtime.hosting.serving import Serving
-from runtime.transport.channel import Channel, Request
+from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
 from runtime.transport.lean import dial
 from runtime.transport.listening import Door
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
-from runtime.transport.streams import SocketStream, Stream
+from runtime.transport.streams import ByteStream, SocketStream
 
 
 class Here:
@@ -90,7 +90,7 @@ class Host:
     # -- what is elsewhere -----------------------------------------------------------------------
 
     def channel(
-        self, stream: Stream, peer: str, prefixes: Iterable[str] = (), received: bytes = b""
+        self, stream: ByteStream, peer: str, prefixes: Iterable[str] = (), received: bytes = b""
     ) -> Channel:
         """Open a channel over `stream`, by which everything under `prefixes` is reached.
 
@@ -240,7 +240,7 @@ class Host:
         way = self.routes.find(path)
         return way if isinstance(way, Channel) and way is not source else None
 
-    def serve(self, request: Request) -> Future[Any]:
+    def serve(self, request: IncomingCall) -> Future[Any]:
         """Serve a call that came in over a channel: what channels are given as their handler."""
         path = request.target.component
         if self.routes.find(path) is not HERE and self.routes.why_lost(path):

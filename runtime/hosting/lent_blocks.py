@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcm.interfaces.distribution import Mode
 from gcm.interfaces.future import Future
-from gcm.interfaces.parallel import Blocks, Piece
+from gcm.interfaces.parallel import BlockArray, UnassembledBlock
 from gcm.interfaces.signature import Operation
 from gcm.invocation import Invocation
 from gcm.records import dataclass
@@ -63,10 +63,10 @@ class LentBlocks:
         `tokens` collects what to take back when the call is over. Without it each row is kept until
         it was taken, or for `RESULT_SECONDS`.
         """
-        if isinstance(value, Piece):
+        if isinstance(value, UnassembledBlock):
             value = value.blocks()
-        if isinstance(value, Blocks):
-            return Blocks([self._lend(part, tokens) for part in value.parts])
+        if isinstance(value, BlockArray):
+            return BlockArray([self._lend(part, tokens) for part in value.parts])
         return self._lend(value, tokens)
 
     def take(self, token: int, start: int, stop: int) -> Any:
@@ -179,10 +179,10 @@ class DistantBlock:
 def arrived(value: Any) -> Any:
     """Return the array that a message stands for; it waits for the rows that lie elsewhere."""
     if isinstance(value, DistantBlock):
-        value = Blocks([value])
-    if isinstance(value, Blocks):
+        value = BlockArray([value])
+    if isinstance(value, BlockArray):
         return value.whole().assembled()
-    return value.assembled() if isinstance(value, Piece) else value
+    return value.assembled() if isinstance(value, UnassembledBlock) else value
 
 
 def of_blocks(

@@ -23,7 +23,7 @@ from gcm.tracebacks import users_part
 from runtime.hosting.exports import Exports
 from runtime.hosting.lent_blocks import BLOCKS, LentBlocks, arrived, of_blocks
 from runtime.hosting.remote import ADMIT, BINDING, DISMISS, TYPE_OF
-from runtime.hosting.workers import Lane, Work, Workers
+from runtime.hosting.workers import SerialQueue, Work, Workers
 from runtime.machine.contracts import CONTRACTS
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import Target
@@ -55,7 +55,7 @@ class Serving:
         # A thread that has stopped a component may not wait for it to be started again, so the
         # threads of functional calls never stop anything.
         self._controllers = Workers(f"{name} control")
-        self._lanes: dict[object, dict[object, Lane]] = {}
+        self._lanes: dict[object, dict[object, SerialQueue]] = {}
         self._slow: set[tuple[ServerInterface, str]] = set()
         self._lock = threading.Lock()
 
@@ -145,11 +145,11 @@ class Serving:
         else:
             self._slow.discard(called)
 
-    def _lane(self, whose: object, key: object) -> Lane:
+    def _lane(self, whose: object, key: object) -> SerialQueue:
         with self._lock:
             lanes = self._lanes.setdefault(whose, {})
             if key not in lanes:
-                lanes[key] = Lane(self._workers)
+                lanes[key] = SerialQueue(self._workers)
             return lanes[key]
 
     def _carry_out(

@@ -80,7 +80,7 @@ class Workers:
             del work
 
 
-class Lane:
+class SerialQueue:
     """Work that is done in order, one piece at a time, by whichever worker is free."""
 
     def __init__(self, workers: Workers) -> None:

@@ -17,7 +17,7 @@ from typing import IO
 PIECE = 1 << 18  # bytes that are written to the stream at once
 
 
-class Link(str):
+class LinkTarget(str):
     """Where a symbolic link shall lead, relative to the folder it is in."""
 
     __slots__ = ()
@@ -37,7 +37,7 @@ def pack(files: Mapping[str, str | bytes], stream: IO[bytes]) -> None:
     """
     with tarfile.open(fileobj=stream, mode="w|", dereference=True, bufsize=PIECE) as archive:
         for name, source in files.items():
-            if isinstance(source, Link):
+            if isinstance(source, LinkTarget):
                 entry = tarfile.TarInfo(name)
                 entry.type, entry.linkname = tarfile.SYMTYPE, source
                 archive.addfile(entry)

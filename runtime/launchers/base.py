@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Protocol, Self
 from gcm.records import dataclass
 
 if TYPE_CHECKING:
-    from runtime.launchers.archive import Folder, Link
+    from runtime.launchers.archive import Folder, LinkTarget
     from runtime.launchers.contents import Rule, Sealed
 
-    Source = Path | bytes | Folder | Link
+    Source = Path | bytes | Folder | LinkTarget
     """What can be staged: a file, or a folder with all that is in it; a text; one entry."""
 
 
-class Stream(StrEnum):
+class OutputStream(StrEnum):
     """Where a process says something."""
 
     OUTPUT = "stdout"
@@ -108,7 +108,7 @@ class Exit:
 class Sink(Protocol):
     """Who gets what a process says; called from the launcher's thread, in order, never blocking."""
 
-    def received(self, stream: Stream, data: bytes) -> None:
+    def received(self, stream: OutputStream, data: bytes) -> None:
         """Take the next bytes of a stream."""
         ...
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from runtime.launchers import bootstrap, contents, wire
-from runtime.launchers.base import Command, Launcher, Process, Stream
+from runtime.launchers.base import Command, Launcher, OutputStream, Process
 from runtime.launchers.errors import FetchFailed, StillRunning
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Stalled(FetchFailed):
     """Nothing came any more, although the way was not known to be broken."""
 
 
-class Receiver(Protocol):
+class FileReceiver(Protocol):
     """Who takes the files, by their number in what was asked for; called from one thread."""
 
     def begins(self, number: int, size: int, mtime: int, mode: int) -> None:
@@ -43,16 +43,16 @@ class Receiver(Protocol):
 class _Incoming:
     """A sink for what the far end sends, which notes when something came."""
 
-    def __init__(self, receiver: Receiver | None = None) -> None:
+    def __init__(self, receiver: FileReceiver | None = None) -> None:
         self.moved = time.monotonic()
         self.text = bytearray()
         self.fault: OSError | None = None
         self._receiver = receiver
 
-    def received(self, stream: Stream, data: bytes) -> None:
+    def received(self, stream: OutputStream, data: bytes) -> None:
         """Take what comes."""
         self.moved = time.monotonic()
-        if stream is not Stream.OUTPUT or self.fault is not None:
+        if stream is not OutputStream.OUTPUT or self.fault is not None:
             return
         self.text += data
         if self._receiver is None:
@@ -67,7 +67,7 @@ class _Incoming:
         """Need nothing."""
 
 
-def pass_on(receiver: Receiver, kind: bytes, number: int, payload: bytes) -> None:
+def pass_on(receiver: FileReceiver, kind: bytes, number: int, payload: bytes) -> None:
     """Tell a receiver what a message of the far end says."""
     if kind == contents.HEAD:
         size, mtime, mode = map(int, payload.split())
@@ -103,7 +103,7 @@ def receive(
     launcher: Launcher,
     folder: str,
     wanted: Sequence[tuple[str, int]],
-    receiver: Receiver,
+    receiver: FileReceiver,
     *,
     given_up: Callable[[], bool],
 ) -> None:

@@ -40,7 +40,7 @@ class Guard:
         self.buffer = bytearray()
         self.poll = select.poll()
         self.ready: dict[int, Callable[[int], None]] = {}
-        self.children: dict[int, spawning.Child] = {}
+        self.children: dict[int, spawning.ChildProcess] = {}
         self.rooms: list[str] = []
         self.sealed: dict[str, contents.Sealed] = {}
         self.secret = os.urandom(8).hex()
@@ -237,7 +237,7 @@ class Guard:
 
     # --- what the commands do -----------------------------------------------------------------
 
-    def feed(self, child: spawning.Child) -> None:
+    def feed(self, child: spawning.ChildProcess) -> None:
         """Write what the command takes now; the launcher gets credit for what it took."""
         if child.stdin is None:
             return
@@ -259,7 +259,7 @@ class Guard:
         else:
             self.unwatch(child.stdin)
 
-    def relay(self, child: spawning.Child, descriptor: int) -> None:
+    def relay(self, child: spawning.ChildProcess, descriptor: int) -> None:
         """Pass on what the command says."""
         data = os.read(descriptor, wire.CHUNK)
         if data:
@@ -279,14 +279,14 @@ class Guard:
             if child.status is not None:
                 self.continue_end(child)
 
-    def begin_end(self, child: spawning.Child) -> None:
+    def begin_end(self, child: spawning.ChildProcess) -> None:
         """The command's own process has ended: whatever it left behind is asked to end too."""
         left = self.kin(child)
         child.shared |= end_with(left, family.TERM)
         child.left_some = bool(left)
         child.kill_at = time.monotonic() + GRACE
 
-    def continue_end(self, child: spawning.Child) -> None:
+    def continue_end(self, child: spawning.ChildProcess) -> None:
         """Report the command once it has said everything and left nobody behind."""
         child.left_some = child.left_some and bool(self.kin(child))
         if time.monotonic() >= child.kill_at:
@@ -305,7 +305,7 @@ class Guard:
         del self.children[child.number]
         self.send(wire.EXITED, child.number, f"{child.status} {child.ended_at!r}".encode())
 
-    def kin(self, child: spawning.Child) -> set[int]:
+    def kin(self, child: spawning.ChildProcess) -> set[int]:
         """Return what descends from the command, also once it left its parent and its session."""
         mark = f"{MARK}={self.secret}.{child.number}".encode()
         return family.kin(child.pid, mark)

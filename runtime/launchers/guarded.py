@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from runtime.launchers import wire
-from runtime.launchers.base import Command, Exit, Reach, Sink, Stream
+from runtime.launchers.base import Command, Exit, OutputStream, Reach, Sink
 from runtime.launchers.errors import InputClosed, LaunchError, StartTimeout, StillRunning
 from runtime.launchers.lines import Tail
 
@@ -59,9 +59,9 @@ class GuardedProcess:
             self._pid = pid
             self._changed.notify_all()
 
-    def has_said(self, stream: Stream, data: bytes) -> None:
+    def has_said(self, stream: OutputStream, data: bytes) -> None:
         """Pass output on; the end of stderr is kept."""
-        if stream is Stream.ERROR:
+        if stream is OutputStream.ERROR:
             self._tail.feed(data)
         sink = self._sink
         if sink is not None:

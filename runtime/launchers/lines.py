@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from runtime.launchers.base import Stream
+from runtime.launchers.base import OutputStream
 from runtime.launchers.blocks import LONGEST_LINE
 
 TAIL_LINES = 20
@@ -75,11 +75,11 @@ class Lines:
     stdout tw
     """
 
-    def __init__(self, call: Callable[[Stream, str], None]) -> None:
+    def __init__(self, call: Callable[[OutputStream, str], None]) -> None:
         self._call = call
-        self._splitters = {stream: LineSplitter() for stream in Stream}
+        self._splitters = {stream: LineSplitter() for stream in OutputStream}
 
-    def received(self, stream: Stream, data: bytes) -> None:
+    def received(self, stream: OutputStream, data: bytes) -> None:
         """Pass on the lines that are complete now."""
         for line in self._splitters[stream].feed(data):
             self._call(stream, line)
@@ -95,9 +95,9 @@ class Collected:
     """A sink that keeps everything, for commands that say little."""
 
     def __init__(self) -> None:
-        self._parts: dict[Stream, list[bytes]] = {stream: [] for stream in Stream}
+        self._parts: dict[OutputStream, list[bytes]] = {stream: [] for stream in OutputStream}
 
-    def received(self, stream: Stream, data: bytes) -> None:
+    def received(self, stream: OutputStream, data: bytes) -> None:
         """Keep it."""
         self._parts[stream].append(data)
 
@@ -107,9 +107,9 @@ class Collected:
     @property
     def output(self) -> str:
         """All of stdout."""
-        return b"".join(self._parts[Stream.OUTPUT]).decode("utf-8", errors="replace")
+        return b"".join(self._parts[OutputStream.OUTPUT]).decode("utf-8", errors="replace")
 
     @property
     def error(self) -> str:
         """All of stderr."""
-        return b"".join(self._parts[Stream.ERROR]).decode("utf-8", errors="replace")
+        return b"".join(self._parts[OutputStream.ERROR]).decode("utf-8", errors="replace")

@@ -54,7 +54,7 @@ _FOREIGN_LAUNCHER = "unsupported PMI version"
 _PROBE = "import os; from mpi4py import MPI; os.write(1, b'size %d\\n' % MPI.COMM_WORLD.Get_size())"
 
 
-class Flavour(StrEnum):
+class MpiexecFlavour(StrEnum):
     """The families of `mpiexec` known here."""
 
     MPICH = "mpich"
@@ -87,7 +87,7 @@ class MpiJob:
             raise ValueError(f"{self.ranks} ranks do not fit on hosts for {room}")
 
 
-def mpi_command(job: MpiJob, flavour: Flavour, *, root: bool = False) -> Command:
+def mpi_command(job: MpiJob, flavour: MpiexecFlavour, *, root: bool = False) -> Command:
     """Return the command that runs the job; `root` when it runs as user 0.
 
     >>> mpi_command(MpiJob(("a.out",), 4, hosts=[("n1", 2), ("n2", 2)]), Flavour.MPICH).argv
@@ -96,7 +96,7 @@ def mpi_command(job: MpiJob, flavour: Flavour, *, root: bool = False) -> Command
     argv = [job.mpiexec, "-n", str(job.ranks)]
     environment: dict[str, str | None] = dict.fromkeys(_OUTER_JOB)
     hosts = ",".join(f"{host}:{count}" for host, count in job.hosts)
-    if flavour is Flavour.MPICH:
+    if flavour is MpiexecFlavour.MPICH:
         argv += ["-hosts", hosts] if hosts else []
     else:
         argv += ["--host", hosts] if hosts else []
@@ -115,7 +115,7 @@ def mpi_command(job: MpiJob, flavour: Flavour, *, root: bool = False) -> Command
     )
 
 
-def detect_flavour(launcher: Launcher, mpiexec: str = "mpiexec") -> Flavour:
+def detect_flavour(launcher: Launcher, mpiexec: str = "mpiexec") -> MpiexecFlavour:
     """Ask the `mpiexec` at a place what it is; raises MissingMpiexec, WrongMpiexec."""
     said = Collected()
     process = launcher.start(Command((mpiexec, "--version")), said)
@@ -132,9 +132,9 @@ def detect_flavour(launcher: Launcher, mpiexec: str = "mpiexec") -> Flavour:
         ) from fault
     words = said.output + said.error
     if "Open MPI" in words or "OpenRTE" in words:
-        return Flavour.OPEN_MPI
+        return MpiexecFlavour.OPEN_MPI
     if "HYDRA" in words or "Intel(R) MPI" in words:
-        return Flavour.MPICH
+        return MpiexecFlavour.MPICH
     raise WrongMpiexec(
         f"{mpiexec!r} belongs to no MPI known here",
         place=launcher.place,
@@ -153,7 +153,7 @@ class Probes:
     def __init__(self) -> None:
         self._passed: set[tuple[str, str, str]] = set()
 
-    def check(self, launcher: Launcher, flavour: Flavour, mpiexec: str, python: str) -> None:
+    def check(self, launcher: Launcher, flavour: MpiexecFlavour, mpiexec: str, python: str) -> None:
         """Return if they belong together; raises WrongMpiexec, MpiexecFailed, MissingMpiexec."""
         key = (launcher.place, mpiexec, python)
         if key in self._passed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from runtime.launchers.base import Stream
+from runtime.launchers.base import OutputStream
 from runtime.launchers.blocks import BlockCutter
 from runtime.launchers.ranks import unescaped
 
@@ -13,10 +13,10 @@ _RECORD = re.compile(rb"\x1e(\d+) ([oex]) (.*)", re.DOTALL)
 _END = b"x"
 _OPEN_MPI_TAG = re.compile(rb"\[\d+,(\d+)\]<std(out|err)>: ?")
 _STREAMS = {
-    b"o": Stream.OUTPUT,
-    b"e": Stream.ERROR,
-    b"out": Stream.OUTPUT,
-    b"err": Stream.ERROR,
+    b"o": OutputStream.OUTPUT,
+    b"e": OutputStream.ERROR,
+    b"out": OutputStream.OUTPUT,
+    b"err": OutputStream.ERROR,
 }
 
 
@@ -34,15 +34,15 @@ class RankLines:
 
     def __init__(
         self,
-        call: Callable[[int | None, Stream, bytes], None],
+        call: Callable[[int | None, OutputStream, bytes], None],
         ended: Callable[[int, str], None] = lambda _rank, _words: None,
     ) -> None:
         self._call = call
         self._ended = ended
-        self._cutters = {stream: BlockCutter() for stream in Stream}
-        self._ranks: dict[tuple[int, Stream], BlockCutter] = {}
+        self._cutters = {stream: BlockCutter() for stream in OutputStream}
+        self._ranks: dict[tuple[int, OutputStream], BlockCutter] = {}
 
-    def received(self, stream: Stream, data: bytes) -> None:
+    def received(self, stream: OutputStream, data: bytes) -> None:
         """Pass on the lines that are complete now."""
         self._take(stream, self._cutters[stream].feed(data))
 
@@ -54,11 +54,11 @@ class RankLines:
             if rest := cutter.finish():
                 self._call(rank, stream, rest)
 
-    def _take(self, stream: Stream, block: bytes) -> None:
+    def _take(self, stream: OutputStream, block: bytes) -> None:
         for line in _lines(block):
             self._sort(stream, line)
 
-    def _sort(self, stream: Stream, line: bytes) -> None:
+    def _sort(self, stream: OutputStream, line: bytes) -> None:
         rank: int | None = None
         tag = _OPEN_MPI_TAG.match(line)
         if tag is not None:

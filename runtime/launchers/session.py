@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 from runtime.launchers import wire
-from runtime.launchers.base import Command, Facts, Sink, Stream
+from runtime.launchers.base import Command, Facts, OutputStream, Sink
 from runtime.launchers.errors import (
     CommandNotFound,
     CommandRefused,
@@ -52,8 +52,12 @@ class GuardSession(ABC):
             wire.HELLO: self._on_hello,
             wire.STARTED: lambda number, data: self._processes[number].has_started(int(data)),
             wire.FAILED: self._on_failed,
-            wire.OUTPUT: lambda number, data: self._processes[number].has_said(Stream.OUTPUT, data),
-            wire.ERROR: lambda number, data: self._processes[number].has_said(Stream.ERROR, data),
+            wire.OUTPUT: lambda number, data: self._processes[number].has_said(
+                OutputStream.OUTPUT, data
+            ),
+            wire.ERROR: lambda number, data: self._processes[number].has_said(
+                OutputStream.ERROR, data
+            ),
             wire.CREDIT: lambda number, data: self._processes[number].has_read(int(data)),
             wire.EXITED: self._on_exited,
             wire.ROOM: self._answered,

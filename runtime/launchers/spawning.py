@@ -19,7 +19,7 @@ MOST_LINKS = 40
 SIGPIPE, SIGXFSZ = 13, 25  # Python ignores these two; a command should not
 
 
-class Child:
+class ChildProcess:
     """One command: its process, its three pipes and what is still to be written to it."""
 
     def __init__(self, number: int, pid: int, pipes: list[int]) -> None:
@@ -38,7 +38,7 @@ class Child:
 
 def spawn(
     number: int, argv: list[bytes], environment: dict[bytes, bytes], cwd: bytes, home: int
-) -> Child:
+) -> ChildProcess:
     """Start the process; raises OSError. `home` is a descriptor of the folder to come back to.
 
     A `~` at the beginning of its path is the home folder here.
@@ -68,12 +68,12 @@ def spawn(
         for descriptor in inner:
             os.close(descriptor)
     os.set_blocking(outer[0], False)
-    return Child(number, pid, outer)
+    return ChildProcess(number, pid, outer)
 
 
 def part(
     number: int, program: Callable[[], int], environment: dict[bytes, bytes], cwd: bytes, home: int
-) -> Child:
+) -> ChildProcess:
     """Run a program in a copy of this process, which keeps nothing of it but what is loaded.
 
     Raises OSError. `home` is a descriptor of the folder to come back to.
@@ -96,7 +96,7 @@ def part(
         for descriptor in inner:
             os.close(descriptor)
     os.set_blocking(outer[0], False)
-    return Child(number, pid, outer)
+    return ChildProcess(number, pid, outer)
 
 
 def _become(

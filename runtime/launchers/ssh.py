@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runtime.launchers import bootstrap, wire
-from runtime.launchers.base import Command, Stream
+from runtime.launchers.base import Command, OutputStream
 from runtime.launchers.errors import (
     BadHop,
     CommandNotFound,
@@ -104,9 +104,9 @@ class SshLauncher(GuardSession):
 
     # --- the ssh client, from the thread of the local launcher ----------------------------------
 
-    def received(self, stream: Stream, data: bytes) -> None:
+    def received(self, stream: OutputStream, data: bytes) -> None:
         """Take what the client says; until the marker it is the login shell that talks."""
-        if stream is Stream.ERROR:
+        if stream is OutputStream.ERROR:
             return  # the process keeps the end of it
         if self._unmarked is None:
             self.feed(data)

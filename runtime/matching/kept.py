@@ -17,7 +17,7 @@ SLACK = 64
 """How many messages more than are left may have been taken before lines are made anew."""
 
 
-class Kept:
+class KeptMessage:
     """One message; who takes it makes its number 0."""
 
     __slots__ = ("envelope", "message", "number")
@@ -36,8 +36,8 @@ class Keeping:
     """
 
     def __init__(self) -> None:
-        self._lines: dict[Key, deque[Kept]] = {}
-        self._of_shape: dict[Shape, dict[Key, deque[Kept]]] = {}
+        self._lines: dict[Key, deque[KeptMessage]] = {}
+        self._of_shape: dict[Shape, dict[Key, deque[KeptMessage]]] = {}
         self._arrivals = 0
         self._left = 0
         self._taken = 0
@@ -46,7 +46,7 @@ class Keeping:
         """Keep a message."""
         self._arrivals += 1
         self._left += 1
-        kept = Kept(envelope, message, self._arrivals)
+        kept = KeptMessage(envelope, message, self._arrivals)
         line = self._lines.get(envelope)
         if line is None:
             self._lines[envelope] = deque((kept,))
@@ -55,7 +55,7 @@ class Keeping:
         for shape, lines in self._of_shape.items():
             lines.setdefault(generalised(envelope, shape), deque()).append(kept)
 
-    def first(self, pattern: Pattern) -> Kept | None:
+    def first(self, pattern: Pattern) -> KeptMessage | None:
         """Return the first message that fits, and leave it where it is."""
         if not self._lines:
             return None
@@ -73,7 +73,7 @@ class Keeping:
         lines.pop(pattern.key, None)
         return None
 
-    def take(self, kept: Kept) -> Any:
+    def take(self, kept: KeptMessage) -> Any:
         """Keep a message no longer that `first` has returned; return it."""
         line = self._lines[kept.envelope]
         line.popleft()  # whatever fits one pattern, the first of its envelope comes first
@@ -88,13 +88,13 @@ class Keeping:
                 self._taken = 0
         return message
 
-    def _arranged(self, shape: Shape) -> dict[Key, deque[Kept]]:
-        lines: dict[Key, deque[Kept]] = {}
+    def _arranged(self, shape: Shape) -> dict[Key, deque[KeptMessage]]:
+        lines: dict[Key, deque[KeptMessage]] = {}
         for kept in self:
             lines.setdefault(generalised(kept.envelope, shape), deque()).append(kept)
         return lines
 
-    def __iter__(self) -> Iterator[Kept]:
+    def __iter__(self) -> Iterator[KeptMessage]:
         """Yield all, the first that came first."""
         every = [kept for line in self._lines.values() for kept in line]
         return iter(sorted(every, key=lambda kept: kept.number))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from gcm.records import dataclass
-from runtime.routing.stops import FrontEnd, Rank, Stop
+from runtime.routing.stops import FrontEndStop, Rank, Stop
 from runtime.routing.ways import Route, routes
 from runtime.topology import Grid, Identifier, Reachability
 
@@ -70,6 +70,6 @@ def _words(route: Route, here: Position, there: Position) -> str:
 def _stop(stop: Stop, here: Position, there: Position) -> str:
     if isinstance(stop, Rank):
         return "rank"
-    assert isinstance(stop, FrontEnd)
+    assert isinstance(stop, FrontEndStop)
     owner = "its" if stop.cluster == here else "their" if stop.cluster == there else "a third"
     return f"{owner} front-end"

@@ -23,7 +23,7 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True)
-class FrontEnd:
+class FrontEndStop:
     """The front-end of a cluster, which forwards for others."""
 
     cluster: tuple[int, int]
@@ -33,7 +33,7 @@ class FrontEnd:
         return "{}:{}".format(*self.cluster)
 
 
-Stop = Rank | FrontEnd
+Stop = Rank | FrontEndStop
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ def _can_dial(grid: Grid, dialler: Stop, listener: Stop) -> bool:
 
 def _may_leave(grid: Grid, stop: Stop) -> bool:
     # Behind a front-end that is the only way in, ranks have no way out either.
-    return isinstance(stop, FrontEnd) or _of(grid, stop) is not Reachability.FRONT_END
+    return isinstance(stop, FrontEndStop) or _of(grid, stop) is not Reachability.FRONT_END
 
 
 def _lets_in(grid: Grid, stop: Stop) -> bool:
     reachability = _of(grid, stop)
-    if isinstance(stop, FrontEnd):
+    if isinstance(stop, FrontEndStop):
         return reachability is not Reachability.OUTWARDS
     return reachability is Reachability.DIRECT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gcm.records import dataclass
-from runtime.routing.stops import FrontEnd, Stop
+from runtime.routing.stops import FrontEndStop, Stop
 from runtime.routing.ways import Route
 
 RETRY_AFTER = 30.0
@@ -163,4 +163,4 @@ def _way(route: Route) -> Way:
 
 
 def _place(stop: Stop) -> Place:
-    return isinstance(stop, FrontEnd), stop.cluster
+    return isinstance(stop, FrontEndStop), stop.cluster

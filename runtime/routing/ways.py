@@ -7,11 +7,11 @@ from enum import StrEnum
 from itertools import pairwise
 
 from gcm.records import dataclass
-from runtime.routing.stops import FrontEnd, Leg, Rank, Stop, leg
+from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop, leg
 from runtime.topology import Grid, Identifier
 
 
-class Kind(StrEnum):
+class RouteKind(StrEnum):
     """What a message passes on its way."""
 
     NATIVE = "native"
@@ -30,11 +30,11 @@ class Route:
     legs: tuple[Leg, ...]
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> RouteKind:
         """What a message passes."""
         if not self.legs:
-            return Kind.NATIVE
-        return Kind.DIRECT if len(self.legs) == 1 else Kind.FORWARDED
+            return RouteKind.NATIVE
+        return RouteKind.DIRECT if len(self.legs) == 1 else RouteKind.FORWARDED
 
     @property
     def forwarders(self) -> tuple[Stop, ...]:
@@ -83,11 +83,11 @@ def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
     return found
 
 
-def _ways_between(grid: Grid, here: Rank, there: Rank) -> Iterator[tuple[FrontEnd, ...]]:
+def _ways_between(grid: Grid, here: Rank, there: Rank) -> Iterator[tuple[FrontEndStop, ...]]:
     """Yield which front-ends to pass, fewest first; relays in the site of either before others."""
-    mine, theirs = FrontEnd(here.cluster), FrontEnd(there.cluster)
+    mine, theirs = FrontEndStop(here.cluster), FrontEndStop(there.cluster)
     others = [
-        FrontEnd((site, number))
+        FrontEndStop((site, number))
         for site, number, cluster in grid.clusters()
         if cluster.size and (site, number) not in (here.cluster, there.cluster)
     ]

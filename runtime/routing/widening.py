@@ -33,7 +33,7 @@ _PAUSE, _LONGEST_PAUSE = 30.0, 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class PairFlow:
     """What is seen of a pair: bytes `sent` so far, and what waits; times are in seconds."""
 
     sent: int
@@ -74,7 +74,7 @@ class Widening:
         """Return the seconds from one look to the next."""
         return max(0.1, 5 * round_trip)
 
-    def look(self, flow: Flow, now: float) -> int:
+    def look(self, flow: PairFlow, now: float) -> int:
         """Return how many connections there should be."""
         if flow.waiting < ENOUGH:
             self._forget()
@@ -110,7 +110,7 @@ class Widening:
         """Do with one connection, for a while: others need the room."""
         self.bar(now, 1)
 
-    def _are_warm(self, flow: Flow, now: float) -> bool:
+    def _are_warm(self, flow: PairFlow, now: float) -> bool:
         """Return whether all connections are there that should be, and have found their rate."""
         if flow.connections < self.wanted:
             if now - self._begin >= _OPENING:
@@ -118,13 +118,13 @@ class Widening:
             return False
         return self.wanted == 1 or now - self._begin >= _WARMING * flow.round_trip
 
-    def _measured(self, flow: Flow, now: float) -> float | None:
+    def _measured(self, flow: PairFlow, now: float) -> float | None:
         last, self._last = self._last, (now, flow.sent)
         if last is None or now <= last[0]:
             return None
         return (flow.sent - last[1]) / (now - last[0])
 
-    def _decide(self, flow: Flow, rate: float, now: float) -> None:
+    def _decide(self, flow: PairFlow, rate: float, now: float) -> None:
         is_full = flow.round_trip >= _QUEUED * flow.shortest
         if self.wanted > self._kept:
             if rate < (1.0 if is_full else _GAIN) * self._base:

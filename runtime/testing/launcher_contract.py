@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.launchers.base import Command, Exit, Launcher, Reach, Stream
+from runtime.launchers.base import Command, Exit, Launcher, OutputStream, Reach
 from runtime.launchers.errors import (
     CommandNotFound,
     CommandRefused,
@@ -65,7 +65,7 @@ class _Numbers:
         self.received = self._lines.received
         self.finished = self._lines.finished
 
-    def _take(self, _: Stream, line: str) -> None:
+    def _take(self, _: OutputStream, line: str) -> None:
         self.pids.append(int(line))
         if len(self.pids) == self._count:
             self.complete.set()
@@ -135,7 +135,7 @@ class LauncherContract:
         self,
         launcher: Launcher,
     ) -> None:
-        said: list[tuple[Stream, str]] = []
+        said: list[tuple[OutputStream, str]] = []
         program = (
             "import sys\nfor i in range(2000): print(i)\nprint('bad', file=sys.stderr)\n"
             "sys.stdout.write('last'); sys.stderr.write('words')"
@@ -144,9 +144,9 @@ class LauncherContract:
             _python(program), Lines(lambda stream, line: said.append((stream, line)))
         )
         process.wait(20)
-        output = [line for stream, line in said if stream is Stream.OUTPUT]
+        output = [line for stream, line in said if stream is OutputStream.OUTPUT]
         assert output == [*map(str, range(2000)), "last"]
-        assert [line for stream, line in said if stream is Stream.ERROR] == ["bad", "words"]
+        assert [line for stream, line in said if stream is OutputStream.ERROR] == ["bad", "words"]
         assert process.tail == ("bad", "words")
 
     def test_carries_ten_megabytes_on_both_streams(self, launcher: Launcher) -> None:
@@ -186,7 +186,7 @@ class LauncherContract:
         answers: list[str] = []
         heard = threading.Semaphore(0)
 
-        def hear(_: Stream, line: str) -> None:
+        def hear(_: OutputStream, line: str) -> None:
             answers.append(line)
             heard.release()
 
@@ -358,7 +358,7 @@ class LauncherContract:
             own_launcher.start(Command(("true",)))
 
     def test_a_failing_callback_does_not_stop_the_launcher(self, launcher: Launcher) -> None:
-        def fail(_: Stream, line: str) -> None:
+        def fail(_: OutputStream, line: str) -> None:
             raise RuntimeError(line)
 
         assert launcher.start(Command(("echo", "x")), Lines(fail)).wait(20).ok

@@ -14,12 +14,12 @@ import pytest
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
-from runtime.transport.channel import Channel, Request
+from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, NotSendable, RemoteError, RemoteTraceback
 from runtime.transport.frames import AT_ONCE, STAGE
 from runtime.transport.messages import result_frame
 from runtime.transport.reactor import Reactor
-from runtime.transport.streams import Stream
+from runtime.transport.streams import ByteStream
 
 LONG = 10.0
 
@@ -45,7 +45,7 @@ class Server:
         self.noted = threading.Event()
         self.threads: list[threading.Thread] = []
 
-    def __call__(self, request: Request) -> Future[Any] | None:
+    def __call__(self, request: IncomingCall) -> Future[Any] | None:
         if request.is_note:
             self.notes.append(request.invocation())
             self.noted.set()
@@ -120,7 +120,7 @@ class StreamContract:
 
     @pytest.fixture
     def ends(
-        self, streams: tuple[Stream, Stream], reactor: Reactor, server: Server
+        self, streams: tuple[ByteStream, ByteStream], reactor: Reactor, server: Server
     ) -> Iterator[Ends]:
         with ExitStack() as stack:
             left_stream, right_stream = streams
@@ -263,7 +263,7 @@ class StreamContract:
         assert slow.result(LONG) == "at last"
 
     def test_a_sender_waits_while_nobody_reads_and_keeps_no_more_than_it_may(
-        self, streams: tuple[Stream, Stream], reactor: Reactor, server: Server
+        self, streams: tuple[ByteStream, ByteStream], reactor: Reactor, server: Server
     ) -> None:
         left = Channel(reactor, streams[0], "right", send_limit=200_000).open()
         right = Channel(reactor, streams[1], "left", server)
@@ -288,9 +288,9 @@ class StreamContract:
             channel.close()
 
     def test_a_connection_that_is_lost_in_the_middle_of_a_message_says_so(
-        self, streams: tuple[Stream, Stream], reactor: Reactor
+        self, streams: tuple[ByteStream, ByteStream], reactor: Reactor
     ) -> None:
-        def answer_half(request: Request) -> Future[Any]:
+        def answer_half(request: IncomingCall) -> Future[Any]:
             frame = result_frame(1, bytes(1000))
             whole = frame.head() + b"".join(frame.parts)
             assert streams[1].send([memoryview(whole)[:-1]]) == len(whole) - 1

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from runtime.transport.outbox import Outbox
 from runtime.transport.reactor import Reactor, Timer
-from runtime.transport.request import Request
+from runtime.transport.request import IncomingCall
 
 MOST_UNANSWERED = 256
 """How many calls of a peer are served at a time while it does not read what it asked for."""
@@ -54,7 +54,7 @@ class Backlog:
         self._period = min(patience, HOLDING_UP_SECONDS)
         self._lock = threading.Lock()
         self._unanswered = 0
-        self._kept: deque[Request] = deque()
+        self._kept: deque[IncomingCall] = deque()
         self._size = 0
         self._timer: Timer | None = None
 
@@ -83,7 +83,7 @@ class Backlog:
         if self._timer is None and self._is_overloaded():
             self._watch()
 
-    def keeps(self, request: Request) -> bool:
+    def keeps(self, request: IncomingCall) -> bool:
         """Keep a call that may not be served yet; return whether that is so."""
         if not self._kept and not self._is_overloaded():
             return False
@@ -93,7 +93,7 @@ class Backlog:
         self._size += _size(request)
         return True
 
-    def take(self) -> Request | None:
+    def take(self) -> IncomingCall | None:
         """Return the next call that may be served now, if there is one."""
         if not self._kept or self._is_overloaded():
             return None
@@ -135,5 +135,5 @@ class Backlog:
             self._timer = None
 
 
-def _size(request: Request) -> int:
+def _size(request: IncomingCall) -> int:
     return request.frame.size + _OBJECTS

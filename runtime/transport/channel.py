@@ -31,11 +31,11 @@ from runtime.transport.messages import (
 )
 from runtime.transport.outbox import SEND_LIMIT, Outbox
 from runtime.transport.reactor import Reactor, Timer
-from runtime.transport.request import Request
+from runtime.transport.request import IncomingCall
 from runtime.transport.standstill import Standstill
-from runtime.transport.streams import Stream
+from runtime.transport.streams import ByteStream
 
-__all__ = ["Channel", "Handler", "Relay", "Request"]
+__all__ = ["Channel", "Handler", "IncomingCall", "Relay"]
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ _READS_AT_ONCE = 16
 _LINGER_SECONDS = 2.0
 
 
-Handler = Callable[[Request], Future[Any] | None]
+Handler = Callable[[IncomingCall], Future[Any] | None]
 """What serves the calls that come in; it is called on the reactor's thread and must not wait."""
 
 Relay = Callable[[str], "Channel | None"]
@@ -71,7 +71,7 @@ class Channel:
     def __init__(
         self,
         reactor: Reactor,
-        stream: Stream,
+        stream: ByteStream,
         peer: str,
         handler: Handler | None = None,
         *,
@@ -376,7 +376,7 @@ class Channel:
     def _dispatch(self, frame: Frame) -> None:
         self._received += 1
         if frame.kind in (CALL, NOTE):
-            request = Request(frame, self, self._codec)
+            request = IncomingCall(frame, self, self._codec)
             if not self._backlog.keeps(request):
                 self._admit(request)
         elif frame.kind in (RESULT, FAILURE):
@@ -385,14 +385,14 @@ class Channel:
         else:
             raise FrameError(f"a message of the unknown kind {frame.kind} came")
 
-    def _admit(self, request: Request) -> None:
+    def _admit(self, request: IncomingCall) -> None:
         onward = self._relay(request.target.component) if self._relay else None
         if onward is None:
             self._serve(request)
         else:
             self._pass_on(request, onward)
 
-    def _serve(self, request: Request) -> None:
+    def _serve(self, request: IncomingCall) -> None:
         if not request.is_note:
             self._backlog.begun()
         try:
@@ -407,11 +407,11 @@ class Channel:
         else:
             future.add_done_callback(partial(self._answer_done, request))
 
-    def _answer_done(self, request: Request, done: Future[Any]) -> None:
+    def _answer_done(self, request: IncomingCall, done: Future[Any]) -> None:
         error = done.exception()
         self._answer(request, error, None if error else done.result())
 
-    def _answer(self, request: Request, error: BaseException | None, result: Any) -> None:
+    def _answer(self, request: IncomingCall, error: BaseException | None, result: Any) -> None:
         if request.is_note:
             if error is not None:
                 _log.error("%s, noted by %s, failed", request, self.peer, exc_info=error)
@@ -421,7 +421,7 @@ class Channel:
         finally:
             self._backlog.answered()
 
-    def _send_answer(self, request: Request, error: BaseException | None, result: Any) -> None:
+    def _send_answer(self, request: IncomingCall, error: BaseException | None, result: Any) -> None:
         number = request.frame.number
         if error is None:
             try:
@@ -434,7 +434,7 @@ class Channel:
 
     # -- passing on, on the reactor's thread -----------------------------------------------------
 
-    def _pass_on(self, request: Request, onward: Channel) -> None:
+    def _pass_on(self, request: IncomingCall, onward: Channel) -> None:
         frame, number = request.frame, 0
         if frame.kind == CALL:
 

@@ -20,8 +20,8 @@ from runtime.transport.pyro_messages import (
     INVOKE,
     REFUSED,
     RESULT,
-    Message,
     MessageReader,
+    PyroMessage,
 )
 
 NONCE = 32
@@ -132,16 +132,16 @@ class Greeting(ABC):
         return answer
 
     @abstractmethod
-    def _hear(self, message: Message) -> bytes:
+    def _hear(self, message: PyroMessage) -> bytes:
         """Take a message and return what to send."""
 
-    def _take_number(self, message: Message) -> None:
+    def _take_number(self, message: PyroMessage) -> None:
         number = bytes(message.annotations.get(NUMBER_OF_MEMBER, b""))
         if len(number) != NONCE:
             raise NotAMember("the other end is no member of a run", cure=_CURE)
         self._theirs = number
 
-    def _taken_proof(self, message: Message) -> tuple[bytes, bytes]:
+    def _taken_proof(self, message: PyroMessage) -> tuple[bytes, bytes]:
         proof = bytes(message.annotations.get(PROOF_OF_MEMBER, b""))
         return proof[:PROOF], proof[PROOF:]
 
@@ -156,7 +156,7 @@ class Greeting(ABC):
         self.peer = name.decode(errors="replace")
 
 
-class Listener(Greeting):
+class ListeningEnd(Greeting):
     """The end that was dialled."""
 
     __slots__ = ()
@@ -165,10 +165,10 @@ class Listener(Greeting):
         """Return nothing: the dialler speaks first."""
         return b""
 
-    def _hear(self, message: Message) -> bytes:
+    def _hear(self, message: PyroMessage) -> bytes:
         if message.kind == CONNECT and not self._theirs:
             self._take_number(message)
-            return Message(
+            return PyroMessage(
                 CONNECTED,
                 _CONNECTED,
                 {NUMBER_OF_MEMBER: self._nonce},
@@ -181,7 +181,7 @@ class Listener(Greeting):
         self._proven(expected, proof, name)
         own = self._credentials.name.encode()
         answer = self._credentials.prove(b"listener", self._nonce, self._theirs, name, own)
-        return Message(
+        return PyroMessage(
             RESULT, b"null", {PROOF_OF_MEMBER: answer + own}, sequence=message.sequence
         ).joined()
 
@@ -193,14 +193,14 @@ class Dialler(Greeting):
 
     def begin(self) -> bytes:
         """Return the message that connects; it says nothing but a number."""
-        return Message(CONNECT, _CONNECT, {NUMBER_OF_MEMBER: self._nonce}).joined()
+        return PyroMessage(CONNECT, _CONNECT, {NUMBER_OF_MEMBER: self._nonce}).joined()
 
-    def _hear(self, message: Message) -> bytes:
+    def _hear(self, message: PyroMessage) -> bytes:
         own = self._credentials.name.encode()
         if message.kind == CONNECTED and not self._theirs:
             self._take_number(message)
             proof = self._credentials.prove(b"dialler", self._theirs, self._nonce, own)
-            return Message(INVOKE, _JOIN, {PROOF_OF_MEMBER: proof + own}, sequence=1).joined()
+            return PyroMessage(INVOKE, _JOIN, {PROOF_OF_MEMBER: proof + own}, sequence=1).joined()
         if message.kind == REFUSED:
             raise AuthenticationFailed("the other end refused to connect", cure=_CURE)
         if message.kind != RESULT or not self._theirs:

@@ -47,7 +47,7 @@ def _stays_until(stranger: Stranger) -> float:
     return stranger.since + (SPEAKING if stranger.has_spoken else SILENT)
 
 
-class Refusals:
+class RefusalLog:
     """Writes refused connections into a log: the first of each kind, then how many more there were.
 
     A stranger costs one line a minute however often it comes.

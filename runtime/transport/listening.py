@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from runtime.transport.credentials import MOST_BYTES, NONCE, Credentials, Listener
-from runtime.transport.crowding import Refusals, next_goes, who_goes
+from runtime.transport.credentials import MOST_BYTES, NONCE, Credentials, ListeningEnd
+from runtime.transport.crowding import RefusalLog, next_goes, who_goes
 from runtime.transport.encryption import is_set_up, secured, wants_to_write
 from runtime.transport.errors import (
     AuthenticationFailed,
@@ -69,7 +69,7 @@ class Door:
         self._patience = patience
         self._visitors: dict[_Visitor, None] = {}  # in the order in which they came
         self._most = min(most, os.sysconf("SC_OPEN_MAX") // _SHARE)
-        self._refusals = Refusals(_log, time.monotonic)
+        self._refusals = RefusalLog(_log, time.monotonic)
         self._opening: Timer | None = None
         self._socket, self.address = _listen(address, private=guests is None)
         self._open = True
@@ -158,7 +158,7 @@ class _Visitor:
         self._door = door
         self._socket = came
         self._where = where
-        self._greeting = Listener(door._credentials, os.urandom(NONCE))
+        self._greeting = ListeningEnd(door._credentials, os.urandom(NONCE))
         self._to_send = self._greeting.begin()
         self._said = b""
         self.since = time.monotonic()

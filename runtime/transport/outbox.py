@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from runtime.transport.frames import Part
 from runtime.transport.messages import OUT_OF_BAND
-from runtime.transport.streams import MOST_VIEWS, Stream
+from runtime.transport.streams import MOST_VIEWS, ByteStream
 
 SEND_LIMIT = 8 << 20
 """How many bytes may wait before a sender has to: 8 MiB."""
@@ -22,7 +22,7 @@ class Outbox:
     What is an `answer` is counted while it waits, since its receiver may go on asking.
     """
 
-    def __init__(self, stream: Stream, ask_for_room: Callable[[], None], limit: int) -> None:
+    def __init__(self, stream: ByteStream, ask_for_room: Callable[[], None], limit: int) -> None:
         self._stream = stream
         self._ask_for_room = ask_for_room
         self._limit = limit

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 MARK = b"PYRO"
 VERSION = 502
-HEADER = Struct("!4sHBBHHII16sHH")  # see `Message`; the lengths are of the payload and annotations
+HEADER = Struct(
+    "!4sHBBHHII16sHH"
+)  # see `PyroMessage`; the lengths are of the payload and annotations
 END_MARK = 0x4DC5
 CHUNK = Struct("!4sI")  # name and length of an annotation
 NO_CORRELATION = bytes(16)
@@ -30,7 +32,7 @@ _LONGEST_WHY = 1000
 EXCEPTION, COMPRESSED, ONEWAY, BATCH = 1, 2, 4, 8
 
 
-class Message:
+class PyroMessage:
     """One message: what kind, in which serializer, its annotations and its payload."""
 
     __slots__ = ("annotations", "flags", "kind", "payload", "sequence", "serializer")
@@ -77,13 +79,13 @@ class Message:
         return b"".join(self.parts())
 
 
-def refusal(asked: Message, why: str) -> Message:
+def refusal(asked: PyroMessage, why: str) -> PyroMessage:
     """Return the answer to a client that may not connect, in the serializer that it speaks."""
     text = why.encode("ascii", "replace").replace(b"\\", b"/").replace(b'"', b"'")[:_LONGEST_WHY]
     payload = b'"' + text + b'"'  # the same in serpent and JSON
     if asked.serializer == MSGPACK:
         payload = b"\xda" + len(text).to_bytes(2, "big") + text
-    return Message(
+    return PyroMessage(
         REFUSED, payload, sequence=asked.sequence, serializer=asked.serializer, flags=EXCEPTION
     )
 
@@ -113,7 +115,7 @@ class MessageReader:
         """Take note of what was received."""
         self._buffer += data
 
-    def take(self) -> Message | None:
+    def take(self) -> PyroMessage | None:
         """Return the next message, or None as long as it is not complete.
 
         Raises:
@@ -142,7 +144,7 @@ class MessageReader:
         if len(buffer) < end:
             return None
         found = _annotations(bytes(buffer[HEADER.size : middle]))
-        taken = Message(
+        taken = PyroMessage(
             kind,
             bytes(buffer[middle:end]),
             found,

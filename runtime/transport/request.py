@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from runtime.transport.channel import Channel
 
 
-class Request:
+class IncomingCall:
     """A call that came in: where it goes is known, its arguments are not opened yet."""
 
     __slots__ = ("_codec", "channel", "frame", "target")

@@ -19,7 +19,7 @@ MOST_VIEWS = 512
 """How many pieces one call of `send` is given at most: what every system takes."""
 
 
-class Stream(Protocol):
+class ByteStream(Protocol):
     """Bytes both ways, without waiting. All but `close` is called on the reactor's thread only.
 
     `send` is the exception: any thread may call it, but only one at a time.

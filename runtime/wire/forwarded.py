@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
-from runtime.forwarding.words import Answer, AnswerReader, Request
+from runtime.forwarding.words import Answer, AnswerReader, ForwardRequest
 from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.errors import TransportError
 from runtime.wire.connecting import Attempt
@@ -28,7 +28,7 @@ class Asked:
         self._attempt: Attempt | None = attempt
         self._socket: socket.socket | None = None
         self._reader = AnswerReader()
-        self._to_send = Request(stops).written()
+        self._to_send = ForwardRequest(stops).written()
         self._answered: Answer | None = None
         self._words = words
         self.deadline = attempt.deadline

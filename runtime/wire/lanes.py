@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable
 
 from runtime.later import logger
-from runtime.routing import Flow, Widening
+from runtime.routing import PairFlow, Widening
 from runtime.wire.duplex import DuplexStream
 from runtime.wire.errors import BadFrame, PeerLost, gone, said
 from runtime.wire.frames import LANE_OVER, WIDEN
@@ -162,7 +162,7 @@ class Lanes:
         if seen is not None:
             sent = self._written + self._sender.end
             sent += sum(lane.sender.written for lane in self._open.values())
-            self._widening.look(Flow(sent, waiting, *seen, 1 + len(self._usable)), now)
+            self._widening.look(PairFlow(sent, waiting, *seen, 1 + len(self._usable)), now)
             if waiting:
                 interval = self._widening.interval(seen[0])
         self._adjust(now)

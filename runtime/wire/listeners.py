@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import partial
 
 from runtime.later import logger
-from runtime.transport.credentials import NONCE, Credentials, Listener
-from runtime.transport.crowding import Refusals, next_goes, who_goes
+from runtime.transport.credentials import NONCE, Credentials, ListeningEnd
+from runtime.transport.crowding import RefusalLog, next_goes, who_goes
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.wire.exchange import Exchange
@@ -54,7 +54,7 @@ class Listeners:
         self._look_again = look_again
         self._incoming: set[_Incoming] = set()
         self._most = min(MOST, os.sysconf("SC_OPEN_MAX") // _SHARE)
-        self._refusals = Refusals(_log, clock)
+        self._refusals = RefusalLog(_log, clock)
         self._is_closed = False
         self._is_shut = True
         self._opens_at: float | None = None
@@ -198,7 +198,7 @@ class _Incoming:
         self.since = now
         self.has_spoken = False
         self.deadline = now + HANDSHAKE_TIMEOUT
-        self.greeting = Listener(credentials, os.urandom(NONCE))
+        self.greeting = ListeningEnd(credentials, os.urandom(NONCE))
         self._exchange = Exchange(came, self.greeting, received)
         self.step = self._exchange.step
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 from runtime.forwarding.words import meeting
-from runtime.routing import Experience, FrontEnd, Kind, Route, Tension, routes
+from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension, routes
 from runtime.topology import Grid, Identifier
 from runtime.transport.credentials import Credentials
 from runtime.wire.connecting import DIAL_TIMEOUT, Attempt, Dialling
@@ -68,7 +68,7 @@ class RoutedConnector:
         Inside a cluster there is nothing to choose.
         """
         usable = self._usable(peer)
-        if usable and usable[0].kind is Kind.NATIVE:
+        if usable and usable[0].kind is RouteKind.NATIVE:
             party = self._directory.party(peer)
             ways = self._directory.ways(self._me, peer)
             return Dialling(str(party), party.name, ways, self._credentials, now)
@@ -113,7 +113,9 @@ class RoutedConnector:
         for peer, used in self._used.items():
             cluster = used.stops[-1].cluster
             for route in self._tension.shorter(self._usable(peer), used, now):
-                is_tried = route.kind is Kind.DIRECT and route.legs[0].dialler == route.stops[0]
+                is_tried = (
+                    route.kind is RouteKind.DIRECT and route.legs[0].dialler == route.stops[0]
+                )
                 if cluster not in found and is_tried:
                     party, ways = self._directory.party(peer), self._directory.ways(self._me, peer)
                     found[cluster] = Probe(peer, route, party.name, ways, credentials)
@@ -160,7 +162,7 @@ class RoutedConnector:
             PeerLost: there is no such front-end, or it cannot be reached.
         """
         site, _, cluster = front_end.partition(":")
-        place = FrontEnd((int(site), int(cluster)))
+        place = FrontEndStop((int(site), int(cluster)))
         words = f"the front-end of {front_end}"
         return Asked(self._to_front_end(place, now), (meeting(token),), words)
 
@@ -184,7 +186,7 @@ class RoutedConnector:
         if first.dialler != route.stops[0]:
             self._peers(peer).come(self._directory.party(self._me).name)
             return Called(str(party), now + CALL_BACK_TIMEOUT)
-        if route.kind is Kind.DIRECT:
+        if route.kind is RouteKind.DIRECT:
             ways = self._directory.ways(self._me, peer)
             timeout = DIAL_TIMEOUT if is_last else SHORT_DIAL_TIMEOUT
             return Dialling(str(party), party.name, ways, credentials, now, timeout=timeout)
@@ -194,11 +196,11 @@ class RoutedConnector:
             stops[-1] = meeting(token)
             self._peers(peer).meet(str(route.stops[-2]), token)
         front_end = route.stops[1]
-        assert isinstance(front_end, FrontEnd)
+        assert isinstance(front_end, FrontEndStop)
         asked = Asked(self._to_front_end(front_end, now), tuple(stops), str(party))
         return Forwarded(asked, party.name, str(party), credentials)
 
-    def _to_front_end(self, front_end: FrontEnd, now: float) -> Attempt:
+    def _to_front_end(self, front_end: FrontEndStop, now: float) -> Attempt:
         party = self._front_ends.get(front_end.cluster)
         words = f"the front-end of {front_end}"
         ways = self._ways_to(party)

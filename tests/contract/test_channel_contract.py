@@ -16,16 +16,16 @@ from runtime.transport.certificate import make_certificate
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.queued import MemoryStream, ProcessStream
-from runtime.transport.streams import PipeStream, SocketStream, Stream
+from runtime.transport.streams import ByteStream, PipeStream, SocketStream
 
 LONG = 10.0
 
 
-def memory() -> tuple[Stream, Stream]:
+def memory() -> tuple[ByteStream, ByteStream]:
     return MemoryStream.pair()
 
 
-def unix() -> tuple[Stream, Stream]:
+def unix() -> tuple[ByteStream, ByteStream]:
     left, right = socket.socketpair()
     return SocketStream(left), SocketStream(right)
 
@@ -37,7 +37,7 @@ def connected() -> tuple[socket.socket, socket.socket]:
     return left, right
 
 
-def tcp() -> tuple[Stream, Stream]:
+def tcp() -> tuple[ByteStream, ByteStream]:
     left, right = connected()
     return SocketStream(left), SocketStream(right)
 
@@ -47,7 +47,7 @@ def certificate() -> bytes:
     return make_certificate("a test", datetime.datetime.now(datetime.UTC))
 
 
-def tls() -> tuple[Stream, Stream]:
+def tls() -> tuple[ByteStream, ByteStream]:
     known = Credentials(b"a secret of a test", "it", certificate(), trusts_loopback=False)
     left, right = connected()
     for end in (left, right):
@@ -58,7 +58,7 @@ def tls() -> tuple[Stream, Stream]:
     return SocketStream(ends[0]), SocketStream(ends[1])
 
 
-def pipes() -> tuple[Stream, Stream]:
+def pipes() -> tuple[ByteStream, ByteStream]:
     left_reads, right_writes = os.pipe()
     right_reads, left_writes = os.pipe()
     return PipeStream(left_reads, left_writes), PipeStream(right_reads, right_writes)
@@ -79,7 +79,7 @@ class OtherEnd:
         os.close(self.descriptor)
 
 
-def process() -> tuple[Stream, Stream]:
+def process() -> tuple[ByteStream, ByteStream]:
     left = ProcessStream()
     right_reads, left_writes = os.pipe()
     left_reads, right_writes = os.pipe()
@@ -99,6 +99,6 @@ class TestChannels(StreamContract):
     @pytest.fixture(
         params=[memory, unix, tcp, tls, pipes, process], ids=lambda kind: str(kind.__name__)
     )
-    def streams(self, request: pytest.FixtureRequest) -> tuple[Stream, Stream]:
-        make: Callable[[], tuple[Stream, Stream]] = request.param
+    def streams(self, request: pytest.FixtureRequest) -> tuple[ByteStream, ByteStream]:
+        make: Callable[[], tuple[ByteStream, ByteStream]] = request.param
         return make()

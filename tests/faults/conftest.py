@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from gcm.documents import Diagnostics
-from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.engine.launch import Machine, Outcome, Patience, deploy
 
 MARK = "GCM_TEST_RUN"
@@ -119,7 +119,7 @@ class Bench:
         path = self.folder / "test.xml"
         path.write_text(text)
         found = Diagnostics()
-        surroundings = Surroundings(
+        surroundings = DescriptorContext(
             str(self.folder), environment=os.environ, python=python or sys.executable
         )
         deployment = read_descriptor(path, surroundings=surroundings, diagnostics=found)

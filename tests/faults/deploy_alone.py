@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from gcm.documents import Diagnostics
-from runtime.deployment import Surroundings, make_plan, read_descriptor
+from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.engine.launch import Interrupts, deploy
 from runtime.engine.warm_start import WarmStart
 
@@ -31,7 +31,7 @@ class Printer:
 def main() -> int:
     """Deploy the descriptor named on the command line."""
     folder, name = os.path.split(os.path.abspath(sys.argv[1]))
-    surroundings = Surroundings(folder, environment=os.environ, python=sys.executable)
+    surroundings = DescriptorContext(folder, environment=os.environ, python=sys.executable)
     found = Diagnostics()
     deployment = read_descriptor(
         os.path.join(folder, name), surroundings=surroundings, diagnostics=found

@@ -11,7 +11,7 @@ import pytest
 
 from runtime.engine import rank_main
 from runtime.engine.front_end import GRACE
-from runtime.engine.run_state import State
+from runtime.engine.run_state import RunPhase
 from runtime.launchers import guard
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def test_leaving_the_block_of_a_machine_stops_it(bench: Bench) -> None:
     with bench.machine(bench.plan(POLITE)) as machine:
         assert up.acquire(timeout=60)
         assert up.acquire(timeout=60)
-        assert machine.state is State.RUNNING
+        assert machine.state is RunPhase.RUNNING
     assert machine.wait(0).exit_code == 0
     assert [line.split()[0] for line in bench.recorder.said_by("0:0:1")] == ["up", "told"]
 

@@ -15,7 +15,7 @@ from runtime.transport.frames import Frame
 from runtime.transport.messages import CALL, FAILURE, NOTE, RESULT, Target, call_frame, result_frame
 from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
-from runtime.transport.request import Request
+from runtime.transport.request import IncomingCall
 
 if TYPE_CHECKING:
     from tests.fuzz.conftest import Break
@@ -58,7 +58,7 @@ def test_whatever_comes_is_served_or_ends_the_channel(
 ) -> None:
     calls: list[str] = []
 
-    def serve(request: Request) -> None:
+    def serve(request: IncomingCall) -> None:
         calls.append(str(request))
 
     for seed in range(300):

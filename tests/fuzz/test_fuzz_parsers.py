@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.forwarding.words import Answer, AnswerReader, Request, RequestReader
-from runtime.transport.credentials import NONCE, Credentials, Dialler, Greeting, Listener
+from runtime.forwarding.words import Answer, AnswerReader, ForwardRequest, RequestReader
+from runtime.transport.credentials import NONCE, Credentials, Dialler, Greeting, ListeningEnd
 from runtime.transport.errors import AuthenticationFailed, FrameError, TransportError
 from runtime.transport.frames import HEAD, MARK, Frame, FrameReader
 from runtime.transport.messages import CALL, FAILURE, NOTE, RESULT, target_of
@@ -31,8 +31,8 @@ from runtime.transport.pyro_messages import (
     MSGPACK,
     PING,
     SERPENT,
-    Message,
     MessageReader,
+    PyroMessage,
 )
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def greeting(end: Greeting) -> Feed:
     return feed
 
 
-def listener() -> Listener:
-    return Listener(Credentials(SECRET, "listener"), b"1" * NONCE)
+def listener() -> ListeningEnd:
+    return ListeningEnd(Credentials(SECRET, "listener"), b"1" * NONCE)
 
 
 def dialler() -> Dialler:
@@ -138,9 +138,9 @@ def some_frames() -> bytes:
 
 def some_messages() -> bytes:
     sent = [
-        Message(CONNECT, b'{"object": "a"}', {"GCMN": b"1" * NONCE, "OTHR": b""}),
-        Message(PING, b"ping", sequence=3),
-        Message(INVOKE, b"x" * 500, {"GCMP": b"2" * 40}, flags=4, serializer=SERPENT),
+        PyroMessage(CONNECT, b'{"object": "a"}', {"GCMN": b"1" * NONCE, "OTHR": b""}),
+        PyroMessage(PING, b"ping", sequence=3),
+        PyroMessage(INVOKE, b"x" * 500, {"GCMP": b"2" * 40}, flags=4, serializer=SERPENT),
     ]
     return b"".join(message.joined() for message in sent)
 
@@ -160,7 +160,7 @@ PARSERS = {
     "messages": Parser(messages, FrameError, some_messages()),
     "listener": Parser(lambda: greeting(listener()), AuthenticationFailed, DIALLED),
     "dialler": Parser(lambda: greeting(dialler()), AuthenticationFailed, HEARD),
-    "requests": Parser(requests, FrameError, Request(("0:1", "0:1:2")).written()),
+    "requests": Parser(requests, FrameError, ForwardRequest(("0:1", "0:1:2")).written()),
     "answers": Parser(answers, FrameError, Answer("nobody is there").written()),
 }
 
@@ -269,7 +269,7 @@ def test_a_member_may_have_any_name_that_it_can_prove(name: bytes) -> None:
     heard = here.feed(there.begin())
     own = Credentials(SECRET, "dialler").prove(b"dialler", b"1" * NONCE, b"2" * NONCE, name)
     assert heard
-    here.feed(Message(INVOKE, b"", {"GCMP": own + name}).joined())
+    here.feed(PyroMessage(INVOKE, b"", {"GCMP": own + name}).joined())
     assert here.peer == name.decode(errors="replace")
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gcm.adl import check_files
 from gcm.adl.definitions import growth
 from gcm.documents import Diagnostics
-from runtime.deployment import Surroundings, extent, make_plan, read_descriptor
+from runtime.deployment import DescriptorContext, extent, make_plan, read_descriptor
 
 MOST_MEMORY = 128 << 20  # of which half is room to read the largest file
 ROUNDS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -88,7 +88,7 @@ def test_descriptors_that_multiply_are_planned_or_refused(document: bytes) -> No
     def read() -> None:
         found = Diagnostics()
         deployment = read_descriptor(
-            document, name="d.xml", surroundings=Surroundings("/d"), diagnostics=found
+            document, name="d.xml", surroundings=DescriptorContext("/d"), diagnostics=found
         )
         assert (deployment is None) == bool(found.errors)
         assert all(one.location.line for one in found.errors)

@@ -30,8 +30,8 @@ from runtime.transport.pyro_messages import (
     MARSHAL,
     MSGPACK,
     SERPENT,
-    Message,
     MessageReader,
+    PyroMessage,
 )
 
 PATIENCE = 3.0
@@ -90,7 +90,7 @@ def as_member(known: Credentials, address: str) -> bytes:
 def attempts(told: dict[str, str], trap: str) -> dict[str, Callable[[str], bytes]]:
     """Return what to try at each address."""
     bomb = pickle.dumps(Trap(trap))
-    number = Message(CONNECT, b"{}", {NUMBER_OF_MEMBER: os.urandom(NONCE)}).joined()
+    number = PyroMessage(CONNECT, b"{}", {NUMBER_OF_MEMBER: os.urandom(NONCE)}).joined()
     found: dict[str, Callable[[str], bytes]] = {
         f"Pyro5 {name}": partial(as_client, name) for name in NAMES
     }
@@ -101,11 +101,11 @@ def attempts(told: dict[str, str], trap: str) -> dict[str, Callable[[str], bytes
         "a frame": (HEAD.pack(MARK, CALL, 2, 1) + (5).to_bytes(8, "big") * 2 + bomb,),
         "http": (b"GET / HTTP/1.1\r\nHost: here\r\n\r\n",),
         "a number": (number,),
-        "a wrong proof": (number, Message(INVOKE, b"", {PROOF_OF_MEMBER: bytes(40)}).joined()),
+        "a wrong proof": (number, PyroMessage(INVOKE, b"", {PROOF_OF_MEMBER: bytes(40)}).joined()),
     }
     for name, serializer in serializers.items():
-        hello = Message(CONNECT, bomb, serializer=serializer).joined()
-        call = Message(INVOKE, bomb, serializer=serializer).joined()
+        hello = PyroMessage(CONNECT, bomb, serializer=serializer).joined()
+        call = PyroMessage(INVOKE, bomb, serializer=serializer).joined()
         said[f"a bomb in {name}"] = (hello + call,)
         said[f"a bomb in {name} behind a number"] = (number, call)
     for name, parts in told.items():

@@ -23,7 +23,7 @@ from typing import Self
 import pytest
 from Pyro5.client import Proxy
 
-from runtime.forwarding import AnswerReader, Request
+from runtime.forwarding import AnswerReader, ForwardRequest
 from runtime.transport.certificate import make_certificate
 from runtime.transport.credentials import (
     NONCE,
@@ -43,8 +43,8 @@ from runtime.transport.pyro_messages import (
     MSGPACK,
     PING,
     SERPENT,
-    Message,
     MessageReader,
+    PyroMessage,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -153,7 +153,7 @@ class Entrance:
             with contextlib.closing(made):
                 assert peer == "0:0:0"
                 if self.kind == "forwarder":
-                    made.sendall(Request(("0:7",)).written())
+                    made.sendall(ForwardRequest(("0:7",)).written())
                     made.settimeout(LONG)
                     answer = AnswerReader().feed(received or made.recv(4096))
                     assert answer is not None
@@ -212,7 +212,7 @@ class Trap:
 
 def number() -> bytes:
     """Return what a member says first; anybody can."""
-    return Message(CONNECT, b"{}", {NUMBER_OF_MEMBER: os.urandom(NONCE)}).joined()
+    return PyroMessage(CONNECT, b"{}", {NUMBER_OF_MEMBER: os.urandom(NONCE)}).joined()
 
 
 def greetings(trap: str) -> dict[str, bytes]:
@@ -231,15 +231,15 @@ def greetings(trap: str) -> dict[str, bytes]:
         "pickle": bomb,
         "old version": bytes(old),
         "oversized": bytes(large) + bytes(20_000),
-        "no number": Message(CONNECT, bomb, {NUMBER_OF_MEMBER: b"short"}).joined(),
-        "proof first": Message(INVOKE, bomb, {PROOF_OF_MEMBER: bytes(40)}).joined(),
+        "no number": PyroMessage(CONNECT, bomb, {NUMBER_OF_MEMBER: b"short"}).joined(),
+        "proof first": PyroMessage(INVOKE, bomb, {PROOF_OF_MEMBER: bytes(40)}).joined(),
         "wrong proof": dialler.begin()
-        + Message(INVOKE, bomb, {PROOF_OF_MEMBER: bytes(32) + b"0:1:0"}).joined(),
+        + PyroMessage(INVOKE, bomb, {PROOF_OF_MEMBER: bytes(32) + b"0:1:0"}).joined(),
         "twice": number() + number(),
-        "bomb in marshal": Message(CONNECT, bomb, serializer=MARSHAL).joined(),
-        "bomb in serpent": Message(CONNECT, bomb, serializer=SERPENT).joined(),
-        "bomb in msgpack": Message(CONNECT, b"\xc8" + bomb, serializer=MSGPACK).joined(),
-        "call in marshal": Message(INVOKE, bomb, serializer=MARSHAL).joined(),
+        "bomb in marshal": PyroMessage(CONNECT, bomb, serializer=MARSHAL).joined(),
+        "bomb in serpent": PyroMessage(CONNECT, bomb, serializer=SERPENT).joined(),
+        "bomb in msgpack": PyroMessage(CONNECT, b"\xc8" + bomb, serializer=MSGPACK).joined(),
+        "call in marshal": PyroMessage(INVOKE, bomb, serializer=MARSHAL).joined(),
     }
 
 
@@ -373,11 +373,11 @@ def test_where_descriptors_are_used_up_members_wait_until_some_are_free() -> Non
 
 def test_a_client_that_reads_no_answer_is_not_listened_to(tmp_path: Path) -> None:
     with Entrance("pyro") as entrance:
-        hello = Message(CONNECT, b'{"handshake": "hello", "object": "book"}').joined()
+        hello = PyroMessage(CONNECT, b'{"handshake": "hello", "object": "book"}').joined()
         book = b"x" * 50_000
         call = b'{"object": "book", "method": "add", "params": ["%s"], "kwargs": {}}' % book
         before = entrance.resident
-        for flood in (Message(PING, bytes(10_000)), Message(INVOKE, call)):
+        for flood in (PyroMessage(PING, bytes(10_000)), PyroMessage(INVOKE, call)):
             with entrance.connect() as deaf:
                 deaf.sendall(hello)
                 deaf.settimeout(2.0)

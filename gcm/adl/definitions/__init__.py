@@ -27,7 +27,7 @@ from gcm.adl.definitions.model import (
 )
 from gcm.adl.definitions.references import absolute, is_path, relative_to_parents
 from gcm.adl.definitions.repeats import report_repeated_components
-from gcm.adl.definitions.resolve import INCOMPLETE, Document, Resolver, same_definition
+from gcm.adl.definitions.resolve import INCOMPLETE, DefinitionDocument, Resolver, same_definition
 from gcm.adl.definitions.sources import FileLoader, Source, implied_root
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
     "ControllerNode",
     "CoordinatesNode",
     "Definition",
-    "Document",
+    "DefinitionDocument",
     "ExportedVirtualNode",
     "FileLoader",
     "InterfaceNode",

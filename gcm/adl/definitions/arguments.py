@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gcm.adl.definitions.growth import Amount, Growth
-from gcm.documents import Node, did_you_mean
+from gcm.adl.definitions.growth import DefinitionAmount, Growth
+from gcm.documents import XmlNode, did_you_mean
 from gcm.records import dataclass
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")
@@ -27,7 +27,7 @@ class ArgumentSyntaxError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class DefinitionParameter:
     """A declared argument; `default` is `None` when a value must be given."""
 
     name: str
@@ -35,7 +35,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class DefinitionCall:
     """A reference to a definition, with values by position or by name."""
 
     name: str
@@ -52,7 +52,7 @@ class ArgumentFault:
     hint: str = ""
 
 
-def parse_parameters(text: str) -> tuple[Parameter, ...]:
+def parse_parameters(text: str) -> tuple[DefinitionParameter, ...]:
     """Read `a,b=5`.
 
     Raises:
@@ -60,7 +60,7 @@ def parse_parameters(text: str) -> tuple[Parameter, ...]:
     """
     if not text.strip():
         return ()
-    parameters: dict[str, Parameter] = {}
+    parameters: dict[str, DefinitionParameter] = {}
     for part in _split(text):
         name, equals, default = part.partition("=")
         name = name.strip()
@@ -68,11 +68,11 @@ def parse_parameters(text: str) -> tuple[Parameter, ...]:
             raise ArgumentSyntaxError(f"'{name}' is no name of an argument")
         if name in parameters:
             raise ArgumentSyntaxError(f"argument '{name}' is declared twice")
-        parameters[name] = Parameter(name, _value(default) if equals else None)
+        parameters[name] = DefinitionParameter(name, _value(default) if equals else None)
     return tuple(parameters.values())
 
 
-def parse_calls(text: str) -> tuple[Call, ...]:
+def parse_calls(text: str) -> tuple[DefinitionCall, ...]:
     """Read a comma list of references such as `Base, pair.Pair(1,'x,y'), Named(a=>1)`.
 
     Raises:
@@ -83,7 +83,7 @@ def parse_calls(text: str) -> tuple[Call, ...]:
 
 
 def bind_arguments(
-    parameters: Sequence[Parameter], call: Call
+    parameters: Sequence[DefinitionParameter], call: DefinitionCall
 ) -> tuple[dict[str, str], list[ArgumentFault]]:
     """Return the value of each parameter, and everything wrong with the call.
 
@@ -161,8 +161,8 @@ def quoted(text: str) -> str:
 
 
 def substitute_node(
-    node: Node, values: Mapping[str, str], growth: Growth
-) -> tuple[Node, list[tuple[Node, str]]]:
+    node: XmlNode, values: Mapping[str, str], growth: Growth
+) -> tuple[XmlNode, list[tuple[XmlNode, str]]]:
     """Substitute in every attribute of an element and of those below it.
 
     Also returns each unknown name together with the element that uses it. Elements in which
@@ -171,19 +171,19 @@ def substitute_node(
     Raises:
         TooLarge: that makes too much text.
     """
-    unknown: list[tuple[Node, str]] = []
+    unknown: list[tuple[XmlNode, str]] = []
     return _substitute_node(node, values, unknown, growth), unknown
 
 
 def _substitute_node(
-    node: Node, values: Mapping[str, str], unknown: list[tuple[Node, str]], growth: Growth
-) -> Node:
+    node: XmlNode, values: Mapping[str, str], unknown: list[tuple[XmlNode, str]], growth: Growth
+) -> XmlNode:
     attributes = {}
     for key, text in node.attributes.items():
         fill = substitute_call if key in ("definition", "extends") else substitute
         missing: list[str] = []
         if "$" in text:
-            growth.add(Amount.TEXT, length_of(text, values), node.location)
+            growth.add(DefinitionAmount.TEXT, length_of(text, values), node.location)
             text, missing = fill(text, values)  # noqa: PLW2901
         attributes[key] = text
         unknown += [(node, name) for name in missing]
@@ -256,7 +256,7 @@ def _split(text: str) -> list[str]:
     return [*parts, text[start:]]
 
 
-def _call(text: str) -> Call:
+def _call(text: str) -> DefinitionCall:
     name, bracket, rest = text.partition("(")
     name = name.strip()
     if not name:
@@ -264,19 +264,21 @@ def _call(text: str) -> Call:
     if any(char in name for char in _QUOTES):
         raise ArgumentSyntaxError(f"{name} is no name of a definition")
     if not bracket:
-        return Call(name)
+        return DefinitionCall(name)
     if not rest.endswith(")"):
         raise ArgumentSyntaxError(f"text behind the ')' of '{text}'")
     inside = rest[:-1]
     if not inside.strip():
-        return Call(name)
+        return DefinitionCall(name)
     parts = _split(inside)
     arrows = [_ARROW.match(part) for part in parts]
     if not any(arrows):
-        return Call(name, tuple(_value(part) for part in parts))
+        return DefinitionCall(name, tuple(_value(part) for part in parts))
     if not all(arrows):
         raise ArgumentSyntaxError(f"values by position and by name are mixed in '{text}'")
-    return Call(name, (), tuple((a.group(1), _value(a.group(2))) for a in arrows if a is not None))
+    return DefinitionCall(
+        name, (), tuple((a.group(1), _value(a.group(2))) for a in arrows if a is not None)
+    )
 
 
 def _value(text: str) -> str:

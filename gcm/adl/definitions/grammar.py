@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 
-from gcm.documents import Diagnostics, Limits, Node, did_you_mean
+from gcm.documents import Diagnostics, Limits, XmlNode, did_you_mean
 from gcm.records import dataclass
 from gcm.suggestion import nearest
 
@@ -93,7 +93,7 @@ GRAMMAR: Mapping[str, Element] = {
 _MAY_BE_EMPTY = frozenset({("attribute", "value"), ("definition", "arguments")})
 
 
-def conform(root: Node, diagnostics: Diagnostics) -> Node | None:
+def conform(root: XmlNode, diagnostics: Diagnostics) -> XmlNode | None:
     """Report every place where a document breaks the grammar, and return what is left of it.
 
     Elements that are misplaced or lack a required attribute are left out of the result, and so are
@@ -111,7 +111,7 @@ def conform(root: Node, diagnostics: Diagnostics) -> Node | None:
     return _conform(root, diagnostics)
 
 
-def _conform(node: Node, diagnostics: Diagnostics) -> Node | None:
+def _conform(node: XmlNode, diagnostics: Diagnostics) -> XmlNode | None:
     element = GRAMMAR[node.tag]
     attributes = _known_attributes(node, element, diagnostics)
     if node.text and not element.text:
@@ -133,7 +133,7 @@ def _conform(node: Node, diagnostics: Diagnostics) -> Node | None:
     return replace(node, attributes=attributes, children=children)
 
 
-def _known_attributes(node: Node, element: Element, diagnostics: Diagnostics) -> dict[str, str]:
+def _known_attributes(node: XmlNode, element: Element, diagnostics: Diagnostics) -> dict[str, str]:
     known = (*element.required, *element.optional)
     kept = {name: value for name, value in node.attributes.items() if name in known}
     for name, value in node.attributes.items():
@@ -150,7 +150,7 @@ def _known_attributes(node: Node, element: Element, diagnostics: Diagnostics) ->
     return kept
 
 
-def _known_children(node: Node, element: Element, diagnostics: Diagnostics) -> list[Node]:
+def _known_children(node: XmlNode, element: Element, diagnostics: Diagnostics) -> list[XmlNode]:
     kept = []
     for child in node.children:
         if child.tag in element.children:
@@ -169,7 +169,7 @@ def _known_children(node: Node, element: Element, diagnostics: Diagnostics) -> l
 
 
 def _has_required(
-    node: Node, element: Element, attributes: Mapping[str, str], diagnostics: Diagnostics
+    node: XmlNode, element: Element, attributes: Mapping[str, str], diagnostics: Diagnostics
 ) -> bool:
     complete = True
     for name in (*element.required, *element.optional):
@@ -188,7 +188,7 @@ def _has_required(
 
 
 def _check_occurrences(
-    node: Node, children: Sequence[Node], element: Element, diagnostics: Diagnostics
+    node: XmlNode, children: Sequence[XmlNode], element: Element, diagnostics: Diagnostics
 ) -> None:
     for tag, occurs in element.children.items():
         if occurs is Occurs.ANY:
@@ -210,7 +210,7 @@ def _check_occurrences(
             )
 
 
-def _same(ones: Sequence[Node], others: Sequence[Node]) -> bool:
+def _same(ones: Sequence[XmlNode], others: Sequence[XmlNode]) -> bool:
     return len(ones) == len(others) and all(map(operator.is_, ones, others))
 
 

@@ -12,7 +12,7 @@ from gcm.documents import Location
 from gcm.records import dataclass
 
 
-class Amount(StrEnum):
+class DefinitionAmount(StrEnum):
     """What is counted."""
 
     COMPONENTS = "components"
@@ -23,11 +23,11 @@ class Amount(StrEnum):
 
 
 MOST = {
-    Amount.COMPONENTS: 200_000,
-    Amount.PARTS: 1_000_000,
-    Amount.USES: 10_000,
-    Amount.MERGED: 200_000,
-    Amount.TEXT: 4 * 1024 * 1024,
+    DefinitionAmount.COMPONENTS: 200_000,
+    DefinitionAmount.PARTS: 1_000_000,
+    DefinitionAmount.USES: 10_000,
+    DefinitionAmount.MERGED: 200_000,
+    DefinitionAmount.TEXT: 4 * 1024 * 1024,
 }
 """The most that one assembly may stand for. Nothing raises these limits."""
 
@@ -35,7 +35,7 @@ MOST = {
 class TooLarge(Exception):
     """An assembly that would stand for more than it may, and where that becomes clear."""
 
-    def __init__(self, amount: Amount, count: int, location: Location) -> None:
+    def __init__(self, amount: DefinitionAmount, count: int, location: Location) -> None:
         super().__init__(f"the assembly comes to {count:,} {amount}")
         self.hint = f"the most is {MOST[amount]:,}; use definitions less often inside one another"
         self.location = location
@@ -45,9 +45,9 @@ class TooLarge(Exception):
 class Growth:
     """What has been made of the definitions of one assembly so far."""
 
-    used: Counter[Amount] = field(default_factory=Counter)
+    used: Counter[DefinitionAmount] = field(default_factory=Counter)
 
-    def add(self, amount: Amount, count: int, location: Location) -> None:
+    def add(self, amount: DefinitionAmount, count: int, location: Location) -> None:
         """Count something before it is made; raises TooLarge."""
         self.used[amount] += count
         if self.used[amount] > MOST[amount]:
@@ -59,15 +59,15 @@ def check_size(root: ComponentNode) -> None:
 
     The place is that of the innermost component that stands for too much alone.
     """
-    sizes: dict[int, Counter[Amount]] = {}
-    for amount in (Amount.COMPONENTS, Amount.PARTS):
+    sizes: dict[int, Counter[DefinitionAmount]] = {}
+    for amount in (DefinitionAmount.COMPONENTS, DefinitionAmount.PARTS):
         total = _size(root, sizes)[amount]
         if total > MOST[amount]:
             raise TooLarge(amount, total, _innermost(root, amount, sizes).location)
 
 
 def _innermost(
-    node: ComponentNode, amount: Amount, sizes: dict[int, Counter[Amount]]
+    node: ComponentNode, amount: DefinitionAmount, sizes: dict[int, Counter[DefinitionAmount]]
 ) -> ComponentNode:
     while True:
         large = [one for one in _inside(node.body) if _size(one, sizes)[amount] > MOST[amount]]
@@ -76,13 +76,15 @@ def _innermost(
         node = large[0]
 
 
-def _size(node: ComponentNode, sizes: dict[int, Counter[Amount]]) -> Counter[Amount]:
+def _size(
+    node: ComponentNode, sizes: dict[int, Counter[DefinitionAmount]]
+) -> Counter[DefinitionAmount]:
     if is_path(node.definition):
-        return Counter({Amount.COMPONENTS: 1, Amount.PARTS: 1})
+        return Counter({DefinitionAmount.COMPONENTS: 1, DefinitionAmount.PARTS: 1})
     key = id(node.body)
     if key not in sizes:
         sizes[key] = total = Counter(
-            {Amount.COMPONENTS: 1, Amount.PARTS: 1 + _own_parts(node.body)}
+            {DefinitionAmount.COMPONENTS: 1, DefinitionAmount.PARTS: 1 + _own_parts(node.body)}
         )
         for child in _inside(node.body):
             total.update(_size(child, sizes))

@@ -25,18 +25,18 @@ from gcm.adl.definitions.model import (
     TemplateControllerNode,
     VirtualNodeNode,
 )
-from gcm.documents import Diagnostics, Node, read_document
+from gcm.documents import Diagnostics, XmlNode, read_document
 
 
 def read_definition(
     source: str | os.PathLike[str] | bytes, *, name: str | None = None, diagnostics: Diagnostics
-) -> Node | None:
+) -> XmlNode | None:
     """Read one document into nodes that conform to the grammar; faults go to `diagnostics`."""
     root = read_document(source, name=name, diagnostics=diagnostics, limits=DOCUMENT_LIMITS)
     return None if root is None else conform(root, diagnostics)
 
 
-def definition_of(node: Node) -> Definition:
+def definition_of(node: XmlNode) -> Definition:
     """Return the model of a conforming `<definition>`."""
     at = node.attributes
     return Definition(
@@ -44,19 +44,19 @@ def definition_of(node: Node) -> Definition:
     )
 
 
-def _component(node: Node) -> ComponentNode:
+def _component(node: XmlNode) -> ComponentNode:
     at = node.attributes
     return ComponentNode(at["name"], at.get("definition", ""), _body(node), node.location)
 
 
-def _body(node: Node) -> Body:
+def _body(node: XmlNode) -> Body:
     if not node.children:
         return EMPTY_BODY
-    by_tag: dict[str, list[Node]] = {}
+    by_tag: dict[str, list[XmlNode]] = {}
     for child in node.children:
         by_tag.setdefault(child.tag, []).append(child)
 
-    def first(tag: str) -> Node | None:
+    def first(tag: str) -> XmlNode | None:
         return by_tag[tag][0] if tag in by_tag else None
 
     content, attributes, controller, template, logger, virtual_node, exported = (
@@ -91,12 +91,12 @@ def _body(node: Node) -> Body:
     )
 
 
-def _comment(node: Node) -> CommentNode:
+def _comment(node: XmlNode) -> CommentNode:
     text = " ".join(filter(None, (node.attributes.get("text", ""), node.text)))
     return CommentNode(text, node.attributes.get("language", ""), node.location)
 
 
-def _interface(node: Node) -> InterfaceNode:
+def _interface(node: XmlNode) -> InterfaceNode:
     at = node.attributes
     return InterfaceNode(
         at["name"],
@@ -109,11 +109,11 @@ def _interface(node: Node) -> InterfaceNode:
     )
 
 
-def _binding(node: Node) -> BindingNode:
+def _binding(node: XmlNode) -> BindingNode:
     return BindingNode(node.attributes["client"], node.attributes["server"], node.location)
 
 
-def _attributes(node: Node) -> AttributesNode:
+def _attributes(node: XmlNode) -> AttributesNode:
     values = tuple(
         AttributeNode(child.attributes["name"], child.attributes["value"], child.location)
         for child in _tagged(node, "attribute")
@@ -121,7 +121,7 @@ def _attributes(node: Node) -> AttributesNode:
     return AttributesNode(node.attributes.get("signature", ""), values, node.location)
 
 
-def _controller(node: Node) -> ControllerNode:
+def _controller(node: XmlNode) -> ControllerNode:
     return ControllerNode(
         node.attributes.get("desc", ""),
         tuple(map(_interface, _tagged(node, "interface"))),
@@ -131,12 +131,12 @@ def _controller(node: Node) -> ControllerNode:
     )
 
 
-def _virtual_node(node: Node) -> VirtualNodeNode:
+def _virtual_node(node: XmlNode) -> VirtualNodeNode:
     at = node.attributes
     return VirtualNodeNode(at["name"], at.get("cardinality", ""), node.location)
 
 
-def _exported(node: Node) -> ExportedVirtualNode:
+def _exported(node: XmlNode) -> ExportedVirtualNode:
     composed = tuple(
         ComposingVirtualNode(part.attributes["component"], part.attributes["name"], part.location)
         for composition in node.children
@@ -145,11 +145,11 @@ def _exported(node: Node) -> ExportedVirtualNode:
     return ExportedVirtualNode(node.attributes["name"], composed, node.location)
 
 
-def _coordinates(node: Node) -> CoordinatesNode:
+def _coordinates(node: XmlNode) -> CoordinatesNode:
     return CoordinatesNode(
         tuple(node.attributes.items()), tuple(map(_coordinates, node.children)), node.location
     )
 
 
-def _tagged(node: Node, tag: str) -> Iterator[Node]:
+def _tagged(node: XmlNode, tag: str) -> Iterator[XmlNode]:
     return (child for child in node.children if child.tag == tag)

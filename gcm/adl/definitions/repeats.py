@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gcm.adl.definitions.model import ComponentNode
-from gcm.documents import Diagnostics, Node
+from gcm.documents import Diagnostics, XmlNode
 
 # What may not be repeated among the children of one element: the tag, and what identifies it.
 _UNIQUE = (
@@ -14,10 +14,10 @@ _UNIQUE = (
 )
 
 
-def report_repeats(node: Node, diagnostics: Diagnostics) -> None:
+def report_repeats(node: XmlNode, diagnostics: Diagnostics) -> None:
     """Report every child that has the name of an earlier one; bindings are checked later."""
     for tag, key in _UNIQUE:
-        first: dict[str, Node] = {}
+        first: dict[str, XmlNode] = {}
         for child in node.children:
             if child.tag != tag:
                 continue

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from gcm.adl.definitions.arguments import (
     ArgumentSyntaxError,
-    Call,
-    Parameter,
+    DefinitionCall,
+    DefinitionParameter,
     bind_arguments,
     parse_calls,
     parse_parameters,
@@ -16,14 +16,14 @@ from gcm.adl.definitions.arguments import (
     substitute_node,
 )
 from gcm.adl.definitions.grammar import MAX_DEPTH
-from gcm.adl.definitions.growth import Amount, Growth, TooLarge, check_size
+from gcm.adl.definitions.growth import DefinitionAmount, Growth, TooLarge, check_size
 from gcm.adl.definitions.merge import merge_all
 from gcm.adl.definitions.model import EMPTY_BODY, Body, ComponentNode, ControllerNode
 from gcm.adl.definitions.parse import definition_of, read_definition
 from gcm.adl.definitions.references import is_path, relative_to_parents
 from gcm.adl.definitions.repeats import report_repeats
 from gcm.adl.definitions.sources import Loader, Source
-from gcm.documents import Diagnostics, Location, Node, did_you_mean
+from gcm.documents import Diagnostics, Location, XmlNode, did_you_mean
 from gcm.records import dataclass
 
 Arguments = tuple[tuple[str, str], ...]
@@ -31,11 +31,11 @@ _Key = tuple[str, Arguments]
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DefinitionDocument:
     """A definition that was read: its nodes, and the arguments that it declares."""
 
-    node: Node
-    parameters: tuple[Parameter, ...]
+    node: XmlNode
+    parameters: tuple[DefinitionParameter, ...]
     size: int = 1
     """How many elements it has."""
 
@@ -58,7 +58,7 @@ class Resolver:
     def __init__(self, loader: Loader, diagnostics: Diagnostics) -> None:
         self._loader = loader
         self._diagnostics = diagnostics
-        self._documents: dict[str, Document | None] = {}
+        self._documents: dict[str, DefinitionDocument | None] = {}
         self._merged: dict[_Key, Body] = {}
         self._expanded: dict[tuple[_Key, ...], Body] = {}
         self._extending: list[_Key] = []
@@ -70,7 +70,7 @@ class Resolver:
         self.missing: set[str] = set()
         """The texts that stand where arguments have no value."""
 
-    def document(self, source: Source) -> Document | None:
+    def document(self, source: Source) -> DefinitionDocument | None:
         """Read a definition, or return it as it was read before."""
         if source.file not in self._documents:
             self._documents[source.file] = self._read(source)
@@ -85,7 +85,7 @@ class Resolver:
         document = self.document(source)
         if document is None:
             return None
-        call = Call(document.name, (), tuple(arguments.items()))
+        call = DefinitionCall(document.name, (), tuple(arguments.items()))
         key = self._key(source, document, call, document.node.location)
         name = document.name.rpartition(".")[2]
         try:
@@ -98,7 +98,7 @@ class Resolver:
             return None
         return root
 
-    def _read(self, source: Source) -> Document | None:
+    def _read(self, source: Source) -> DefinitionDocument | None:
         data = source.file if source.data is None else source.data
         node = read_definition(data, name=source.file, diagnostics=self._diagnostics)
         if node is None:
@@ -109,7 +109,7 @@ class Resolver:
         except ArgumentSyntaxError as error:
             self._report("malformed-arguments", str(error), node.location, 'write "a,b=5"')
             parameters = ()
-        return Document(node, parameters, _size(node))
+        return DefinitionDocument(node, parameters, _size(node))
 
     # ------------------------------------------------------------------ references to definitions
 
@@ -125,7 +125,7 @@ class Resolver:
         keys = tuple([key for key in found if key is not None])
         return keys, len(keys) == len(found)
 
-    def _find(self, call: Call, location: Location) -> _Key | None:
+    def _find(self, call: DefinitionCall, location: Location) -> _Key | None:
         candidates = self._loader.candidates(call.name, location.file)
         for source in candidates:
             document = self.document(source)
@@ -142,7 +142,7 @@ class Resolver:
             return None
         return self._misnamed(call, candidates[0], location)
 
-    def _misnamed(self, call: Call, source: Source, location: Location) -> _Key | None:
+    def _misnamed(self, call: DefinitionCall, source: Source, location: Location) -> _Key | None:
         """Take the best file although its definition has another name, which is reported."""
         document = self.document(source)
         assert document is not None, "it was just read"
@@ -165,7 +165,9 @@ class Resolver:
             lines.append(f"{file}  (holds '{document.name}')" if document else file)
         return "\n".join(["looked at:", *lines]) if lines else ""
 
-    def _key(self, source: Source, document: Document, call: Call, location: Location) -> _Key:
+    def _key(
+        self, source: Source, document: DefinitionDocument, call: DefinitionCall, location: Location
+    ) -> _Key:
         values, faults = bind_arguments(document.parameters, call)
         given = {name for name, _ in call.named}
         missing = [p.name for p in document.parameters[len(call.positional) :] if p.default is None]
@@ -195,10 +197,10 @@ class Resolver:
             self._extending.pop()
         return self._merged[key]
 
-    def _merge_new(self, key: _Key, document: Document) -> Body:
+    def _merge_new(self, key: _Key, document: DefinitionDocument) -> Body:
         values = dict(key[1])
-        self._growth.add(Amount.USES, 1, document.node.location)
-        self._growth.add(Amount.PARTS, document.size, document.node.location)
+        self._growth.add(DefinitionAmount.USES, 1, document.node.location)
+        self._growth.add(DefinitionAmount.PARTS, document.size, document.node.location)
         node, unknown = substitute_node(document.node, values, self._growth)
         for element, name in unknown:
             self._report_once(
@@ -220,7 +222,7 @@ class Resolver:
         for key in keys:
             bodies.insert(-1, self._merge(key))
             if len(keys) > 1:  # what stands alone is not copied
-                self._growth.add(Amount.MERGED, 1 + len(bodies[-2].components), location)
+                self._growth.add(DefinitionAmount.MERGED, 1 + len(bodies[-2].components), location)
         return merge_all(bodies)
 
     # ------------------------------------------------------------------------------ components
@@ -265,7 +267,7 @@ class Resolver:
         return tuple([self._component(component) for component in components])
 
     def _component(self, component: ComponentNode) -> ComponentNode:
-        self._growth.add(Amount.COMPONENTS, 1, component.location)
+        self._growth.add(DefinitionAmount.COMPONENTS, 1, component.location)
         if is_path(component.definition):
             if component.body is not EMPTY_BODY:
                 self._report_once(
@@ -307,7 +309,7 @@ class Resolver:
         self._diagnostics.report(code, message, location, hint=hint, detail=detail)
 
 
-def _size(node: Node) -> int:
+def _size(node: XmlNode) -> int:
     return 1 + sum(map(_size, node.children))
 
 

@@ -25,7 +25,7 @@ from gcm.adl.classes import ClassFault, LoadClass
 from gcm.adl.findings import Findings
 from gcm.adl.structure import stands_in_for
 from gcm.components import Controller, MembraneDescription
-from gcm.documents import Diagnostics, Location, Node, Severity, did_you_mean, read_document
+from gcm.documents import Diagnostics, Location, Severity, XmlNode, did_you_mean, read_document
 from gcm.errors import IllegalTypeError
 from gcm.factory import described
 from gcm.records import dataclass
@@ -204,7 +204,7 @@ def read_controllers(file: str, diagnostics: Diagnostics) -> tuple[Listed, ...] 
     return listed if len(diagnostics.errors) == before else None
 
 
-def _check(node: Node, diagnostics: Diagnostics) -> None:
+def _check(node: XmlNode, diagnostics: Diagnostics) -> None:
     """Report elements and text that a controller file does not have."""
     allowed = _CHILDREN[node.tag]
     if node.text and allowed:
@@ -229,7 +229,7 @@ def _check(node: Node, diagnostics: Diagnostics) -> None:
         )
 
 
-def _listed(root: Node, diagnostics: Diagnostics) -> Iterator[Listed]:
+def _listed(root: XmlNode, diagnostics: Diagnostics) -> Iterator[Listed]:
     for group in root.children:
         for node in group.children if group.tag == "controllers" else ():
             if node.tag != "controller":

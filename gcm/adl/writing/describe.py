@@ -23,7 +23,7 @@ from gcm.adl.plan import NodeCardinality
 from gcm.adl.writing.export import write_definition
 from gcm.adl.writing.homes import Homes, parts_of
 from gcm.adl.writing.membranes import bindings_of, exports_of, interfaces_of
-from gcm.adl.writing.wires import THIS, Wire, wires_of
+from gcm.adl.writing.wires import THIS, LiveBinding, wires_of
 from gcm.adl.writing.wording import Words
 from gcm.components.composite import Composite
 from gcm.components.control_interface import control_name
@@ -140,7 +140,7 @@ class _Description:
                 self._told.add((wire.client, wire.server))
                 yield BindingNode(".".join(wire.client_end), self._server(wire))
 
-    def _server(self, wire: Wire) -> str:
+    def _server(self, wire: LiveBinding) -> str:
         if wire.server_end is not None:
             return ".".join(wire.server_end)
         reference = wire.server.path

@@ -16,7 +16,7 @@ THIS = "this"
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class LiveBinding:
     """One binding within a composite; the server is None where it is in another process."""
 
     client: ClientInterface
@@ -25,7 +25,7 @@ class Wire:
     server_end: End | None
 
 
-def wires_of(composite: Composite) -> list[Wire]:
+def wires_of(composite: Composite) -> list[LiveBinding]:
     """Return the bindings between the sub-components and the inner faces of a composite.
 
     Multicast results come in the order of the servers, and gathercast arguments in the order of
@@ -54,22 +54,22 @@ def _wire(
     children: frozenset[Component],
     client: ClientInterface,
     server: ServerEnd,
-) -> Wire | None:
+) -> LiveBinding | None:
     """Return the binding, or None if it is not one of this composite but of another."""
     client_end = _name(composite, client.owner), client.name
     if not isinstance(server, ServerInterface):
-        return Wire(client, server, client_end, None)
+        return LiveBinding(client, server, client_end, None)
     is_face = server.owner is composite and (server.internal or not server.is_functional)
     if not is_face and (server.owner not in children or server.internal):
         return None
-    return Wire(client, server, client_end, (_name(composite, server.owner), server.name))
+    return LiveBinding(client, server, client_end, (_name(composite, server.owner), server.name))
 
 
 def _name(composite: Composite, owner: Component) -> str:
     return THIS if owner is composite else owner.name
 
 
-def _ordered(wires: Sequence[Wire]) -> list[Wire]:
+def _ordered(wires: Sequence[LiveBinding]) -> list[LiveBinding]:
     """Move bindings back only as far as the clients of a gathercast server ask for it."""
     if not any(wire.server.type.is_gathercast for wire in wires):
         return list(wires)
@@ -91,14 +91,14 @@ def _ordered(wires: Sequence[Wire]) -> list[Wire]:
     return order
 
 
-def _same_client(wires: Sequence[Wire]) -> Iterable[list[int]]:
+def _same_client(wires: Sequence[LiveBinding]) -> Iterable[list[int]]:
     chains: dict[ClientInterface, list[int]] = {}
     for number, wire in enumerate(wires):
         chains.setdefault(wire.client, []).append(number)
     return chains.values()
 
 
-def _same_gathering(wires: Sequence[Wire]) -> Iterator[list[int]]:
+def _same_gathering(wires: Sequence[LiveBinding]) -> Iterator[list[int]]:
     chains: dict[ServerInterface, dict[ClientInterface, int]] = {}
     for number, wire in enumerate(wires):
         if isinstance(wire.server, ServerInterface) and wire.server.type.is_gathercast:

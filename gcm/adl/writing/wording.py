@@ -8,7 +8,7 @@ from typing import Any
 
 from gcm.adl.definitions import AttributeNode, AttributesNode, InterfaceNode, escape
 from gcm.adl.plan import MembraneKind
-from gcm.adl.values import ValueFault
+from gcm.adl.values import AdlValueFault
 from gcm.adl.writing.naming import NamelessError, class_name, membrane_name
 from gcm.adl.writing.written import text_of, written
 from gcm.components.composite import Composite
@@ -79,7 +79,7 @@ class Words:
                 continue
             try:
                 values.append(AttributeNode(name, escape(written(value, annotation))))
-            except ValueFault as fault:
+            except AdlValueFault as fault:
                 self.fault(component, f"attribute '{name}': {fault}")
         return AttributesNode("", tuple(values)) if values else None
 

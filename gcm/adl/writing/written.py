@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from gcm.adl.definitions import quoted
-from gcm.adl.values import ValueFault, convert
+from gcm.adl.values import AdlValueFault, convert
 
 _NEEDS_QUOTES = frozenset(",'\"()[]{}")
 
@@ -25,7 +25,9 @@ def written(value: object, annotation: Any) -> str:
     read = convert(text, annotation)
     # Two values that are not a number are never equal, but look the same.
     if type(read) is not type(value) or (read != value and repr(read) != repr(value)):
-        raise ValueFault(f"{value!r} cannot be written in a document: '{text}' is read as {read!r}")
+        raise AdlValueFault(
+            f"{value!r} cannot be written in a document: '{text}' is read as {read!r}"
+        )
     return text
 
 

@@ -41,7 +41,7 @@ from runtime.mpi.values.specs import EMPTY, Spec, read_vector_w
 
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
-    from runtime.collectives.brief import Say, Tree
+    from runtime.collectives.brief import MemberTree, Say
     from runtime.collectives.port import Data, Steps
     from runtime.mpi.collectives.port import NativePort
 
@@ -79,7 +79,7 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
         if view is None:
             spec.unpack(data)
 
-    def briefly(tree: Tree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+    def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
         found = yield from spread(tree, say, bytes(spec.pack()) if sending else b"", root)
         if len(found) != spec.nbytes:
             raise MPI.Exception(MPI.ERR_TRUNCATE)

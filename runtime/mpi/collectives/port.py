@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
-from runtime.collectives.turns import Turns
+from runtime.collectives.turns import SendTurns
 from runtime.mpi.collectives.direct import Direct
 from runtime.mpi.collectives.in_pieces import InPieces
 from runtime.mpi.collectives.taking_turns import TakingTurns
@@ -62,7 +62,7 @@ class NativePort:
     def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> TakingTurns:
         """Send to each rank its block, one after the other where a line would hold no more."""
         trips = partial(self._engine.round_trip, self._members)
-        turns = TakingTurns(Turns(blocks, members, self.send, trips, time.monotonic))
+        turns = TakingTurns(SendTurns(blocks, members, self.send, trips, time.monotonic))
         self._going_on.append(turns)
         return turns
 

@@ -38,7 +38,7 @@ from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import Spec
 
 if TYPE_CHECKING:
-    from runtime.collectives.brief import Say, Tree
+    from runtime.collectives.brief import MemberTree, Say
     from runtime.collectives.port import Data, Steps
     from runtime.mpi.collectives.port import NativePort
 
@@ -166,7 +166,7 @@ def reduce(
         if received is not None:
             work.give(received, memoryview(result), call.size)
 
-    def briefly(tree: Tree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+    def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
         mine, merge = bytes(work.taken(sent)), work.reduction.merge
         result = yield from converged(tree, say, mine, merge, root)
         if received is not None:
@@ -200,7 +200,7 @@ def allreduce(
             yield from allreduce_data(call.layout, port, mine, result, grain=work.width)
         work.give(received, memoryview(result), call.size)
 
-    def briefly(tree: Tree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+    def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
         result = yield from combined(tree, say, bytes(work.taken(sent)), work.reduction.merge)
         work.give(received, memoryview(result), call.size)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
-from runtime.collectives.brief import Tree
+from runtime.collectives.brief import MemberTree
 from runtime.mpi.collectives.guard import Guarded
 from runtime.mpi.collectives.mismatches import brief_tag_of
 from runtime.mpi.progress.operations import Operation
@@ -40,7 +40,7 @@ class SmallMessages:
     ) -> None:
         self.members, self.engine, self.guard = members, members.engine, guard
         self.box = members.engine.collective_box(members)
-        self.tree = Tree(layout)
+        self.tree = MemberTree(layout)
 
     def begin(self, call: SmallMessageCall, turn: int) -> Task:
         """Carry one out as a task, or what is left of it; twice is once."""

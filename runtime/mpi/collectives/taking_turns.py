@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from runtime.mpi.progress.operations import Operation, most_urgent
 
 if TYPE_CHECKING:
-    from runtime.collectives.turns import Turns
+    from runtime.collectives.turns import SendTurns
 
 
 class TakingTurns(Operation):
@@ -16,7 +16,7 @@ class TakingTurns(Operation):
 
     __slots__ = ("_failed", "_turns")
 
-    def __init__(self, turns: Turns[Operation]) -> None:
+    def __init__(self, turns: SendTurns[Operation]) -> None:
         super().__init__()
         self._turns = turns
         self._failed: BaseException | None = None

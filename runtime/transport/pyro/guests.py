@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gcm.interfaces.future import Future
-from runtime.transport.crowding import Refusals
-from runtime.transport.pyro.session import Session
+from runtime.transport.crowding import RefusalLog
+from runtime.transport.pyro.session import ClientSession
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
 
@@ -51,9 +51,9 @@ class Guests:
         self._reactor = reactor
         self._most_bytes = most_bytes
         self._served: dict[str, Served] = {}
-        self._sessions: set[Session] = set()
+        self._sessions: set[ClientSession] = set()
         self._lock = threading.Lock()
-        self.refusals = Refusals(_log, time.monotonic)
+        self.refusals = RefusalLog(_log, time.monotonic)
         """Tells of clients that were sent away; for the reactor's thread."""
 
     def expose(self, name: str, served: Served) -> None:
@@ -82,7 +82,9 @@ class Guests:
             self.refusals.tell("crowd", where, f"{MOST_GUESTS} Pyro5 clients are here")
             came.close()
             return
-        session = Session(self, SocketStream(came), where, self._most_bytes, self._sessions.discard)
+        session = ClientSession(
+            self, SocketStream(came), where, self._most_bytes, self._sessions.discard
+        )
         self._sessions.add(session)
         session.open(self._reactor, received)
 

@@ -25,8 +25,8 @@ from runtime.transport.pyro_messages import (
     ONEWAY,
     PING,
     RESULT,
-    Message,
     MessageReader,
+    PyroMessage,
     refusal,
 )
 from runtime.transport.reactor import Reactor
@@ -45,7 +45,7 @@ _MOST_UNSENT = 1 << 20
 """How many bytes of answers a client may leave unread before nothing more is done for it: 1 MiB."""
 
 
-class Session:
+class ClientSession:
     """Serves one client; all methods are for the reactor's thread."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Session:
         stream: SocketStream,
         where: str,
         most_bytes: int,
-        gone: Callable[[Session], None],
+        gone: Callable[[ClientSession], None],
     ) -> None:
         self._guests = guests
         self._stream = stream
@@ -65,7 +65,7 @@ class Session:
         self._space = memoryview(bytearray(_PIECE))
         self._to_send: deque[memoryview] = deque()
         self._unsent = 0
-        self._waiting: deque[Message] = deque()
+        self._waiting: deque[PyroMessage] = deque()
         self._is_busy = False
         self._is_connected = False
         self._is_open = True
@@ -119,11 +119,11 @@ class Session:
             return
         self._want()
 
-    def _hear(self, message: Message) -> None:
+    def _hear(self, message: PyroMessage) -> None:
         if message.flags & COMPRESSED:
             raise FrameError("a compressed message; who knows how large it really is")
         if message.kind == PING:
-            self._send(Message(PING, b"pong", sequence=message.sequence))
+            self._send(PyroMessage(PING, b"pong", sequence=message.sequence))
         elif message.kind == CONNECT and not self._is_connected:
             self._connect(message)
         elif message.kind == INVOKE and self._is_connected:
@@ -132,7 +132,7 @@ class Session:
         else:
             raise FrameError(f"a message of kind {message.kind}, which makes no sense here")
 
-    def _connect(self, message: Message) -> None:
+    def _connect(self, message: PyroMessage) -> None:
         language = Language(message.serializer)
         name = language.hello(message.payload)
         served = self._guests.find(name)
@@ -189,12 +189,12 @@ class Session:
             return None
         raise DaemonError(f"unknown object '{name}' or method '{method}'")
 
-    def outcome(self, message: Message, flags: int, payload: bytes) -> None:
+    def outcome(self, message: PyroMessage, flags: int, payload: bytes) -> None:
         """Send what became of a call, and serve the next; any thread may say so."""
         if self._reactor is not None:
             self._reactor.soon(lambda: self._finish(message, flags, payload))
 
-    def _finish(self, message: Message, flags: int, payload: bytes) -> None:
+    def _finish(self, message: PyroMessage, flags: int, payload: bytes) -> None:
         self._is_busy = False
         if not self._is_open:
             return
@@ -204,14 +204,14 @@ class Session:
 
     # -- out -------------------------------------------------------------------------------------
 
-    def _answer(self, kind: int, asked: Message, payload: bytes, flags: int = 0) -> None:
+    def _answer(self, kind: int, asked: PyroMessage, payload: bytes, flags: int = 0) -> None:
         self._send(
-            Message(
+            PyroMessage(
                 kind, payload, flags=flags, sequence=asked.sequence, serializer=asked.serializer
             )
         )
 
-    def _send(self, message: Message) -> None:
+    def _send(self, message: PyroMessage) -> None:
         parts = [memoryview(part) for part in message.parts() if len(part)]
         self._to_send.extend(parts)
         self._unsent += sum(map(len, parts))
@@ -244,8 +244,8 @@ class _Work:
 
     def __init__(
         self,
-        session: Session,
-        message: Message,
+        session: ClientSession,
+        message: PyroMessage,
         language: Language,
         name: str,
         calls: Calls,

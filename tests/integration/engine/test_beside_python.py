@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gcm.documents import Diagnostics
-from runtime.deployment import Surroundings, make_plan, read_descriptor
+from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.engine.launch import Machine
 
 pytestmark = pytest.mark.mpi
@@ -30,7 +30,7 @@ def test_the_mpiexec_beside_python_is_found(
         b'<deployment name="t"><application script="program.py"/><emulate ranks="2"/></deployment>'
     )
     found = Diagnostics()
-    surroundings = Surroundings(str(tmp_path), python=sys.executable)
+    surroundings = DescriptorContext(str(tmp_path), python=sys.executable)
     deployment = read_descriptor(text, surroundings=surroundings, diagnostics=found)
     assert deployment is not None, [str(one) for one in found]
     with Machine(make_plan(deployment)) as machine:

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from gcm.documents import Diagnostics
-from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.engine.launch import deploy
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
@@ -113,7 +113,9 @@ def plan_of(folder: Path, text: str) -> DeploymentPlan:
     path = folder / "test.xml"
     path.write_text(text)
     found = Diagnostics()
-    deployment = read_descriptor(path, surroundings=Surroundings(str(folder)), diagnostics=found)
+    deployment = read_descriptor(
+        path, surroundings=DescriptorContext(str(folder)), diagnostics=found
+    )
     assert deployment is not None, [str(one) for one in found]
     return make_plan(deployment)
 

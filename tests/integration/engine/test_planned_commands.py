@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gcm.documents import Diagnostics
-from runtime.deployment import Surroundings, make_plan, read_descriptor
+from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.engine.launch import deploy
 from runtime.engine.listener import Silent
 
@@ -42,7 +42,9 @@ def run_and_planned(folder: Path, mpi: Path, rest: str) -> tuple[list[str], list
         "</deployment>".replace("{mpiexec}", str(mpiexec))
     )
     found = Diagnostics()
-    deployment = read_descriptor(path, surroundings=Surroundings(str(folder)), diagnostics=found)
+    deployment = read_descriptor(
+        path, surroundings=DescriptorContext(str(folder)), diagnostics=found
+    )
     assert deployment is not None, [str(one) for one in found]
     plan = make_plan(deployment)
     outcome = deploy(plan, Silent())

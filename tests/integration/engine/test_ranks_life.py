@@ -19,7 +19,7 @@ import pytest
 from gcm.invocation import Invocation
 from runtime.engine.configuration import Configuration, Job
 from runtime.engine.control import FRONT_END
-from runtime.engine.front_end import FrontEnd
+from runtime.engine.front_end import FrontEndProcess
 from runtime.engine.output_room import OutputRoom
 from runtime.engine.ranks_life import RanksLife
 from runtime.engine.shared_routes import SharedRoutes
@@ -27,7 +27,7 @@ from runtime.machine import launcher as calls
 from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import Control, Views
 from runtime.membership.room import KEY
-from runtime.transport.channel import Channel, Request
+from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
 
@@ -259,11 +259,11 @@ class Driver:
         near, far = MemoryStream.pair()
         self._channel = Channel(reactor, near, "front-end", self._hear).open()
         self.control = calls.FrontEnd(self._send).control
-        self._front_end = FrontEnd(told, reactor, far)
+        self._front_end = FrontEndProcess(told, reactor, far)
         self._thread = threading.Thread(target=self._front_end.run)
         self._thread.start()
 
-    def _hear(self, request: Request) -> None:
+    def _hear(self, request: IncomingCall) -> None:
         self._heard.put((request.target.operation, request.invocation().args))
 
     def _send(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from gcm.documents import Diagnostics
-from runtime.deployment import Surroundings, make_plan, read_descriptor
+from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.engine.launch import deploy
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
@@ -108,7 +108,7 @@ def run(folder: Path, machine: str) -> tuple[tuple[str, ...], list[str]]:
         f"{machine}</site></grid></deployment>"
     )
     found = Diagnostics()
-    surroundings = Surroundings(str(folder), python=sys.executable)
+    surroundings = DescriptorContext(str(folder), python=sys.executable)
     deployment = read_descriptor(
         text.encode(), surroundings=surroundings, diagnostics=found, name="t.xml"
     )
@@ -172,7 +172,10 @@ def test_helpers_on_another_machine_are_found_in_its_environment(
     )
     found = Diagnostics()
     deployment = read_descriptor(
-        text.encode(), surroundings=Surroundings(str(tmp_path)), diagnostics=found, name="t.xml"
+        text.encode(),
+        surroundings=DescriptorContext(str(tmp_path)),
+        diagnostics=found,
+        name="t.xml",
     )
     assert deployment is not None, [str(one) for one in found]
     recorder = Recorder()

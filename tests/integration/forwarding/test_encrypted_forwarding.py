@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime.forwarding import AnswerReader, Forwarder, Request
+from runtime.forwarding import AnswerReader, Forwarder, ForwardRequest
 from runtime.transport.certificate import make_certificate
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import is_set_up, secured
@@ -54,7 +54,7 @@ class Way:
         made, _, received = dial(self.forwarders[0].address, self.member("0:0:0"))
         assert isinstance(made, TlsSocket)
         made.settimeout(LONG)
-        made.sendall(Request(("1:0", "1:0:0")).written())
+        made.sendall(ForwardRequest(("1:0", "1:0:0")).written())
         reader = AnswerReader()
         answer = reader.feed(received)
         while answer is None:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from runtime.forwarding import AnswerReader, Forwarder, Request, forwarder, meeting
+from runtime.forwarding import AnswerReader, Forwarder, ForwardRequest, forwarder, meeting
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import AuthenticationFailed
 from runtime.transport.lean import dial
@@ -51,7 +51,7 @@ class Machine:
         assert peer == first
         made = self._stack.enter_context(socket.socket(fileno=bare.detach()))
         made.settimeout(LONG)
-        made.sendall(Request(stops).written())
+        made.sendall(ForwardRequest(stops).written())
         reader = AnswerReader()
         answer = reader.feed(received)
         while answer is None:
@@ -236,7 +236,7 @@ def test_closing_sends_away_who_waits(machine: Machine) -> None:
     bare, _, _ = dial(at.address, Credentials(SECRET, "0:0:0"))
     with socket.socket(fileno=bare.detach()) as made:
         made.settimeout(LONG)
-        made.sendall(Request((meeting("late"),)).written())
+        made.sendall(ForwardRequest((meeting("late"),)).written())
         made.settimeout(0.05)
         with pytest.raises(TimeoutError):
             made.recv(1)
@@ -251,7 +251,7 @@ def test_a_stranger_gets_no_way(machine: Machine) -> None:
         dial(at.address, Credentials(os.urandom(32), "0:0:0"))
     host, _, port = at.address.rpartition(":")
     with socket.create_connection((host, int(port)), LONG) as stranger:
-        stranger.sendall(Request(("1:0:0",)).written())
+        stranger.sendall(ForwardRequest(("1:0:0",)).written())
         assert stranger.recv(100) == b""
 
 

@@ -25,8 +25,8 @@ from runtime.transport.pyro_messages import (
     JSON,
     MARSHAL,
     PING,
-    Message,
     MessageReader,
+    PyroMessage,
 )
 
 LONG = 20.0
@@ -173,16 +173,16 @@ def test_the_daemon_object_lists_what_is_exposed(exposed: Exposed) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Message(INVOKE, b"{}"),
-        Message(CONNECT, b"not json"),
-        Message(CONNECT, b"{}", serializer=MARSHAL),
-        Message(CONNECT, b"{}", serializer=99),
-        Message(CONNECT, b"x", flags=COMPRESSED),
-        Message(7, b""),
+        PyroMessage(INVOKE, b"{}"),
+        PyroMessage(CONNECT, b"not json"),
+        PyroMessage(CONNECT, b"{}", serializer=MARSHAL),
+        PyroMessage(CONNECT, b"{}", serializer=99),
+        PyroMessage(CONNECT, b"x", flags=COMPRESSED),
+        PyroMessage(7, b""),
     ],
     ids=["a call first", "no value", "marshal", "unknown", "compressed", "no kind"],
 )
-def test_who_speaks_otherwise_is_sent_away(exposed: Exposed, message: Message) -> None:
+def test_who_speaks_otherwise_is_sent_away(exposed: Exposed, message: PyroMessage) -> None:
     with socket.create_connection(address_of(exposed), LONG) as stranger:
         stranger.sendall(message.joined())
         with contextlib.suppress(ConnectionResetError):
@@ -196,7 +196,7 @@ def test_a_client_that_says_nothing_holds_up_nobody(exposed: Exposed) -> None:
         for _ in range(50):
             silent = stack.enter_context(socket.create_connection(address_of(exposed), LONG))
             hello = b'{"handshake": "hello", "object": "book"}'
-            silent.sendall(Message(CONNECT, hello, serializer=JSON).joined())
+            silent.sendall(PyroMessage(CONNECT, hello, serializer=JSON).joined())
         with Proxy(exposed.uri) as proxy:
             assert proxy.add("tea") == 1.0
 
@@ -204,7 +204,7 @@ def test_a_client_that_says_nothing_holds_up_nobody(exposed: Exposed) -> None:
 def test_a_ping_is_answered(exposed: Exposed) -> None:
     with socket.create_connection(address_of(exposed), LONG) as client:
         hello = b'{"handshake": "hello", "object": "book"}'
-        client.sendall(Message(CONNECT, hello).joined() + Message(PING, b"ping").joined())
+        client.sendall(PyroMessage(CONNECT, hello).joined() + PyroMessage(PING, b"ping").joined())
         reader = MessageReader(10_000)
         kinds: list[int] = []
         while PING not in kinds:

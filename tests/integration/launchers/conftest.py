@@ -19,7 +19,7 @@ import pytest
 
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import Flavour
+from runtime.launchers.mpiexec import MpiexecFlavour
 from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
 
@@ -231,20 +231,20 @@ def wait_gone() -> Callable[[list[int], float], list[int]]:
 class MpiHome:
     """An environment with an MPI and the mpi4py that goes with it, both from wheels."""
 
-    flavour: Flavour
+    flavour: MpiexecFlavour
     mpiexec: str
     python: str
 
 
 @pytest.fixture(scope="session")
-def mpi_homes() -> dict[Flavour, MpiHome | str]:
+def mpi_homes() -> dict[MpiexecFlavour, MpiHome | str]:
     """Both MPIs, or why one is missing; kept between runs beside other temporary files."""
-    return {flavour: find_mpi(flavour) for flavour in Flavour}
+    return {flavour: find_mpi(flavour) for flavour in MpiexecFlavour}
 
 
-def find_mpi(flavour: Flavour) -> MpiHome | str:
+def find_mpi(flavour: MpiexecFlavour) -> MpiHome | str:
     beside = Path(sys.executable).parent / "mpiexec"
-    if flavour is Flavour.MPICH and beside.exists():
+    if flavour is MpiexecFlavour.MPICH and beside.exists():
         return MpiHome(flavour, str(beside), sys.executable)
     version = "{}.{}".format(*sys.version_info)
     home = Path(tempfile.gettempdir(), f"gcm-test-mpi-{os.getuid()}", f"{flavour}-{version}")
@@ -259,8 +259,8 @@ def find_mpi(flavour: Flavour) -> MpiHome | str:
     return MpiHome(flavour, str(home / "bin" / "mpiexec"), str(python))
 
 
-@pytest.fixture(params=list(Flavour))
-def mpi(request: pytest.FixtureRequest, mpi_homes: dict[Flavour, MpiHome | str]) -> MpiHome:
+@pytest.fixture(params=list(MpiexecFlavour))
+def mpi(request: pytest.FixtureRequest, mpi_homes: dict[MpiexecFlavour, MpiHome | str]) -> MpiHome:
     """Each MPI in turn."""
     home = mpi_homes[request.param]
     if isinstance(home, str):

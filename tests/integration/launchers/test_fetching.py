@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from runtime.engine.incoming import Incoming
+from runtime.engine.incoming import IncomingFiles
 from runtime.engine.selection import Arrival
 from runtime.launchers import fetching
 from runtime.launchers.base import Command
@@ -181,7 +181,7 @@ def test_a_folder_that_is_not_there_cannot_be_sealed(launcher: GuardSession) -> 
 class CutInto:
     """Breaks the connection once something has come."""
 
-    incoming: Incoming
+    incoming: IncomingFiles
     cut: Callable[[], None]
 
     def begins(self, number: int, size: int, mtime: int, mode: int) -> None:
@@ -203,7 +203,7 @@ def test_a_file_that_a_broken_connection_cut_goes_on_over_another_one(
     (tmp_path / "big").write_bytes(content)
     (tmp_path / "parts").mkdir()
     arrival = Arrival("big", "/home/big", (FILE, len(content), 0, 0o600, ""))
-    incoming = Incoming(str(tmp_path / "parts"))
+    incoming = IncomingFiles(str(tmp_path / "parts"))
     with SshLauncher([sshd.hop()], local, user_file=None) as first:
         first.ready()
         client = first._client.pid

@@ -18,7 +18,7 @@ from runtime.launchers.base import Command
 from runtime.launchers.errors import ConnectionLost
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import Flavour, MpiJob, mpi_command
+from runtime.launchers.mpiexec import MpiexecFlavour, MpiJob, mpi_command
 
 LIMIT = 5.0  # what is promised
 LONG = 20.0  # what a busy machine may make of it
@@ -73,7 +73,7 @@ class Server(Protocol):
 class Mpi(Protocol):
     """An MPI of conftest."""
 
-    flavour: Flavour
+    flavour: MpiexecFlavour
     mpiexec: str
     python: str
 

@@ -14,23 +14,23 @@ from typing import Protocol
 import pytest
 
 from runtime.launchers import family, ranks
-from runtime.launchers.base import Command, Reach, Stream
+from runtime.launchers.base import Command, OutputStream, Reach
 from runtime.launchers.errors import MissingMpiexec, MpiexecFailed, WrongMpiexec
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import Flavour, MpiJob, Probes, detect_flavour, mpi_command
+from runtime.launchers.mpiexec import MpiexecFlavour, MpiJob, Probes, detect_flavour, mpi_command
 from runtime.launchers.rank_lines import RankLines
 
 pytestmark = pytest.mark.mpi
 
 ROOT = os.getuid() == 0
 RANKS = str(Path(ranks.__file__))
-Said = dict[tuple[int | None, Stream], list[str]]
+Said = dict[tuple[int | None, OutputStream], list[str]]
 
 
 class Mpi(Protocol):
     """An MPI of conftest."""
 
-    flavour: Flavour
+    flavour: MpiexecFlavour
     mpiexec: str
     python: str
 
@@ -41,9 +41,9 @@ def job(mpi: Mpi, program: str, count: int = 2, *, tagged: bool = True) -> Comma
 
 
 def run(local: LocalLauncher, command: Command) -> tuple[int, Said]:
-    heard: dict[tuple[int | None, Stream], bytes] = collections.defaultdict(bytes)
+    heard: dict[tuple[int | None, OutputStream], bytes] = collections.defaultdict(bytes)
 
-    def call(rank: int | None, stream: Stream, block: bytes) -> None:
+    def call(rank: int | None, stream: OutputStream, block: bytes) -> None:
         heard[rank, stream] += block
 
     ended = local.start(command, RankLines(call)).wait(60)
@@ -62,8 +62,8 @@ def test_every_rank_knows_its_place_and_its_lines_keep_its_name(
     code, said = run(local, job(mpi, program, 3))
     assert code == 0
     for rank in range(3):
-        assert said[rank, Stream.OUTPUT] == [f"{rank} of 3"]
-        assert said[rank, Stream.ERROR] == ["half a line"]
+        assert said[rank, OutputStream.OUTPUT] == [f"{rank} of 3"]
+        assert said[rank, OutputStream.ERROR] == ["half a line"]
 
 
 def test_lines_of_all_ranks_stay_whole_and_in_order_in_a_flood(
@@ -80,9 +80,9 @@ def test_lines_of_all_ranks_stay_whole_and_in_order_in_a_flood(
     assert code == 0
     for rank in range(4):
         output = [f"{i} " + "o" * (i % 700) for i in range(4000)]
-        assert said[rank, Stream.OUTPUT] == [*output, "x" * 20000]
-        assert said[rank, Stream.ERROR] == [f"{i} " + "e" * (i % 300) for i in range(4000)]
-    assert [line for line in said[None, Stream.OUTPUT] if line] == []
+        assert said[rank, OutputStream.OUTPUT] == [*output, "x" * 20000]
+        assert said[rank, OutputStream.ERROR] == [f"{i} " + "e" * (i % 300) for i in range(4000)]
+    assert [line for line in said[None, OutputStream.OUTPUT] if line] == []
 
 
 def test_a_killed_rank_is_heard_to_its_last_words(local: LocalLauncher, mpi: Mpi) -> None:
@@ -97,8 +97,8 @@ def test_a_killed_rank_is_heard_to_its_last_words(local: LocalLauncher, mpi: Mpi
     code, said = run(local, job(mpi, program))
     assert code != 0
     expected = [*(f"line {i}" for i in range(1000)), "last words"]
-    heard = said[1, Stream.OUTPUT]
-    if mpi.flavour is Flavour.OPEN_MPI:  # on a busy machine it aborts before it has read all
+    heard = said[1, OutputStream.OUTPUT]
+    if mpi.flavour is MpiexecFlavour.OPEN_MPI:  # on a busy machine it aborts before it has read all
         expected = expected[: max(1, len(heard))]
     assert heard == expected
 
@@ -128,8 +128,8 @@ def test_settings_reach_every_rank_and_stdin_reaches_the_first(
         root=ROOT,
     )
     _, said = run(local, command)
-    assert said[0, Stream.OUTPUT] == ["a b a secret"]
-    assert said[1, Stream.OUTPUT] == ["a b "]
+    assert said[0, OutputStream.OUTPUT] == ["a b a secret"]
+    assert said[1, OutputStream.OUTPUT] == ["a b "]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -160,7 +160,7 @@ def test_a_missing_mpiexec_is_told_with_what_to_install(local: LocalLauncher) ->
     with pytest.raises(MissingMpiexec, match=r"there is no 'no-mpiexec'.*pip install mpich"):
         detect_flavour(local, "no-mpiexec")
     with pytest.raises(MissingMpiexec):
-        Probes().check(local, Flavour.MPICH, "no-mpiexec", sys.executable)
+        Probes().check(local, MpiexecFlavour.MPICH, "no-mpiexec", sys.executable)
 
 
 def test_a_program_that_is_no_mpiexec_is_told(local: LocalLauncher, tmp_path: Path) -> None:
@@ -182,9 +182,9 @@ def test_a_probe_passes_for_the_right_pair_and_is_asked_once(
 
 
 def test_the_wrong_mpiexec_is_found_by_its_lonely_ranks(
-    local: LocalLauncher, mpi_homes: dict[Flavour, Mpi | str]
+    local: LocalLauncher, mpi_homes: dict[MpiexecFlavour, Mpi | str]
 ) -> None:
-    mpich, openmpi = mpi_homes[Flavour.MPICH], mpi_homes[Flavour.OPEN_MPI]
+    mpich, openmpi = mpi_homes[MpiexecFlavour.MPICH], mpi_homes[MpiexecFlavour.OPEN_MPI]
     if isinstance(mpich, str) or isinstance(openmpi, str):
         pytest.skip(f"needs both MPIs: {mpich}, {openmpi}")
     with pytest.raises(WrongMpiexec, match="each believes to be 0 of 1: the mpi4py of") as fault:
@@ -207,11 +207,11 @@ def test_a_native_program_that_is_missing_is_told_by_its_rank(
     argv = (mpi.python, RANKS, "no-such-program")
     code, said = run(local, mpi_command(MpiJob(argv, 1, mpi.mpiexec), mpi.flavour, root=ROOT))
     assert code == 1
-    assert said[0, Stream.ERROR] == ["no-such-program: No such file or directory"]
+    assert said[0, OutputStream.ERROR] == ["no-such-program: No such file or directory"]
 
 
 def test_what_a_rank_leaves_running_does_not_hold_the_job(local: LocalLauncher, mpi: Mpi) -> None:
     program = "import subprocess; print('up', flush=True); subprocess.Popen(['sleep', '1000'])"
     code, said = run(local, job(mpi, program, 1))
     assert code == 0
-    assert said[0, Stream.OUTPUT] == ["up"]
+    assert said[0, OutputStream.OUTPUT] == ["up"]

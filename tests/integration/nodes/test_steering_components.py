@@ -13,7 +13,7 @@ import pytest
 
 from gcm import submit
 from gcm.documents import Diagnostics
-from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.engine.machine import Machine
 from runtime.errors import GridError
 
@@ -64,7 +64,9 @@ def plan(field_of_work: Field, monkeypatch: pytest.MonkeyPatch) -> Iterator[Depl
     (field_of_work.folder / "parts.py").rename(field_of_work.folder / "steered_parts.py")
     monkeypatch.setattr(sys, "path", [*sys.path])
     found = Diagnostics()
-    around = Surroundings(str(field_of_work.folder), environment=os.environ, python=sys.executable)
+    around = DescriptorContext(
+        str(field_of_work.folder), environment=os.environ, python=sys.executable
+    )
     deployment = read_descriptor(
         field_of_work.folder / "app.xml", surroundings=around, diagnostics=found
     )
@@ -139,7 +141,7 @@ def test_a_machine_without_an_assembly_says_so(field_of_work: Field, plan: Deplo
     )
     found = Diagnostics()
     deployment = read_descriptor(
-        path, surroundings=Surroundings(str(field_of_work.folder)), diagnostics=found
+        path, surroundings=DescriptorContext(str(field_of_work.folder)), diagnostics=found
     )
     assert deployment is not None, [str(one) for one in found]
     with pytest.raises(GridError, match="no assembly is deployed"):

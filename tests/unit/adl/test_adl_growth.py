@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gcm.adl.definitions.growth import MOST, Amount
+from gcm.adl.definitions.growth import MOST, DefinitionAmount
 from gcm.adl.loading import check_files, plan_document
 from gcm.documents import Diagnostics
 
@@ -37,24 +37,24 @@ def in_membranes(n: int) -> str:
 
 
 GROWING = {
-    "components": (eight(lambda n, _: f"D{n}"), "D7.fractal:2", Amount.COMPONENTS),
-    "arguments": (eight(lambda n, k: f"D{n}(${{a}}{k})"), "D0.fractal:1", Amount.USES),
+    "components": (eight(lambda n, _: f"D{n}"), "D7.fractal:2", DefinitionAmount.COMPONENTS),
+    "arguments": (eight(lambda n, k: f"D{n}(${{a}}{k})"), "D0.fractal:1", DefinitionAmount.USES),
     "texts": (
         lambda n: (
             f'<definition name="D{n}" arguments="a=1">\n'
             f'<component name="c" definition="D{n - 1}(${{a}}${{a}})"/></definition>'
         ),
         "D10.fractal:2",
-        Amount.TEXT,
+        DefinitionAmount.TEXT,
     ),
-    "extended definitions": (extending, "D0.fractal:1", Amount.USES),
-    "components of membranes": (in_membranes, "D7.fractal:1", Amount.COMPONENTS),
+    "extended definitions": (extending, "D0.fractal:1", DefinitionAmount.USES),
+    "components of membranes": (in_membranes, "D7.fractal:1", DefinitionAmount.COMPONENTS),
 }
 
 
 @pytest.mark.parametrize(("level", "place", "amount"), GROWING.values(), ids=list(GROWING))
 def test_definitions_that_multiply_are_refused_where_they_do(
-    tmp_path: Path, level: Callable[[int], str], place: str, amount: Amount
+    tmp_path: Path, level: Callable[[int], str], place: str, amount: DefinitionAmount
 ) -> None:
     (tmp_path / "D0.fractal").write_text(EMPTY)
     for n in range(1, 31):
@@ -78,7 +78,7 @@ def test_one_definition_extended_again_and_again_is_refused(tmp_path: Path) -> N
     (tmp_path / "Many.fractal").write_text(f'<definition name="Many" extends="{bases}"/>')
     (found,) = check_files([tmp_path / "Many.fractal"])
     assert str(found.location) == f"{tmp_path}/Many.fractal:1"
-    assert f"{Amount.MERGED}; the most" in f"{found.message}; {found.hint}"
+    assert f"{DefinitionAmount.MERGED}; the most" in f"{found.message}; {found.hint}"
 
 
 def test_bindings_count_as_well(tmp_path: Path) -> None:

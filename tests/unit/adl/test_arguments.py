@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gcm.adl.definitions.arguments import (
     ArgumentSyntaxError,
-    Call,
-    Parameter,
+    DefinitionCall,
+    DefinitionParameter,
     bind_arguments,
     escape,
     parse_calls,
@@ -27,10 +27,10 @@ NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 
 def test_parameters_are_names_with_optional_defaults() -> None:
     assert parse_parameters(" a, b=5 ,c='x,y', d=") == (
-        Parameter("a"),
-        Parameter("b", "5"),
-        Parameter("c", "x,y"),
-        Parameter("d", ""),
+        DefinitionParameter("a"),
+        DefinitionParameter("b", "5"),
+        DefinitionParameter("c", "x,y"),
+        DefinitionParameter("d", ""),
     )
     assert parse_parameters("  ") == ()
 
@@ -53,17 +53,17 @@ def test_malformed_parameters_are_refused(text: str, message: str) -> None:
 
 def test_calls_take_values_by_position_or_by_name() -> None:
     assert parse_calls("A, b.B(1,'q, (r)') ,C(x=>1, y => \"it's\"),D()") == (
-        Call("A"),
-        Call("b.B", ("1", "q, (r)")),
-        Call("C", (), (("x", "1"), ("y", "it's"))),
-        Call("D"),
+        DefinitionCall("A"),
+        DefinitionCall("b.B", ("1", "q, (r)")),
+        DefinitionCall("C", (), (("x", "1"), ("y", "it's"))),
+        DefinitionCall("D"),
     )
 
 
 def test_quoted_calls_nest() -> None:
     outer = parse_calls("A('B(''C(1)'',2)')")[0]
     middle = parse_calls(outer.positional[0])[0]
-    assert middle == Call("B", ("C(1)", "2"))
+    assert middle == DefinitionCall("B", ("C(1)", "2"))
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,11 @@ def test_malformed_calls_are_refused(text: str, message: str) -> None:
 
 def test_arguments_are_bound_by_position_by_name_and_by_default() -> None:
     parameters = parse_parameters("a,b=5,c=")
-    assert bind_arguments(parameters, Call("D", ("1",))) == ({"a": "1", "b": "5", "c": ""}, [])
-    assert bind_arguments(parameters, Call("D", (), (("c", "x"), ("a", "")))) == (
+    assert bind_arguments(parameters, DefinitionCall("D", ("1",))) == (
+        {"a": "1", "b": "5", "c": ""},
+        [],
+    )
+    assert bind_arguments(parameters, DefinitionCall("D", (), (("c", "x"), ("a", "")))) == (
         {"a": "", "b": "5", "c": "x"},
         [],
     )
@@ -96,7 +99,7 @@ def test_arguments_are_bound_by_position_by_name_and_by_default() -> None:
 
 def test_every_fault_of_a_call_is_listed() -> None:
     parameters = parse_parameters("alpha,beta")
-    call = Call("D", (), (("alhpa", "1"), ("beta", "2"), ("beta", "3")))
+    call = DefinitionCall("D", (), (("alhpa", "1"), ("beta", "2"), ("beta", "3")))
     values, faults = bind_arguments(parameters, call)
     assert values == {"alpha": "${alpha}", "beta": "2"}
     assert [(one.code, one.message, one.hint) for one in faults] == [
@@ -111,11 +114,11 @@ def test_every_fault_of_a_call_is_listed() -> None:
 
 
 def test_too_many_arguments_are_counted() -> None:
-    _, faults = bind_arguments(parse_parameters("a"), Call("D", ("1", "2")))
+    _, faults = bind_arguments(parse_parameters("a"), DefinitionCall("D", ("1", "2")))
     assert [(one.code, one.message, one.hint) for one in faults] == [
         ("too-many-arguments", "'D' takes 1 argument, 2 are given", "declared: a")
     ]
-    _, faults = bind_arguments((), Call("D", ("1",)))
+    _, faults = bind_arguments((), DefinitionCall("D", ("1",)))
     assert [(one.message, one.hint) for one in faults] == [
         ("'D' takes 0 arguments, 1 are given", "it is declared without arguments")
     ]
@@ -142,13 +145,13 @@ def test_any_value_survives_quotes(text: str) -> None:
 @given(NAMES, st.lists(st.text()))
 def test_any_call_by_position_is_read_as_it_was_written(name: str, values: list[str]) -> None:
     text = f"{name}({','.join(map(quoted, values))})"
-    assert parse_calls(text) == (Call(name, tuple(values)),)
+    assert parse_calls(text) == (DefinitionCall(name, tuple(values)),)
 
 
 @given(NAMES, st.dictionaries(NAMES, st.text()))
 def test_any_call_by_name_is_read_as_it_was_written(name: str, values: dict[str, str]) -> None:
     given = ",".join(f"{key}=>{quoted(value)}" for key, value in values.items())
-    assert parse_calls(f"{name}({given})") == (Call(name, (), tuple(values.items())),)
+    assert parse_calls(f"{name}({given})") == (DefinitionCall(name, (), tuple(values.items())),)
 
 
 @given(st.text(alphabet="${}ab'"), st.dictionaries(st.sampled_from("ab"), st.text()))
@@ -160,7 +163,7 @@ def test_an_escaped_text_is_never_substituted(text: str, values: dict[str, str])
 def test_any_value_passes_through_nested_calls(value: str) -> None:
     text, missing = substitute_call("D('${a}', \"${a}\")", {"a": value})
     assert missing == []
-    assert parse_calls(text) == (Call("D", (value, value)),)
+    assert parse_calls(text) == (DefinitionCall("D", (value, value)),)
 
 
 @given(st.text(alphabet="a,()'\"=> $"))

@@ -10,7 +10,7 @@ import pytest
 from gcm import Component
 from gcm.adl import AssemblyPlan, assemble, plan_document, scene_of, scene_of_plan
 from gcm.documents import Diagnostics
-from gcm.drawing import Box, Link, Port, draw
+from gcm.drawing import Box, SceneLink, ScenePort, draw
 
 FILE = Path(__file__).parent / "assemblies" / "Rich.fractal"
 
@@ -33,7 +33,7 @@ def box(root: Box, path: str) -> Box:
     return root
 
 
-def sorted_links(root: Box) -> list[Link]:
+def sorted_links(root: Box) -> list[SceneLink]:
     return sorted(root.links, key=repr)
 
 
@@ -79,13 +79,13 @@ def test_a_shared_component_is_marked_wherever_it_is(plan: AssemblyPlan, live: C
 
 def test_interfaces_become_ports(plan: AssemblyPlan) -> None:
     assert box(scene_of_plan(plan).root, "left/w1").ports == (
-        Port("work", "server", interceptors=("watch",)),
-        Port("sum", "client"),
-        Port("store", "client", optional=True),
+        ScenePort("work", "server", interceptors=("watch",)),
+        ScenePort("sum", "client"),
+        ScenePort("store", "client", optional=True),
     )
     assert box(scene_of_plan(plan).root, "main").ports[1:] == (
-        Port("workers", "client", "multicast"),
-        Port("spare", "client", "collection"),
+        ScenePort("workers", "client", "multicast"),
+        ScenePort("spare", "client", "collection"),
     )
 
 
@@ -96,11 +96,11 @@ def test_a_membrane_has_its_parts_their_bindings_and_the_controllers_they_use(
         membrane = box(root, "left/w1").membrane
         assert membrane is not None
         assert [part.name for part in membrane.children] == ["watch", "controllers"]
-        assert membrane.children[1].ports == (Port("lifecycle-controller", "server"),)
-        assert membrane.ports == (Port("stats", "server"),)
+        assert membrane.children[1].ports == (ScenePort("lifecycle-controller", "server"),)
+        assert membrane.ports == (ScenePort("stats", "server"),)
         assert sorted_links(membrane) == [
-            Link(("this", "stats"), ("watch", "stats")),
-            Link(("watch", "target"), ("controllers", "lifecycle-controller")),
+            SceneLink(("this", "stats"), ("watch", "stats")),
+            SceneLink(("watch", "target"), ("controllers", "lifecycle-controller")),
         ]
         assert box(root, "main").membrane is None
 
@@ -125,8 +125,8 @@ def test_a_control_interface_that_is_bound_becomes_a_port(tmp_path: Path) -> Non
     )
     plan = plan_document(tmp_path / "Watched.fractal", diagnostics=Diagnostics())
     assert plan is not None
-    port = Port("lifecycle-controller", "server", control=True)
-    link = Link(("watcher", "other"), ("idle", "lifecycle-controller"))
+    port = ScenePort("lifecycle-controller", "server", control=True)
+    link = SceneLink(("watcher", "other"), ("idle", "lifecycle-controller"))
     for root in (scene_of_plan(plan).root, scene_of(assemble(plan)).root):
         assert box(root, "idle").ports == (port,)
         assert root.links == (link,)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcm.adl.values import ValueFault, convert
+from gcm.adl.values import AdlValueFault, convert
 
 
 class Colour(Enum):
@@ -98,7 +98,7 @@ def test_a_text_becomes_a_value(text: str, annotation: Any, value: object) -> No
 def test_a_text_that_does_not_fit_is_refused(
     text: str, annotation: Any, message: str, hint: str
 ) -> None:
-    with pytest.raises(ValueFault) as caught:
+    with pytest.raises(AdlValueFault) as caught:
         convert(text, annotation)
     assert (str(caught.value), caught.value.hint) == (message, hint)
 

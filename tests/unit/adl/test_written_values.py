@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcm.adl.values import ValueFault, convert
+from gcm.adl.values import AdlValueFault, convert
 from gcm.adl.writing.written import text_of, written
 
 
@@ -53,13 +53,13 @@ def test_a_value_is_written_as(value: object, annotation: Any, text: str) -> Non
     [(5, Any), ("None", str | None), (1, bool | int), ({"a": 1}, dict[str, int]), ("x", int)],
 )
 def test_a_value_that_would_not_be_read_back_is_refused(value: object, annotation: Any) -> None:
-    with pytest.raises(ValueFault):
+    with pytest.raises(AdlValueFault):
         written(value, annotation)
 
 
 def test_the_refusal_shows_the_value_and_what_would_be_read() -> None:
     with pytest.raises(
-        ValueFault, match=r"^5 cannot be written in a document: '5' is read as '5'$"
+        AdlValueFault, match=r"^5 cannot be written in a document: '5' is read as '5'$"
     ):
         written(5, Any)
 

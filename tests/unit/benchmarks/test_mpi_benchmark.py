@@ -20,7 +20,7 @@ from benchmarks.mpi_scenarios import SCENARIOS, Scenario
 from benchmarks.mpi_show import show
 from benchmarks.wire_measure import keep_best, medians
 from gcm.documents import Diagnostics
-from runtime.deployment import Surroundings, read_descriptor
+from runtime.deployment import DescriptorContext, read_descriptor
 
 MIB = 1 << 20
 
@@ -164,7 +164,7 @@ def test_our_machine_is_described_by_a_descriptor_without_faults(
 ) -> None:
     command = Ours().command(grid, {"c0": 1, "c1": 2, "c2": 3}, tmp_path)
     found = Diagnostics()
-    surroundings = Surroundings(str(tmp_path))
+    surroundings = DescriptorContext(str(tmp_path))
     deployment = read_descriptor(command[-2], surroundings=surroundings, diagnostics=found)
     assert deployment is not None, [str(one) for one in found]
     assert [len(site.clusters) for site in deployment.sites] == [2, 1]

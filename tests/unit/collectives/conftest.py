@@ -18,7 +18,7 @@ import pytest
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Data
-from runtime.collectives.turns import Turns
+from runtime.collectives.turns import SendTurns
 
 WAN, LAN = 1000.0, 10.0
 """Latencies; native calls take no time."""
@@ -259,7 +259,7 @@ class SimulatedPieces:
 class SimulatedTurns:
     """Blocks that take turns, and go on whenever somebody looks."""
 
-    def __init__(self, turns: Turns[Op]) -> None:
+    def __init__(self, turns: SendTurns[Op]) -> None:
         self._turns = turns
         self._turns.go_on()
 
@@ -291,7 +291,7 @@ class SimulatedPort:
 
     def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> SimulatedTurns:
         trips = self.machine.round_trip_from(self.rank)
-        turns = Turns(blocks, members, self.send, trips, lambda: self.machine.now)
+        turns = SendTurns(blocks, members, self.send, trips, lambda: self.machine.now)
         self._turns.append(SimulatedTurns(turns))
         return self._turns[-1]
 

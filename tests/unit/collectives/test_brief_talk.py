@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.collectives.brief import Talk, Tree, combined, converged, met, spread
+from runtime.collectives.brief import MemberTree, Talk, combined, converged, met, spread
 from runtime.collectives.layout import Layout
 
 SQUARE = [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0), (1, 0), (1, 1), (1, 1)]
@@ -19,7 +19,7 @@ CYCLIC = [(rank % 2, 0) for rank in range(6)]
 LAYOUTS = pytest.mark.parametrize("places", [SQUARE, UNEQUAL, CYCLIC])
 WAN, LAN = 1000.0, 10.0
 
-Begin = Callable[[Tree, Any], Talk]
+Begin = Callable[[MemberTree, Any], Talk]
 
 
 def talking(begin: Begin) -> Callable[[Layout, Any], Generator[Any, None, bytes]]:
@@ -27,7 +27,7 @@ def talking(begin: Begin) -> Callable[[Layout, Any], Generator[Any, None, bytes]
 
     def algorithm(layout: Layout, port: Any) -> Generator[Any, None, bytes]:
         sent: list[Any] = []
-        talk = begin(Tree(layout), lambda rank, data: sent.append(port.send(rank, data)))
+        talk = begin(MemberTree(layout), lambda rank, data: sent.append(port.send(rank, data)))
         try:
             wanted = next(talk)
             while True:
@@ -41,7 +41,7 @@ def talking(begin: Begin) -> Callable[[Layout, Any], Generator[Any, None, bytes]
     return algorithm
 
 
-def named(tree: Tree) -> bytes:
+def named(tree: MemberTree) -> bytes:
     return f"{tree.layout.me} ".encode()
 
 

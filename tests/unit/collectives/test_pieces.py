@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.collectives.layout import Part
+from runtime.collectives.layout import ClusterPart
 from runtime.collectives.turns import pieces
 
-HERE, BESIDE, FAR = Part(0, 0, (0,)), Part(1, 0, (1,)), Part(2, 1, (2,))
+HERE, BESIDE, FAR = ClusterPart(0, 0, (0,)), ClusterPart(1, 0, (1,)), ClusterPart(2, 1, (2,))
 SIZES = st.integers(0, 30)
 
 

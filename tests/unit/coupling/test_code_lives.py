@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.coupling.code_run import CodeRun, CodeState, RankEnd
+from runtime.coupling.code_run import CodeRankEnd, CodeRun, CodeState
 from runtime.coupling.errors import CodeBusy, CodeNotRunning
 
 
@@ -23,12 +23,14 @@ def test_a_code_runs_when_the_ranks_of_all_its_clusters_are_up() -> None:
 
 def test_a_code_ends_with_its_last_cluster() -> None:
     run = running()
-    assert run.rank_ended("0:1", 1, 0, "") == RankEnd(1, 0, "exit code 0")
+    assert run.rank_ended("0:1", 1, 0, "") == CodeRankEnd(1, 0, "exit code 0")
     assert run.rank_ended("0:1", 1, 0, "") is None
-    assert run.rank_ended("1:0", 0, 2, "it failed") == RankEnd(2, 2, "it failed")
+    assert run.rank_ended("1:0", 0, 2, "it failed") == CodeRankEnd(2, 2, "it failed")
     assert run.job_ended("1:0", 2, "") == []
     assert run.state is CodeState.RUNNING
-    assert run.job_ended("0:1", 137, "") == [RankEnd(0, 137, "exit code 137, killed by signal 9")]
+    assert run.job_ended("0:1", 137, "") == [
+        CodeRankEnd(0, 137, "exit code 137, killed by signal 9")
+    ]
     assert (run.state, run.is_alive) == (CodeState.ENDED, False)
     assert run.exit_codes == {0: 137, 1: 0, 2: 2}
     assert run.why == "exit code 2"

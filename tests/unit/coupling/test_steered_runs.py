@@ -7,20 +7,20 @@ from runtime.engine.events import (
     Effect,
     Event,
     Finish,
-    Go,
     Halt,
     JobEnded,
     PlaceClosed,
     RankEnded,
     RankReady,
+    ReleaseRanks,
     Show,
-    Start,
+    StartStep,
     StepFailed,
     StepUp,
     Stop,
 )
 from runtime.engine.outline import Outline
-from runtime.engine.run_state import RunState, State
+from runtime.engine.run_state import RunPhase, RunState
 
 OUTLINE = Outline(
     steps={
@@ -51,13 +51,13 @@ def test_a_steered_run_goes_on_when_its_codes_have_ended() -> None:
     assert Show("/c/wrapper0", "running") in run(state, *UP)
     ended = run(state, RankEnded("0:0:0", 3, "it failed"), JobEnded("0:0", 3, "it failed"))
     assert ended == [Show("/c", "failed", "exit code 3")]
-    assert (state.state, state.deadline, state.errors) == (State.RUNNING, None, [])
+    assert (state.state, state.deadline, state.errors) == (RunPhase.RUNNING, None, [])
     assert state.codes == {"0:0:0": 3}
 
 
 def test_an_idle_run_begins_without_ranks() -> None:
     state = RunState(OUTLINE, steered=True, idle=True)
-    assert run(state, *UP) == [Show("/c", "up", "ranks"), Go()]
+    assert run(state, *UP) == [Show("/c", "up", "ranks"), ReleaseRanks()]
     assert run(state, Halt()) == [Stop()]
 
 
@@ -65,7 +65,7 @@ def test_files_come_home_before_a_steered_run_ends() -> None:
     state = RunState(OUTLINE, steered=True)
     run(state, *UP, JobEnded("0:0", 0))
     assert run(state, Halt()) == [Stop()]
-    assert run(state, PlaceClosed("0:0"))[-1] == Start("fetch:0:0")
+    assert run(state, PlaceClosed("0:0"))[-1] == StartStep("fetch:0:0")
     assert run(state, StepUp("fetch:0:0")) == [Finish(0)]
 
 
@@ -90,7 +90,7 @@ def test_a_code_that_cannot_be_started_again_does_not_end_the_run() -> None:
     run(state, *UP, JobEnded("0:0", 0))
     failed = run(state, StepFailed("ranks:0:0", "there is no mpiexec"))
     assert failed == [Show("/c", "failed", "ranks")]
-    assert state.state is State.RUNNING
+    assert state.state is RunPhase.RUNNING
 
 
 @pytest.mark.parametrize("code", [0, 4])
@@ -98,5 +98,5 @@ def test_a_run_that_is_not_steered_ends_with_its_codes(code: int) -> None:
     state = RunState(OUTLINE)
     run(state, *UP, RankEnded("0:0:0", code))
     assert run(state, JobEnded("0:0", code))[-1] == Stop()
-    assert run(state, PlaceClosed("0:0"))[-1] == Start("fetch:0:0")
+    assert run(state, PlaceClosed("0:0"))[-1] == StartStep("fetch:0:0")
     assert run(state, StepUp("fetch:0:0")) == [Finish(code)]

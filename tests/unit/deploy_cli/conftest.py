@@ -11,7 +11,7 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.cli import main
-from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 
 ROOT = Path(__file__).parents[3]
 
@@ -79,7 +79,7 @@ def plan() -> Callable[..., DeploymentPlan]:
         found = read_descriptor(
             f'<deployment name="test"><application script="a.py"/>{body}</deployment>'.encode(),
             name="test.xml",
-            surroundings=Surroundings("/home/me"),
+            surroundings=DescriptorContext("/home/me"),
             diagnostics=diagnostics,
         )
         assert found is not None, [str(one) for one in diagnostics]

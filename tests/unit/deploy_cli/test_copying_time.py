@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gcm.documents import Diagnostics
 from runtime.cli.run import copying_time
-from runtime.deployment import Surroundings, make_plan, read_descriptor
+from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.deployment.program_files import ProgramFiles
 
 TEXT = (
@@ -14,7 +14,7 @@ TEXT = (
 
 
 def test_each_copy_of_a_megabyte_gives_a_second_more() -> None:
-    around = Surroundings("/home/me")
+    around = DescriptorContext("/home/me")
     found = read_descriptor(TEXT, name="d", surroundings=around, diagnostics=Diagnostics())
     assert found is not None
     assert copying_time(make_plan(found)) == 0

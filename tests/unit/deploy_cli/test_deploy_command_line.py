@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runtime.cli.options import Format, Progress, read_options
+from runtime.cli.options import Format, ProgressMode, read_options
 
 SAMPLES = sorted(path.name for path in (Path(__file__).parents[3] / "descriptors").glob("*.xml"))
 
@@ -20,7 +20,7 @@ def test_the_options_have_defaults() -> None:
     options = read_options(["grid.xml"])
     assert (options.descriptor, options.settings, options.arguments) == ("grid.xml", {}, ())
     assert (options.dry_run, options.show_variables, options.quiet) == (False, False, False)
-    assert (options.format, options.progress) == (Format.TEXT, Progress.AUTO)
+    assert (options.format, options.progress) == (Format.TEXT, ProgressMode.AUTO)
     assert (options.tag_output, options.output_dir) == (False, "")
     assert options.timeout == 60.0
 

@@ -20,12 +20,12 @@ from runtime.cli.plain_screen import PlainScreen
 from runtime.cli.printer import Change, Item, Printer, RankOutput, Word
 from runtime.cli.rank_output import RankFiles, SharedStream
 from runtime.cli.streams import OutputFailed
-from runtime.cli.tree import Tree
+from runtime.cli.tree import ProgressTree
 from runtime.deployment import DeploymentPlan
-from runtime.launchers.base import Stream
+from runtime.launchers.base import OutputStream
 
 Plan = Callable[..., DeploymentPlan]
-OUT, ERR = Stream.OUTPUT, Stream.ERROR
+OUT, ERR = OutputStream.OUTPUT, OutputStream.ERROR
 FIRST = "/grid/site0/cluster0"
 
 
@@ -33,7 +33,7 @@ def no_failure(error: Exception) -> None:
     raise AssertionError(error)
 
 
-def said(rank: str, stream: Stream, text: str) -> RankOutput:
+def said(rank: str, stream: OutputStream, text: str) -> RankOutput:
     return RankOutput(rank, stream, f"{text}\n".encode())
 
 
@@ -55,7 +55,7 @@ def test_each_stream_gets_its_own_lines() -> None:
 
 def test_news_goes_to_standard_error_only_when_wanted(plan: Plan) -> None:
     items = [Change(FIRST, "up", "front-end"), Change(f"{FIRST}/wrapper0", "ready")]
-    assert written(items, news=PlainLines(Tree(plan()))) == (
+    assert written(items, news=PlainLines(ProgressTree(plan()))) == (
         "",
         "gcm-deploy: 0:0 site0/cluster0: reached\n",
     )
@@ -218,7 +218,7 @@ def live(
     console = Console(
         file=io.StringIO(), width=60, height=40, force_terminal=True, color_system=None
     )
-    return LiveScreen(terminal, console, Tree(plan), lambda: 0.0, output=output, tags=True)
+    return LiveScreen(terminal, console, ProgressTree(plan), lambda: 0.0, output=output, tags=True)
 
 
 def test_lines_appear_above_a_tree_that_is_drawn_anew_in_one_write(plan: Plan) -> None:

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from gcm.documents import Diagnostics
 from runtime.cli.picture import picture, plain
 from runtime.cli.plain_lines import PlainLines
-from runtime.cli.tree import Tree
-from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.cli.tree import ProgressTree
+from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 
 Plan = Callable[..., DeploymentPlan]
 FIRST = "/grid/site0/cluster0"
 
 
-def drawn(tree: Tree, *, width: int = 80, height: int = 20) -> list[str]:
+def drawn(tree: ProgressTree, *, width: int = 80, height: int = 20) -> list[str]:
     return [plain(line).rstrip() for line in picture(tree, 3.4, width=width, height=height)]
 
 
-def reach(tree: Tree, path: str, ranks: int) -> None:
+def reach(tree: ProgressTree, path: str, ranks: int) -> None:
     for step in ("front-end", "ranks"):
         tree.apply(path, "starting", step)
         tree.apply(path, "up", step)
@@ -31,7 +31,7 @@ def reach(tree: Tree, path: str, ranks: int) -> None:
 
 
 def test_before_anything_happens_all_is_planned(plan: Plan) -> None:
-    assert drawn(Tree(plan())) == [
+    assert drawn(ProgressTree(plan())) == [
         "test  planned  3 s  8 planned",
         "├─ 0 site0",
         "│  ├─ 0:0 cluster0  planned       ··",
@@ -43,7 +43,7 @@ def test_before_anything_happens_all_is_planned(plan: Plan) -> None:
 
 
 def test_each_cluster_and_each_rank_has_its_own_state(plan: Plan) -> None:
-    tree = Tree(plan())
+    tree = ProgressTree(plan())
     tree.apply(FIRST, "starting", "front-end")
     tree.apply("/grid/site0/cluster1", "up", "front-end")
     tree.apply("/grid/site1/cluster0", "starting", "ranks")
@@ -62,7 +62,7 @@ def test_each_cluster_and_each_rank_has_its_own_state(plan: Plan) -> None:
 
 
 def test_a_cluster_runs_until_its_last_rank_is_over(plan: Plan) -> None:
-    tree = Tree(plan('<emulate sites="1" clusters="1" ranks="2"/>'))
+    tree = ProgressTree(plan('<emulate sites="1" clusters="1" ranks="2"/>'))
     reach(tree, FIRST, 2)
     for rank in (0, 1):
         tree.apply(f"{FIRST}/wrapper{rank}", "running")
@@ -78,7 +78,7 @@ def test_a_cluster_runs_until_its_last_rank_is_over(plan: Plan) -> None:
 
 
 def test_a_failed_rank_marks_its_cluster_and_the_whole(plan: Plan) -> None:
-    tree = Tree(plan())
+    tree = ProgressTree(plan())
     tree.apply(f"{FIRST}/wrapper0", "done")
     tree.apply(f"{FIRST}/wrapper1", "failed", "exit code 3")
     tree.apply(FIRST, "failed", "exit code 3")
@@ -90,21 +90,21 @@ def test_a_failed_rank_marks_its_cluster_and_the_whole(plan: Plan) -> None:
 
 
 def test_a_lost_cluster_is_worse_than_a_failed_rank(plan: Plan) -> None:
-    tree = Tree(plan())
+    tree = ProgressTree(plan())
     tree.apply(f"{FIRST}/wrapper0", "failed")
     tree.apply(FIRST, "lost")
     assert tree.clusters[0].summed_up == "lost"
 
 
 def test_more_ranks_than_fit_are_counted(plan: Plan) -> None:
-    tree = Tree(plan('<emulate sites="1" clusters="1" ranks="60"/>'))
+    tree = ProgressTree(plan('<emulate sites="1" clusters="1" ranks="60"/>'))
     tree.apply(f"{FIRST}/wrapper7", "ready")
     assert drawn(tree, width=60)[2] == "   └─ 0:0 cluster0  planned       59 planned, 1 ready"
     assert drawn(tree, width=100)[2].endswith("·" * 7 + "◐" + "·" * 52)
 
 
 def test_a_large_grid_is_folded_and_its_failures_stand_out(plan: Plan) -> None:
-    tree = Tree(plan('<emulate sites="2" clusters="30" ranks="1"/>'))
+    tree = ProgressTree(plan('<emulate sites="2" clusters="30" ranks="1"/>'))
     tree.apply(FIRST, "up", "front-end")
     tree.apply("/grid/site1/cluster4", "failed", "front-end")
     assert drawn(tree) == [
@@ -116,14 +116,14 @@ def test_a_large_grid_is_folded_and_its_failures_stand_out(plan: Plan) -> None:
 
 
 def test_what_does_not_fit_even_folded_is_counted(plan: Plan) -> None:
-    tree = Tree(plan('<emulate sites="30" clusters="1" ranks="1"/>'))
+    tree = ProgressTree(plan('<emulate sites="30" clusters="1" ranks="1"/>'))
     lines = drawn(tree, height=10)
     assert len(lines) == 10
     assert lines[8:] == ["── 7 site7  1 cluster: 1 planned", "   and 22 more"]
 
 
 def test_helpers_and_nodes_are_shown_below_the_sites(plan: Plan) -> None:
-    tree = Tree(plan('<emulate sites="1" clusters="1" ranks="1"/>'))
+    tree = ProgressTree(plan('<emulate sites="1" clusters="1" ranks="1"/>'))
     tree.apply("/grid/prepare", "starting", "process")
     assert drawn(tree)[1:] == [
         "├─ 0 site0",
@@ -149,11 +149,11 @@ def test_no_picture_is_higher_than_it_may_be(
     text = f'<emulate sites="{sites}" clusters="{clusters}" ranks="{ranks}"/>'
     found = read_descriptor(
         f'<deployment><application script="a"/>{text}</deployment>'.encode(),
-        surroundings=Surroundings("/home/me"),
+        surroundings=DescriptorContext("/home/me"),
         diagnostics=Diagnostics(),
     )
     assert found is not None
-    tree = Tree(make_plan(found))
+    tree = ProgressTree(make_plan(found))
     for site, cluster, rank, state in changes:
         below = f"/wrapper{rank}" if rank >= 0 else ""
         tree.apply(f"/grid/site{site}/cluster{cluster}{below}", state)
@@ -163,7 +163,7 @@ def test_no_picture_is_higher_than_it_may_be(
 
 
 def told(plan: DeploymentPlan, *changes: tuple[str, ...]) -> list[str]:
-    lines = PlainLines(Tree(plan))
+    lines = PlainLines(ProgressTree(plan))
     return [text for text in (lines.told(*change) for change in changes) if text]
 
 

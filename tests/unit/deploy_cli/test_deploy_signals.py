@@ -14,9 +14,9 @@ from runtime.cli import watch as watch_module
 from runtime.cli.history import History
 from runtime.cli.plain_screen import PlainScreen
 from runtime.cli.printer import Change, Item, Printer, RankOutput, Word
-from runtime.cli.watch import Ending, LogLines, Watch
+from runtime.cli.watch import EndSignals, LogLines, Watch
 from runtime.deployment import DeploymentPlan
-from runtime.launchers.base import Stream
+from runtime.launchers.base import OutputStream
 
 
 class Run:
@@ -27,7 +27,7 @@ class Run:
         self.presses = 0
         self.given_up: list[int] = []
         self.printer = Printer(PlainScreen(io.BytesIO(), self.text, news=None), self._failed)
-        self.ending = Ending(self.printer, self._press, self.given_up.append)
+        self.ending = EndSignals(self.printer, self._press, self.given_up.append)
 
     def _press(self) -> None:
         self.presses += 1
@@ -121,7 +121,7 @@ def test_what_the_engine_tells_is_shown_and_remembered(
     watch.state("/grid/site0/cluster0/wrapper1", "done", "exit code 0")
     assert shown == [
         Change("/grid/site0/cluster0/wrapper1", "running"),
-        RankOutput("0:0:1", Stream.ERROR, b"text\n", taken),
+        RankOutput("0:0:1", OutputStream.ERROR, b"text\n", taken),
         Change("/grid/site0/cluster0/wrapper1", "done", "exit code 0"),
     ]
     assert history.seconds("0:0:1") == 2.5

@@ -15,10 +15,10 @@ from runtime.deployment import DeploymentPlan
 from runtime.engine.outcome import (
     ComponentReport,
     Connections,
+    ForwardedTraffic,
     Outcome,
     RankReport,
-    Relay,
-    Traffic,
+    RouteTraffic,
     Ways,
 )
 
@@ -34,7 +34,7 @@ def ended(
     *,
     code: int = 0,
     startup: float | None = 0.52049,
-    traffic: tuple[Traffic, ...] = (),
+    traffic: tuple[RouteTraffic, ...] = (),
     connections: Connections = Connections(),  # noqa: B008 - it cannot be changed
 ) -> Summary:
     # only one rank has told where it is
@@ -50,7 +50,7 @@ def test_a_good_run_is_told_cluster_by_cluster(plan: Plan) -> None:
     codes = {
         f"{site}:{cluster}:{rank}": 0 for site in (0, 1) for cluster in (0, 1) for rank in (0, 1)
     }
-    traffic = (Traffic("native", 1200, 5_000_000, 7), Traffic("direct", 3, 20, 0))
+    traffic = (RouteTraffic("native", 1200, 5_000_000, 7), RouteTraffic("direct", 3, 20, 0))
     assert (
         as_text(ended(plan(), codes, traffic=traffic))
         == """\
@@ -96,7 +96,7 @@ def test_of_many_clusters_those_that_failed_are_listed(plan: Plan) -> None:
 
 
 def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
-    summary = ended(plan(MIXED), {"0:0:1": 2}, code=2, traffic=(Traffic("native", 1, 8, 9),))
+    summary = ended(plan(MIXED), {"0:0:1": 2}, code=2, traffic=(RouteTraffic("native", 1, 8, 9),))
     plain = json.loads(json.dumps(summary.as_dict()))
     assert (plain["name"], plain["code"], plain["seconds"], plain["startup"]) == (
         "test", 2, 3.14, 0.52,
@@ -140,7 +140,7 @@ def test_a_narrow_terminal_gets_plain_text(plan: Plan) -> None:
 
 
 def test_many_routes_are_summed_up(plan: Plan) -> None:
-    traffic = tuple(Traffic(f"route {number}", 1, 10, 100) for number in range(30))
+    traffic = tuple(RouteTraffic(f"route {number}", 1, 10, 100) for number in range(30))
     lines = as_text(ended(plan(), {}, traffic=traffic)).splitlines()
     assert lines[-2].split() == ["route", "23", "1", "10", "100"]
     assert lines[-1].split() == ["6", "more", "6", "60", "600"]
@@ -148,7 +148,7 @@ def test_many_routes_are_summed_up(plan: Plan) -> None:
 
 def test_how_ranks_found_each_other_is_one_line(plan: Plan) -> None:
     ways = (Ways(("lyon/rhone", "lyon/saone"), {"direct": 2, "through lyon/rhone": 1}),)
-    relays = (Relay("lyon/rhone", ways=1, bytes=77, hits=1, misses=0),)
+    relays = (ForwardedTraffic("lyon/rhone", ways=1, bytes=77, hits=1, misses=0),)
     found = Connections(
         tries=12,
         failures=2,

@@ -8,7 +8,7 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.cli.missing import hints
-from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.deployment.program_files import ProgramFiles
 
 TEXT = (
@@ -22,7 +22,7 @@ FILES = ProgramFiles(
 
 @pytest.fixture
 def plan() -> DeploymentPlan:
-    around = Surroundings("/home/me/heat")
+    around = DescriptorContext("/home/me/heat")
     found = read_descriptor(TEXT, name="d", surroundings=around, diagnostics=Diagnostics())
     assert found is not None
     return make_plan(found, {"application": FILES})

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from runtime.cli.options import read_options
-from runtime.deployment.machine_argument import Emulation, Host
+from runtime.deployment.machine_argument import Emulation, HostArgument
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, WRONG_USAGE
 
 Deploy = Callable[..., Any]
@@ -55,8 +55,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("-n 4 -- -odd.py", "-odd.py", Emulation(1, 1, 4), ()),
         ("-n 4 -m a.b --dry-run", "a.b", Emulation(1, 1, 4), ("--dry-run",)),
         ("-ma.b -n 4", None, None, None),
-        ("-H a:2,b ring.py", "ring.py", ((Host("a", "", 2), Host("b")),), ()),
-        ("-Ha -H b ring.py", "ring.py", ((Host("a"),), (Host("b"),)), ()),
+        ("-H a:2,b ring.py", "ring.py", ((HostArgument("a", "", 2), HostArgument("b")),), ()),
+        ("-Ha -H b ring.py", "ring.py", ((HostArgument("a"),), (HostArgument("b"),)), ()),
         ("--tag-output --timeout 5 -n 1 ring.py", "ring.py", Emulation(1, 1, 1), ()),
         ("--set a=b -x C -n 1 ring.py", "ring.py", Emulation(1, 1, 1), ()),
         ("-n 1 laptop", "laptop", Emulation(1, 1, 1), ()),

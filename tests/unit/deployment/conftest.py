@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from gcm.documents import Diagnostic, Diagnostics
-from runtime.deployment import Deployment, Surroundings, read_descriptor
+from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.deployment.surroundings import VirtualNodes
 
 
@@ -43,7 +43,7 @@ class Reader:
         virtual_nodes: VirtualNodes | None = None,
     ) -> Read:
         diagnostics = Diagnostics()
-        surroundings = Surroundings(
+        surroundings = DescriptorContext(
             folder="/home/me/grid",
             settings=settings or {},
             environment=environment or {},

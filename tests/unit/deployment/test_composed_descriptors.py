@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcm.documents import Diagnostics
-from runtime.deployment import Deployment, Surroundings, read_descriptor
-from runtime.deployment.compose import Request, compose
-from runtime.deployment.machine_argument import Emulation, Host, Machine
+from runtime.deployment import Deployment, DescriptorContext, read_descriptor
+from runtime.deployment.compose import OneLineRequest, compose
+from runtime.deployment.machine_argument import Emulation, HostArgument, Machine
 from runtime.deployment.model import ProgramKind
 from runtime.topology import Reachability
 
@@ -23,7 +23,7 @@ words = st.text(
 )
 names = st.text(st.sampled_from("abcdefghijklmnop0123456789"), min_size=1, max_size=8)
 hosts = st.builds(
-    Host,
+    HostArgument,
     names | st.sampled_from(["localhost", "::1", "fe80::1%eth0", "10.0.0.7", "a.b", "a-b", "a"]),
     st.just("") | names,
     st.none() | st.integers(1, 9),
@@ -38,7 +38,7 @@ def read(text: str) -> Deployment:
     found = read_descriptor(
         text.encode(),
         name="line.xml",
-        surroundings=Surroundings(FOLDER, environment=ENVIRONMENT),
+        surroundings=DescriptorContext(FOLDER, environment=ENVIRONMENT),
         diagnostics=diagnostics,
     )
     assert found is not None, [*map(str, diagnostics), text]
@@ -46,9 +46,9 @@ def read(text: str) -> Deployment:
     return found
 
 
-def request(machine: Machine, **more: object) -> Request:
+def request(machine: Machine, **more: object) -> OneLineRequest:
     settings = {"name": "ring", "kind": ProgramKind.SCRIPT, "program": "ring.py", **more}
-    return Request(machine=machine, **settings)  # type: ignore[arg-type]  # any of its fields
+    return OneLineRequest(machine=machine, **settings)  # type: ignore[arg-type]  # any of its fields
 
 
 @given(machine=machines, arguments=st.lists(words).map(tuple), python=st.just("") | names)
@@ -99,7 +99,7 @@ def test_a_character_that_no_document_can_hold_is_refused(text: str) -> None:
 
 
 def test_clusters_of_equal_or_odd_hosts_have_names_of_their_own() -> None:
-    site = tuple(map(Host, ("a", "a", "a-2", "::1", "::", "cluster4")))
+    site = tuple(map(HostArgument, ("a", "a", "a-2", "::1", "::", "cluster4")))
     clusters = [one.name for one in read(compose(request((site,)))).clusters()]
     assert clusters == ["a", "a-2", "a-2-2", "1", "cluster4", "cluster4-2"]
 
@@ -110,7 +110,7 @@ def test_clusters_of_equal_or_odd_hosts_have_names_of_their_own() -> None:
 )
 def test_a_host_that_others_can_connect_to_leads(sites: str, leader: tuple[int, int]) -> None:
     """This machine beside others is taken to be behind a firewall; there is no warning then."""
-    known = {"h": Host("localhost"), "f": Host("far")}
+    known = {"h": HostArgument("localhost"), "f": HostArgument("far")}
     machine = tuple(tuple(known[one] for one in site) for site in sites.split("|"))
     deployment = read(compose(request(machine)))
     assert (deployment.leader, deployment.sites[deployment.leader].leader) == leader
@@ -119,7 +119,7 @@ def test_a_host_that_others_can_connect_to_leads(sites: str, leader: tuple[int, 
 
 
 def test_the_document_tells_what_its_parts_are_for() -> None:
-    text = compose(request((tuple(map(Host, ("localhost", "far"))),), results=("out",)))
+    text = compose(request((tuple(map(HostArgument, ("localhost", "far"))),), results=("out",)))
     assert text.count("<!--") == 5
     assert "comes home" in text
     assert "a <grid> in the place of this" in compose(request(Emulation(1, 1, 1)))

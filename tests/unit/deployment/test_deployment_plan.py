@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcm.documents import Diagnostics
-from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.deployment.opening import levels_at
 from runtime.deployment.steps import FileMove, Step, StepKind, in_order
 
@@ -358,7 +358,7 @@ def test_the_number_of_waves_does_not_grow_with_the_clusters(sites: int, cluster
     )
     diagnostics = Diagnostics()
     found = read_descriptor(
-        document.encode(), name="d", surroundings=Surroundings("/d"), diagnostics=diagnostics
+        document.encode(), name="d", surroundings=DescriptorContext("/d"), diagnostics=diagnostics
     )
     assert found is not None
     plan = make_plan(found)
@@ -389,7 +389,7 @@ def test_a_thousand_clusters_of_a_hundred_nodes_are_planned_in_seconds() -> None
     document = f'<deployment><application script="a.py"/><grid>{site * 10}</grid></deployment>'
     begin = process_time()
     found = read_descriptor(
-        document.encode(), name="d", surroundings=Surroundings("/d"), diagnostics=Diagnostics()
+        document.encode(), name="d", surroundings=DescriptorContext("/d"), diagnostics=Diagnostics()
     )
     assert found is not None
     plan = make_plan(found)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gcm.documents import Diagnostics
-from runtime.deployment import Surroundings, read_descriptor
+from runtime.deployment import DescriptorContext, read_descriptor
 from runtime.deployment.model import CommWorld, Direction, NodeAddress, ProcessKind, ProgramKind
 
 GRID = '<emulate sites="2" clusters="2" nodes="2"/>'
@@ -168,7 +168,7 @@ def test_a_document_that_cannot_be_read_is_a_fault_and_not_an_exception(tmp_path
     diagnostics = Diagnostics()
     missing = tmp_path / "none.xml"
     found = read_descriptor(
-        missing, surroundings=Surroundings(str(tmp_path)), diagnostics=diagnostics
+        missing, surroundings=DescriptorContext(str(tmp_path)), diagnostics=diagnostics
     )
     assert found is None
     assert len(diagnostics.errors) == 1
@@ -176,7 +176,7 @@ def test_a_document_that_cannot_be_read_is_a_fault_and_not_an_exception(tmp_path
 
 def test_errors_that_were_there_before_do_not_spoil_a_correct_descriptor() -> None:
     diagnostics = Diagnostics()
-    surroundings = Surroundings("/d")
+    surroundings = DescriptorContext("/d")
     good = b'<deployment><emulate/><application script="a"/></deployment>'
     for document, correct in ((b"<x/>", False), (good, True)):
         found = read_descriptor(

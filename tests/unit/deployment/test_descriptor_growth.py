@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from gcm.documents import Limits
-from runtime.deployment.extent import MOST, Amount
+from runtime.deployment.extent import MOST, MachineAmount
 from runtime.deployment.hosts import MOST_NAMES, measure_names
 from runtime.deployment.values import split_words
 from runtime.deployment.variables import DEEPEST_NESTING, LONGEST_VALUE
 
 MEMORY = 64 << 20
-PARTS = MOST[Amount.PARTS]
+PARTS = MOST[MachineAmount.PARTS]
 
 
 def document(*lines: str) -> str:

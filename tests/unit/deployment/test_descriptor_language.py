@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from gcm.documents import Diagnostics
-from runtime.deployment import Surroundings, make_plan, read_descriptor, render_plan
-from runtime.deployment.grammar import Kind
+from runtime.deployment import DescriptorContext, make_plan, read_descriptor, render_plan
+from runtime.deployment.grammar import ValueKind
 from runtime.deployment.language import LANGUAGE
 from runtime.deployment.reference import render_reference
 from runtime.deployment.schema import render_xsd
@@ -91,9 +91,9 @@ def test_defaults_are_values_that_the_table_itself_allows() -> None:
     for element in LANGUAGE.elements.values():
         for attribute in element.attributes:
             assert not (attribute.required and attribute.default)
-            if attribute.kind is Kind.CHOICE:
+            if attribute.kind is ValueKind.CHOICE:
                 assert attribute.required or attribute.default in attribute.choices
-            if attribute.kind is Kind.NUMBER and attribute.default:
+            if attribute.kind is ValueKind.NUMBER and attribute.default:
                 assert int(attribute.default) >= attribute.least
 
 
@@ -137,7 +137,7 @@ def test_the_schema_and_the_checks_refuse_the_same_documents(document: str) -> N
     deployment = read_descriptor(
         document.encode(),
         name="d.xml",
-        surroundings=Surroundings("/d"),
+        surroundings=DescriptorContext("/d"),
         diagnostics=diagnostics,
     )
     if deployment is not None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.deployment.machine_argument import Emulation, Host, parse_emulation, parse_hosts
+from runtime.deployment.machine_argument import (
+    Emulation,
+    HostArgument,
+    parse_emulation,
+    parse_hosts,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,21 +37,24 @@ def test_any_other_shape_is_refused_with_those_there_are(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "hosts"),
     [
-        ("lyon", [Host("lyon")]),
-        ("lyon:4", [Host("lyon", "", 4)]),
-        ("ana@lyon:4,porto:2", [Host("lyon", "ana", 4), Host("porto", "", 2)]),
-        ("ana@front.lyon.example", [Host("front.lyon.example", "ana")]),
-        ("localhost:2, lyon", [Host("localhost", "", 2), Host("lyon")]),
-        ("node[1-3]:8", [Host(f"node{number}", "", 8) for number in (1, 2, 3)]),
-        ("ana@node[01,10-11]", [Host(f"node{number}", "ana") for number in ("01", "10", "11")]),
-        ("r[1-2]n[1-2]", [Host(f"r{r}n{n}") for r in (1, 2) for n in (1, 2)]),
-        ("[fe80::1]", [Host("fe80::1")]),
-        ("ana@[fe80::1%eth0]:4", [Host("fe80::1%eth0", "ana", 4)]),
-        ("10.0.0.7:1", [Host("10.0.0.7", "", 1)]),
-        ("a,a", [Host("a"), Host("a")]),
+        ("lyon", [HostArgument("lyon")]),
+        ("lyon:4", [HostArgument("lyon", "", 4)]),
+        ("ana@lyon:4,porto:2", [HostArgument("lyon", "ana", 4), HostArgument("porto", "", 2)]),
+        ("ana@front.lyon.example", [HostArgument("front.lyon.example", "ana")]),
+        ("localhost:2, lyon", [HostArgument("localhost", "", 2), HostArgument("lyon")]),
+        ("node[1-3]:8", [HostArgument(f"node{number}", "", 8) for number in (1, 2, 3)]),
+        (
+            "ana@node[01,10-11]",
+            [HostArgument(f"node{number}", "ana") for number in ("01", "10", "11")],
+        ),
+        ("r[1-2]n[1-2]", [HostArgument(f"r{r}n{n}") for r in (1, 2) for n in (1, 2)]),
+        ("[fe80::1]", [HostArgument("fe80::1")]),
+        ("ana@[fe80::1%eth0]:4", [HostArgument("fe80::1%eth0", "ana", 4)]),
+        ("10.0.0.7:1", [HostArgument("10.0.0.7", "", 1)]),
+        ("a,a", [HostArgument("a"), HostArgument("a")]),
     ],
 )
-def test_hosts_have_users_ranges_addresses_and_ranks(text: str, hosts: list[Host]) -> None:
+def test_hosts_have_users_ranges_addresses_and_ranks(text: str, hosts: list[HostArgument]) -> None:
     assert list(parse_hosts(text)) == hosts
 
 

@@ -12,7 +12,7 @@ from gcm.documents import Diagnostics
 from runtime.deployment import (
     Deployment,
     DeploymentPlan,
-    Surroundings,
+    DescriptorContext,
     make_plan,
     plan_as_dict,
     read_descriptor,
@@ -29,7 +29,7 @@ def deployment_of(name: str) -> Deployment:
     diagnostics = Diagnostics()
     found = read_descriptor(
         ROOT / "descriptors" / name,
-        surroundings=Surroundings(str(ROOT / "descriptors"), environment={"USER": "me"}),
+        surroundings=DescriptorContext(str(ROOT / "descriptors"), environment={"USER": "me"}),
         diagnostics=diagnostics,
     )
     assert [str(one) for one in diagnostics] == []

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from runtime.deployment.program_files import (
-    Entry,
-    Kind,
+    EntryKind,
+    FolderEntry,
     ProgramFiles,
     choose,
     copies,
@@ -110,37 +110,46 @@ def is_ignored(path: str) -> bool:
 
 
 ENTRIES = {
-    "a file": (Entry("a", Kind.FILE, 7), ("files", ("a", 7))),
-    "a folder, which may be empty": (Entry("d", Kind.FOLDER), ("folders", "d")),
-    "an ignored file": (Entry("d/secret.txt", Kind.FILE, 7), ("ignored", "d/secret.txt")),
-    "an ignored folder": (Entry("venv", Kind.FOLDER), ("ignored", "venv/")),
-    "what never leaves": (Entry("key", Kind.FILE, 7, is_kept=True), ("ignored", "key")),
-    "a link inside": (Entry("l", Kind.LINK, 7, "d/a", "file"), ("links", ("l", "d/a"))),
-    "a link to a folder inside": (Entry("l", Kind.LINK, 0, "d", "folder"), ("links", ("l", "d"))),
-    "a link to a file outside": (Entry("l", Kind.LINK, 7, "", "file"), ("files", ("l", 7))),
+    "a file": (FolderEntry("a", EntryKind.FILE, 7), ("files", ("a", 7))),
+    "a folder, which may be empty": (FolderEntry("d", EntryKind.FOLDER), ("folders", "d")),
+    "an ignored file": (
+        FolderEntry("d/secret.txt", EntryKind.FILE, 7),
+        ("ignored", "d/secret.txt"),
+    ),
+    "an ignored folder": (FolderEntry("venv", EntryKind.FOLDER), ("ignored", "venv/")),
+    "what never leaves": (FolderEntry("key", EntryKind.FILE, 7, is_kept=True), ("ignored", "key")),
+    "a link inside": (FolderEntry("l", EntryKind.LINK, 7, "d/a", "file"), ("links", ("l", "d/a"))),
+    "a link to a folder inside": (
+        FolderEntry("l", EntryKind.LINK, 0, "d", "folder"),
+        ("links", ("l", "d")),
+    ),
+    "a link to a file outside": (
+        FolderEntry("l", EntryKind.LINK, 7, "", "file"),
+        ("files", ("l", 7)),
+    ),
     "a link to an ignored file": (
-        Entry("l", Kind.LINK, 7, "d/secret.txt", "file"),
+        FolderEntry("l", EntryKind.LINK, 7, "d/secret.txt", "file"),
         ("files", ("l", 7)),
     ),
     "a link into an ignored folder": (
-        Entry("l", Kind.LINK, 7, "venv/bin/x", "file"),
+        FolderEntry("l", EntryKind.LINK, 7, "venv/bin/x", "file"),
         ("files", ("l", 7)),
     ),
     "a link to a folder outside": (
-        Entry("l", Kind.LINK, 0, "", "folder"),
+        FolderEntry("l", EntryKind.LINK, 0, "", "folder"),
         ("skipped", "l is a link to a folder that is not copied"),
     ),
-    "a link to nothing": (Entry("l", Kind.LINK), ("skipped", "l is a link to nothing")),
+    "a link to nothing": (FolderEntry("l", EntryKind.LINK), ("skipped", "l is a link to nothing")),
     "a link to a device": (
-        Entry("l", Kind.LINK, leads_to=Kind.SPECIAL),
+        FolderEntry("l", EntryKind.LINK, leads_to=EntryKind.SPECIAL),
         ("skipped", "l is a link to a pipe, a socket or a device"),
     ),
     "a pipe": (
-        Entry("p", Kind.SPECIAL),
+        FolderEntry("p", EntryKind.SPECIAL),
         ("skipped", "p is a pipe, a socket or a device"),
     ),
     "a file of somebody else": (
-        Entry("f", Kind.FILE, is_readable=False),
+        FolderEntry("f", EntryKind.FILE, is_readable=False),
         ("skipped", "f cannot be read"),
     ),
 }

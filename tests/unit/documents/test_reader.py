@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gcm.documents import Diagnostics, Limits, Location, Node, read_document
+from gcm.documents import Diagnostics, Limits, Location, XmlNode, read_document
 
 JAVA_DOCTYPE = (
     '<!DOCTYPE definition PUBLIC "-//objectweb.org//DTD Fractal ADL 2.0//EN"\n'
@@ -14,7 +14,7 @@ JAVA_DOCTYPE = (
 )
 
 
-def read(data: bytes, limits: Limits | None = None) -> tuple[Node | None, list[str]]:
+def read(data: bytes, limits: Limits | None = None) -> tuple[XmlNode | None, list[str]]:
     found = Diagnostics()
     root = read_document(data, name="a.xml", diagnostics=found, limits=limits or Limits())
     return root, [f"{one.location.line} {one.code}" for one in found]
@@ -23,12 +23,12 @@ def read(data: bytes, limits: Limits | None = None) -> tuple[Node | None, list[s
 def test_a_document_becomes_nodes_with_their_lines() -> None:
     root, found = read(b'<a x="1" y="2">\n <b/> text\n <c\n z="3"/> more </a>')
     assert found == []
-    assert root == Node(
+    assert root == XmlNode(
         "a",
         {"x": "1", "y": "2"},
         (
-            Node("b", {}, (), "", Location("a.xml", 2)),
-            Node("c", {"z": "3"}, (), "", Location("a.xml", 3)),
+            XmlNode("b", {}, (), "", Location("a.xml", 2)),
+            XmlNode("c", {"z": "3"}, (), "", Location("a.xml", 3)),
         ),
         "text\n  more",
         Location("a.xml", 1),

@@ -7,7 +7,7 @@ import re
 import pytest
 from lxml import etree
 
-from gcm.drawing import Box, Port, Scene, draw
+from gcm.drawing import Box, Scene, ScenePort, draw
 from gcm.drawing.legend import legend
 from gcm.drawing.metrics import FRAME
 from gcm.drawing.placing import place
@@ -35,7 +35,7 @@ def test_plain_kinds_have_no_sign(kind: str) -> None:
 def test_the_shape_of_a_port_tells_its_role_and_cardinality(
     role: str, cardinality: str, path: str
 ) -> None:
-    port = Port("p", role, cardinality)
+    port = ScenePort("p", role, cardinality)
     assert outer_face(port, composite=False) == (path, path.endswith("Z"))
     assert port_class(port) == f"port {role}"
 
@@ -50,7 +50,11 @@ def test_every_colour_is_one_and_belongs_to_something_that_is_painted() -> None:
 
 
 def test_the_legend_is_broken_into_rows_that_fit() -> None:
-    ports = [Port("a", "server"), Port("b", "client"), Port("c", "client", "multicast")]
+    ports = [
+        ScenePort("a", "server"),
+        ScenePort("b", "client"),
+        ScenePort("c", "client", "multicast"),
+    ]
     placed = place(Box("x", tuple(ports), kind="active"))
     wide, low = legend(placed, width=10_000)
     narrow, high = legend(placed, width=1)
@@ -66,9 +70,9 @@ def test_the_legend_is_broken_into_rows_that_fit() -> None:
 
 
 def test_the_ground_has_a_frame_around_everything_that_is_drawn() -> None:
-    picture = etree.fromstring(draw(Scene(Box("x", (Port("a", "server"),)))).encode())
+    picture = etree.fromstring(draw(Scene(Box("x", (ScenePort("a", "server"),)))).encode())
     height, width = int(picture.get("height", "")), int(picture.get("width", ""))
-    placed = place(Box("x", (Port("a", "server"),)))
+    placed = place(Box("x", (ScenePort("a", "server"),)))
     _, keys = legend(placed, width=420)
     assert height == FRAME + placed.height + FRAME + keys + FRAME // 2
     assert width >= placed.width + 2 * FRAME

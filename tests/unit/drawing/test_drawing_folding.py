@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from gcm.drawing import Box, Link, Port, Scene, draw
+from gcm.drawing import Box, Scene, SceneLink, ScenePort, draw
 from gcm.drawing.folding import folded
 from gcm.drawing.scene import span_of
 
-WORK = Port("work", "server")
-MAIN = Box("main", (Port("workers", "client", "multicast"), Port("spare", "client", "collection")))
+WORK = ScenePort("work", "server")
+MAIN = Box(
+    "main",
+    (ScenePort("workers", "client", "multicast"), ScenePort("spare", "client", "collection")),
+)
 
 
-def farm(*workers: Box, links: tuple[Link, ...] = ()) -> Box:
+def farm(*workers: Box, links: tuple[SceneLink, ...] = ()) -> Box:
     return Box("farm", (), (MAIN, *workers), links, "composite")
 
 
-def bound(*names: str) -> tuple[Link, ...]:
-    return tuple(Link(("main", "workers"), (name, "work")) for name in names)
+def bound(*names: str) -> tuple[SceneLink, ...]:
+    return tuple(SceneLink(("main", "workers"), (name, "work")) for name in names)
 
 
 def workers(count: int) -> tuple[Box, ...]:
@@ -27,7 +30,7 @@ def test_alike_components_become_one_with_their_number_and_the_range_of_their_na
     found = folded(farm(*workers(12), links=bound(*names)))
     assert [child.title for child in found.children] == ["main", "12 × worker0 … worker11"]
     assert found.children[1].members == names
-    assert found.links == (Link(("main", "workers"), ("worker0", "work"), 12),)
+    assert found.links == (SceneLink(("main", "workers"), ("worker0", "work"), 12),)
 
 
 def test_two_are_drawn_as_two() -> None:
@@ -37,10 +40,10 @@ def test_two_are_drawn_as_two() -> None:
 
 def test_members_of_a_collection_count_as_bound_alike() -> None:
     links = tuple(
-        Link(("main", f"spare{number}"), (f"worker{number}", "work")) for number in range(4)
+        SceneLink(("main", f"spare{number}"), (f"worker{number}", "work")) for number in range(4)
     )
     found = folded(farm(*workers(4), links=links))
-    assert found.links == (Link(("main", "spare"), ("worker0", "work"), 4),)
+    assert found.links == (SceneLink(("main", "spare"), ("worker0", "work"), 4),)
 
 
 def test_components_that_are_bound_differently_stay_apart() -> None:
@@ -59,8 +62,8 @@ def test_components_with_another_class_stay_apart() -> None:
 
 
 def test_components_that_are_bound_to_each_other_stay_apart() -> None:
-    ring = tuple(Box(f"r{n}", (WORK, Port("next", "client"))) for n in range(4))
-    links = tuple(Link((f"r{n}", "next"), (f"r{(n + 1) % 4}", "work")) for n in range(4))
+    ring = tuple(Box(f"r{n}", (WORK, ScenePort("next", "client"))) for n in range(4))
+    links = tuple(SceneLink((f"r{n}", "next"), (f"r{(n + 1) % 4}", "work")) for n in range(4))
     assert len(folded(farm(*ring, links=links)).children) == 5
 
 
@@ -72,12 +75,12 @@ def test_composites_are_folded_after_what_is_in_them() -> None:
 
 
 def test_many_links_between_two_folded_groups_become_one() -> None:
-    clients = tuple(Box(f"c{n}", (Port("work", "client", "multicast"),)) for n in range(3))
+    clients = tuple(Box(f"c{n}", (ScenePort("work", "client", "multicast"),)) for n in range(3))
     links = tuple(
-        Link((f"c{c}", "work"), (f"worker{w}", "work")) for c in range(3) for w in range(5)
+        SceneLink((f"c{c}", "work"), (f"worker{w}", "work")) for c in range(3) for w in range(5)
     )
     found = folded(farm(*clients, *workers(5), links=links))
-    assert found.links == (Link(("c0", "work"), ("worker0", "work"), 15),)
+    assert found.links == (SceneLink(("c0", "work"), ("worker0", "work"), 15),)
 
 
 def test_what_is_in_a_membrane_is_folded_too() -> None:

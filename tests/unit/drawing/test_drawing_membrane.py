@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import pytest
 
-from gcm.drawing import Box, Link, Port, Scene, SceneError, draw
+from gcm.drawing import Box, Scene, SceneError, SceneLink, ScenePort, draw
 from gcm.drawing.geometry import PlacedBox
 from gcm.drawing.placing import place
 from gcm.drawing.routing import Point
 
-METER = Box("meter", (Port("stats", "server"), Port("alarm", "client")))
-GUARD = Box("guard", (Port("alarm", "server"), Port("target", "client")))
-OWN = Box("controllers", (Port("lifecycle-controller", "server"),), kind="controller")
+METER = Box("meter", (ScenePort("stats", "server"), ScenePort("alarm", "client")))
+GUARD = Box("guard", (ScenePort("alarm", "server"), ScenePort("target", "client")))
+OWN = Box("controllers", (ScenePort("lifecycle-controller", "server"),), kind="controller")
 MEMBRANE = Box(
     "membrane",
-    (Port("stats", "server"),),
+    (ScenePort("stats", "server"),),
     (METER, GUARD, OWN),
     (
-        Link(("this", "stats"), ("meter", "stats")),
-        Link(("meter", "alarm"), ("guard", "alarm")),
-        Link(("guard", "target"), ("controllers", "lifecycle-controller")),
+        SceneLink(("this", "stats"), ("meter", "stats")),
+        SceneLink(("meter", "alarm"), ("guard", "alarm")),
+        SceneLink(("guard", "target"), ("controllers", "lifecycle-controller")),
     ),
     "composite",
 )
-DISK = Box("disk", (Port("store", "server"),))
-STORE = Port("store", "server", interceptors=("meter", "Log"))
+DISK = Box("disk", (ScenePort("store", "server"),))
+STORE = ScenePort("store", "server", interceptors=("meter", "Log"))
 COMPOSITE = Box(
     "storage",
     (STORE,),
     (DISK,),
-    (Link(("this", "store"), ("disk", "store")),),
+    (SceneLink(("this", "store"), ("disk", "store")),),
     "composite",
     membrane=MEMBRANE,
 )
@@ -82,8 +82,10 @@ def test_interfaces_of_the_membrane_are_beside_it_and_functional_ones_beside_the
 
 
 def test_a_wider_content_makes_the_membrane_wider() -> None:
-    wide = tuple(Box(f"{n}" * 30, (Port("in", "server"), Port("out", "client"))) for n in range(6))
-    links = tuple(Link((wide[n].name, "out"), (wide[n + 1].name, "in")) for n in range(5))
+    wide = tuple(
+        Box(f"{n}" * 30, (ScenePort("in", "server"), ScenePort("out", "client"))) for n in range(6)
+    )
+    links = tuple(SceneLink((wide[n].name, "out"), (wide[n + 1].name, "in")) for n in range(5))
     placed = place(Box("wide", (), wide, links, "composite", membrane=MEMBRANE))
     assert placed.membrane is not None
     assert placed.width == place(Box("wide", (), wide, links, "composite")).width
@@ -92,8 +94,8 @@ def test_a_wider_content_makes_the_membrane_wider() -> None:
 
 
 def test_what_surrounds_a_component_reaches_the_interfaces_of_its_membrane() -> None:
-    user = Box("user", (Port("stats", "client"),))
-    link = Link(("user", "stats"), ("storage", "stats"))
+    user = Box("user", (ScenePort("stats", "client"),))
+    link = SceneLink(("user", "stats"), ("storage", "stats"))
     picture = draw(Scene(Box("app", (), (user, COMPOSITE), (link,), "composite")))
     assert "<title>/app/user.stats → /app/storage.stats</title>" in picture
 
@@ -111,6 +113,6 @@ def test_the_controllers_in_a_membrane_are_drawn_without_being_asked_for() -> No
 
 
 def test_faults_in_a_membrane_are_told() -> None:
-    broken = Box("m", (), (METER,), (Link(("meter", "alarm"), ("ghost", "x")),), "composite")
+    broken = Box("m", (), (METER,), (SceneLink(("meter", "alarm"), ("ghost", "x")),), "composite")
     with pytest.raises(SceneError, match="the membrane of /root names 'ghost', which is not there"):
         draw(Scene(Box("root", membrane=broken)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gcm.drawing.alignment import align, monotone
 from gcm.drawing.board import Board, End, Item, Pin, connect
 from gcm.drawing.ordering import crossings, order, separation, stack
-from gcm.drawing.scene import Link
+from gcm.drawing.scene import SceneLink
 
 
 def board_of(columns: list[int], links: list[tuple[int, int]], bands: dict[int, int]) -> Board:
@@ -25,7 +25,7 @@ def board_of(columns: list[int], links: list[tuple[int, int]], bands: dict[int, 
     for start, end in links:
         ends[str(start), "out"] = End(Pin(start, 20), column_of[start])
         ends[str(end), "in"] = End(Pin(end, 20), column_of[end] - 1)
-    connect(board, [Link((str(a), "out"), (str(b), "in")) for a, b in links], ends)
+    connect(board, [SceneLink((str(a), "out"), (str(b), "in")) for a, b in links], ends)
     return board
 
 
@@ -71,7 +71,7 @@ def test_links_that_share_an_end_share_their_passage() -> None:
 def test_a_link_back_passes_under_both_of_its_boxes() -> None:
     board = Board(items=[Item(40, 5, 1) for _ in range(4)], columns=[[2], [0], [1], [3]])
     ends = {("1", "out"): End(Pin(1, 20), 2), ("0", "in"): End(Pin(0, 20), 0)}
-    connect(board, [Link(("1", "out"), ("0", "in"))], ends)
+    connect(board, [SceneLink(("1", "out"), ("0", "in"))], ends)
     assert board.columns == [[2], [0, 5], [1, 4], [3]]
     assert board.routes[0].pins == (Pin(1, 20), Pin(4, 0), Pin(5, 0), Pin(0, 20))
     assert board.routes[0].channels == (2, 1, 0)

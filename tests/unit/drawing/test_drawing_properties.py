@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from gcm.drawing import Box, Link, Port, Scene, draw
-from gcm.drawing.geometry import PlacedBox, Wire
+from gcm.drawing import Box, Scene, SceneLink, ScenePort, draw
+from gcm.drawing.geometry import DrawnWire, PlacedBox
 from gcm.drawing.metrics import LABEL_SIZE, NOTE_SIZE, STEM, TITLE_SIZE, text_width
 from gcm.drawing.placing import place
 from gcm.drawing.routing import Point
@@ -29,9 +29,9 @@ def some_names(chance: Random, most: int) -> list[str]:
     return sorted(names)
 
 
-def some_ports(chance: Random, *roles: str) -> tuple[Port, ...]:
+def some_ports(chance: Random, *roles: str) -> tuple[ScenePort, ...]:
     return tuple(
-        Port(
+        ScenePort(
             name,
             chance.choice(roles),
             chance.choice(CARDINALITIES),
@@ -55,7 +55,7 @@ def some_box(chance: Random, name: str = "root", levels: int = 3) -> Box:
     links = []
     if len(ends) > 1:
         pairs = [chance.sample(ends, 2) for _ in range(chance.randint(0, 12))]
-        links = [Link(client, server) for client, server in pairs]
+        links = [SceneLink(client, server) for client, server in pairs]
     return Box(name, own, children, tuple(links), "composite", note, shared)
 
 
@@ -150,7 +150,7 @@ def test_every_wire_runs_orthogonally_from_its_client_to_its_server(box: Box) ->
 @given(boxes)
 @settings(max_examples=60)
 def test_no_wire_runs_through_a_box_or_leaves_its_composite(box: Box) -> None:
-    def check(wire: Wire, placed: PlacedBox) -> None:
+    def check(wire: DrawnWire, placed: PlacedBox) -> None:
         for start, end in pairwise(wire.points):
             assert 0 < start.x < placed.width
             assert 0 < start.y < placed.height

@@ -13,8 +13,8 @@ from random import Random
 
 import pytest
 
-from gcm.drawing import Box, Link, Port
-from gcm.drawing.geometry import PlacedBox, Wire
+from gcm.drawing import Box, SceneLink, ScenePort
+from gcm.drawing.geometry import DrawnWire, PlacedBox
 from gcm.drawing.placing import place
 from gcm.drawing.routing import Point
 
@@ -69,14 +69,14 @@ def flat(edges: set[tuple[int, int]]) -> Box:
         Box(
             f"component{number}",
             (
-                *([Port("in", "server")] if number in served else []),
-                *(Port(f"out{place}", "client") for place in range(len(outward[number]))),
+                *([ScenePort("in", "server")] if number in served else []),
+                *(ScenePort(f"out{place}", "client") for place in range(len(outward[number]))),
             ),
         )
         for number in range(COUNT)
     ]
     links = [
-        Link((f"component{start}", f"out{place}"), (f"component{end}", "in"))
+        SceneLink((f"component{start}", f"out{place}"), (f"component{end}", "in"))
         for start, ends in outward.items()
         for place, end in enumerate(ends)
     ]
@@ -92,7 +92,7 @@ def crossings(placed: PlacedBox) -> int:
     return len(found)
 
 
-def met(one: Wire, other: Wire) -> set[Point]:
+def met(one: DrawnWire, other: DrawnWire) -> set[Point]:
     return {
         Point(start.x, begin.y)
         for start, end in pairwise(one.points)

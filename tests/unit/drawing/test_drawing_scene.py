@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from gcm.drawing import Box, Link, Port, Scene, SceneError, draw
+from gcm.drawing import Box, Scene, SceneError, SceneLink, ScenePort, draw
 from gcm.drawing.scene import MAX_DEPTH, PortFinder, faults_of
 
-RUN = Port("run", "server")
+RUN = ScenePort("run", "server")
 
 
 def faults(root: Box) -> list[str]:
@@ -14,15 +14,17 @@ def faults(root: Box) -> list[str]:
 
 def test_a_sound_scene_has_no_faults() -> None:
     child = Box("child", (RUN,))
-    link = Link(("this", "run"), ("child", "run"))
+    link = SceneLink(("this", "run"), ("child", "run"))
     assert faults(Box("root", (RUN,), (child,), (link,), "composite")) == []
 
 
 def test_all_faults_are_told_at_once_with_their_places() -> None:
-    child = Box("child", (Port("a", "peer"), Port("b", "client", "many"), RUN, RUN), kind="odd")
+    child = Box(
+        "child", (ScenePort("a", "peer"), ScenePort("b", "client", "many"), RUN, RUN), kind="odd"
+    )
     links = (
-        Link(("nobody", "run"), ("child", "run")),
-        Link(("child", "go"), ("this", "run")),
+        SceneLink(("nobody", "run"), ("child", "run")),
+        SceneLink(("child", "go"), ("this", "run")),
     )
     root = Box("root", (), (child, Box("twin"), Box("twin"), Box("this")), links, "composite")
     assert faults(root) == [
@@ -42,7 +44,7 @@ def test_all_faults_are_told_at_once_with_their_places() -> None:
 
 def test_drawing_a_faulty_scene_raises_with_all_faults() -> None:
     with pytest.raises(SceneError) as caught:
-        draw(Scene(Box("root", (Port("a", "x"), Port("b", "y")))))
+        draw(Scene(Box("root", (ScenePort("a", "x"), ScenePort("b", "y")))))
     assert caught.value.faults == (
         "/root.a has the unknown role 'x'",
         "/root.b has the unknown role 'y'",
@@ -74,7 +76,7 @@ def test_the_deepest_allowed_scene_is_drawn_and_one_level_more_is_refused() -> N
 def test_a_name_means_its_port_or_the_closest_collection_it_extends(
     name: str, found: str | None
 ) -> None:
-    collections = [Port(n, "client", "collection") for n in ("disk", "disk-b")]
+    collections = [ScenePort(n, "client", "collection") for n in ("disk", "disk-b")]
     port = PortFinder([RUN, *collections]).find(name)
     assert (port.name if port else None) == found
 
@@ -82,13 +84,13 @@ def test_a_name_means_its_port_or_the_closest_collection_it_extends(
 @pytest.mark.parametrize(
     ("port", "is_control"),
     [
-        (Port("lifecycle-controller", "server"), True),
-        (Port("component", "server"), True),
-        (Port("monitor", "server", control=True), True),
-        (Port("controller", "server"), False),
+        (ScenePort("lifecycle-controller", "server"), True),
+        (ScenePort("component", "server"), True),
+        (ScenePort("monitor", "server", control=True), True),
+        (ScenePort("controller", "server"), False),
     ],
 )
-def test_control_interfaces_are_known_by_flag_or_name(port: Port, is_control: bool) -> None:
+def test_control_interfaces_are_known_by_flag_or_name(port: ScenePort, is_control: bool) -> None:
     assert port.is_control is is_control
 
 
@@ -104,4 +106,7 @@ def test_control_interfaces_are_known_by_flag_or_name(port: Port, is_control: bo
 def test_calls_enter_on_the_left_and_leave_on_the_right(
     role: str, on_left: bool, is_internal: bool
 ) -> None:
-    assert (Port("p", role).on_left, Port("p", role).is_internal) == (on_left, is_internal)
+    assert (ScenePort("p", role).on_left, ScenePort("p", role).is_internal) == (
+        on_left,
+        is_internal,
+    )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from lxml import etree
 
-from gcm.drawing import Box, Link, Port, Scene, draw
+from gcm.drawing import Box, Scene, SceneLink, ScenePort, draw
 from gcm.drawing.elements import escape
 from gcm.drawing.metrics import MAX_TEXT, shortened, text_width
 from gcm.drawing.routing import Point
@@ -11,16 +11,18 @@ from gcm.drawing.shapes import inner_face, outer_face
 from gcm.drawing.svg import rounded
 
 SVG = "{http://www.w3.org/2000/svg}"
-LIFECYCLE = Port("lifecycle-controller", "server")
-SERVER = Box("server", (Port("greeter", "server"), LIFECYCLE), kind="active", note="demo.Server")
-CLIENT = Box("client", (Port("run", "server"), Port("greeter", "client", optional=True)))
+LIFECYCLE = ScenePort("lifecycle-controller", "server")
+SERVER = Box(
+    "server", (ScenePort("greeter", "server"), LIFECYCLE), kind="active", note="demo.Server"
+)
+CLIENT = Box("client", (ScenePort("run", "server"), ScenePort("greeter", "client", optional=True)))
 HELLO = Box(
     "hello",
-    (Port("run", "server"),),
+    (ScenePort("run", "server"),),
     (CLIENT, SERVER),
     (
-        Link(("this", "run"), ("client", "run")),
-        Link(("client", "greeter"), ("server", "greeter")),
+        SceneLink(("this", "run"), ("client", "run")),
+        SceneLink(("client", "greeter"), ("server", "greeter")),
     ),
     "composite",
 )
@@ -81,8 +83,8 @@ def test_control_interfaces_are_drawn_only_when_asked_for() -> None:
 
 
 def test_a_binding_of_a_hidden_interface_is_hidden_with_it() -> None:
-    hub = Box("hub", (Port("lifecycle-controller", "client"),))
-    link = Link(("hub", "lifecycle-controller"), ("server", "lifecycle-controller"))
+    hub = Box("hub", (ScenePort("lifecycle-controller", "client"),))
+    link = SceneLink(("hub", "lifecycle-controller"), ("server", "lifecycle-controller"))
     root = Box("root", (), (hub, SERVER), (link,), "composite")
     assert 'class="wire' not in draw(Scene(root))
     assert draw(Scene(root), controls=True).count('class="wire') == 1
@@ -96,9 +98,9 @@ def test_the_legend_shows_only_what_is_used() -> None:
         "active",
     ]
     ports = (
-        Port("a", "server", "gathercast"),
-        Port("b", "client", "multicast"),
-        Port("c", "client", "collection"),
+        ScenePort("a", "server", "gathercast"),
+        ScenePort("b", "client", "multicast"),
+        ScenePort("c", "client", "collection"),
     )
     picture = parsed(Box("x", ports, kind="wrapper", shared=True))
     assert texts(picture, "text", "key") == [
@@ -119,7 +121,7 @@ def test_dark_colours_are_used_where_the_reader_prefers_them() -> None:
 def test_markup_and_illegal_characters_in_names_are_harmless() -> None:
     assert escape('<a & "b">\x00\ud800') == "&lt;a &amp; &quot;b&quot;&gt;\ufffd\ufffd"
     name = "<script>&\"'\x07"
-    picture = parsed(Box(name, (Port(name, "server"),), note=name), title=name)
+    picture = parsed(Box(name, (ScenePort(name, "server"),), note=name), title=name)
     assert texts(picture, "text", "name") == ["<script>&\"'\ufffd"]
     assert not list(picture.iter(SVG + "script"))
 
@@ -137,29 +139,29 @@ def test_corners_are_rounded_by_no_more_than_half_a_short_piece() -> None:
 @pytest.mark.parametrize(
     ("port", "outer", "inner"),
     [
-        (Port("p", "server"), "M0 0H-12M-12 -5V5", "M0 0H12M12 -5V5"),
-        (Port("p", "client"), "M0 0H12M12 -5V5", "M0 0H-12M-12 -5V5"),
+        (ScenePort("p", "server"), "M0 0H-12M-12 -5V5", "M0 0H12M12 -5V5"),
+        (ScenePort("p", "client"), "M0 0H12M12 -5V5", "M0 0H-12M-12 -5V5"),
         (
-            Port("p", "client", "collection"),
+            ScenePort("p", "client", "collection"),
             "M0 0H12M12 -5V5M8 -5V5",
             "M0 0H-12M-12 -5V5M-8 -5V5",
         ),
         (
-            Port("p", "client", "multicast"),
+            ScenePort("p", "client", "multicast"),
             "M0 0L12 -6M0 0L12 0M0 0L12 6",
             "M0 0H-12M-12 -5V5",
         ),
         (
-            Port("p", "server", "multicast"),
+            ScenePort("p", "server", "multicast"),
             "M0 0H-12M-12 -5V5",
             "M0 0L12 -6M0 0L12 0M0 0L12 6",
         ),
-        (Port("p", "server", "gathercast"), "M-12 -6L0 0L-12 6Z", "M0 0H12M12 -5V5"),
-        (Port("p", "client", "gathercast"), "M0 0H12M12 -5V5", "M-12 -6L0 0L-12 6Z"),
+        (ScenePort("p", "server", "gathercast"), "M-12 -6L0 0L-12 6Z", "M0 0H12M12 -5V5"),
+        (ScenePort("p", "client", "gathercast"), "M0 0H12M12 -5V5", "M-12 -6L0 0L-12 6Z"),
     ],
 )
 def test_the_faces_of_a_composite_port_show_where_calls_spread_and_gather(
-    port: Port, outer: str, inner: str
+    port: ScenePort, outer: str, inner: str
 ) -> None:
     assert outer_face(port, composite=True) == (outer, outer.endswith("Z"))
     assert inner_face(port) == (inner, inner.endswith("Z"))
@@ -167,11 +169,11 @@ def test_the_faces_of_a_composite_port_show_where_calls_spread_and_gather(
 
 def test_a_primitive_shows_its_cardinality_outside() -> None:
     fan = "M-12 0L0 -6M-12 0L0 0M-12 0L0 6"
-    assert outer_face(Port("p", "server", "multicast"), composite=False) == (fan, False)
+    assert outer_face(ScenePort("p", "server", "multicast"), composite=False) == (fan, False)
 
 
 def test_an_internal_interface_has_only_an_inner_face() -> None:
-    root = Box("x", (Port("p", "internal-client"),), (Box("y"),), kind="composite")
+    root = Box("x", (ScenePort("p", "internal-client"),), (Box("y"),), kind="composite")
     assert draw(Scene(root)).count('<path class="port server') == 2  # one of them in the legend
 
 
@@ -199,9 +201,9 @@ def test_wide_and_combining_characters_are_measured() -> None:
 
 
 def test_a_large_flat_farm_is_drawn_as_a_block() -> None:
-    workers = tuple(Box(f"worker-{n}", (Port("work", "server"),)) for n in range(48))
-    links = tuple(Link(("this", "run"), (worker.name, "work")) for worker in workers)
-    root = Box("farm", (Port("run", "server", "multicast"),), workers, links, "composite")
+    workers = tuple(Box(f"worker-{n}", (ScenePort("work", "server"),)) for n in range(48))
+    links = tuple(SceneLink(("this", "run"), (worker.name, "work")) for worker in workers)
+    root = Box("farm", (ScenePort("run", "server", "multicast"),), workers, links, "composite")
     for scene in (root, Box("farm", (), workers, (), "composite")):
         picture = parsed(scene)
         width, height = int(picture.get("width", "0")), int(picture.get("height", "0"))

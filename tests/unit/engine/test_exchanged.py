@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.engine.exchanged import Exchanged, Row
-from runtime.engine.outcome import Connections, Traffic, Ways
+from runtime.engine.outcome import Connections, RouteTraffic, Ways
 
 PATHS = {"0:0": "a", "0:1": "b", "0:2": "c", "0:10": "d"}
 
@@ -21,7 +21,7 @@ def test_both_directions_of_a_pair_are_one_line() -> None:
         ("0:1:1", [("0:0", None, 1, 2, 7)]),
         ("0:1:0", [("0:0", None, 1, 1, 1)]),
     )
-    assert list(made.traffic(PATHS)) == [Traffic("ranks of a - b, direct", 6, 30, 8)]
+    assert list(made.traffic(PATHS)) == [RouteTraffic("ranks of a - b, direct", 6, 30, 8)]
 
 
 def test_all_routes_of_a_pair_are_named_with_the_clusters_that_forward() -> None:
@@ -43,15 +43,15 @@ def test_what_ranks_of_one_cluster_sent_each_other_is_a_line_of_its_own() -> Non
         ("0:0:1", [("0:0", None, 1, 2, 7), ("0:1", (), 1, 1, 1)]),
     )
     assert list(made.traffic(PATHS)) == [
-        Traffic("ranks within a", 5, 37, 0),
-        Traffic("ranks of a - b, direct", 1, 1, 0),
+        RouteTraffic("ranks within a", 5, 37, 0),
+        RouteTraffic("ranks of a - b, direct", 1, 1, 0),
     ]
     assert made.connections(PATHS) == Connections(ways=(Ways(("a", "b"), {"direct": 1}),))
 
 
 def test_clusters_are_in_the_order_of_their_numbers() -> None:
     made = exchanged(("0:10:0", [("0:2", (), 1, 1, 5)]))
-    assert list(made.traffic(PATHS)) == [Traffic("ranks of c - d, direct", 1, 0, 5)]
+    assert list(made.traffic(PATHS)) == [RouteTraffic("ranks of c - d, direct", 1, 0, 5)]
 
 
 def test_who_sent_nothing_is_not_mentioned() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runtime.engine.incoming import Incoming
+from runtime.engine.incoming import IncomingFiles
 from runtime.engine.selection import Arrival
 
 
@@ -13,7 +13,7 @@ def arrivals(*paths: str) -> list[Arrival]:
 
 
 def test_a_file_that_was_cut_is_asked_for_from_where_it_was(tmp_path: Path) -> None:
-    incoming = Incoming(str(tmp_path))
+    incoming = IncomingFiles(str(tmp_path))
     assert list(incoming.ask_for(arrivals("a", "b"))) == [("a", 0), ("b", 0)]
     incoming.begins(0, 6, 77, 0o640)
     incoming.goes_on(0, b"abcd")
@@ -34,7 +34,7 @@ def test_a_file_that_was_cut_is_asked_for_from_where_it_was(tmp_path: Path) -> N
 
 
 def test_a_file_that_changed_since_it_was_cut_begins_anew(tmp_path: Path) -> None:
-    incoming = Incoming(str(tmp_path))
+    incoming = IncomingFiles(str(tmp_path))
     incoming.ask_for(arrivals("a"))
     incoming.begins(0, 6, 77, 0o640)
     incoming.goes_on(0, b"abcd")
@@ -50,7 +50,7 @@ def test_a_file_that_changed_since_it_was_cut_begins_anew(tmp_path: Path) -> Non
 
 
 def test_a_file_that_failed_leaves_nothing_and_does_not_hinder_the_others(tmp_path: Path) -> None:
-    incoming = Incoming(str(tmp_path))
+    incoming = IncomingFiles(str(tmp_path))
     incoming.ask_for(arrivals("a", "gone", "b"))
     incoming.begins(0, 6, 1, 0o640)
     incoming.goes_on(0, b"abc")

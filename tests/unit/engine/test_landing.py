@@ -13,7 +13,7 @@ import pytest
 
 from gcm.documents import Location
 from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
-from runtime.engine.landing import Landing
+from runtime.engine.landing import ResultPlacement
 from runtime.topology import Reachability
 
 Put = Callable[[str, str, DeployedCluster], str]
@@ -43,7 +43,7 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.warnings: list[str] = []
-        self.landing = Landing(time.time(), self.warnings.append)
+        self.landing = ResultPlacement(time.time(), self.warnings.append)
         self._numbers = itertools.count()
 
     def put(self, name: str, content: str, owner: DeployedCluster) -> str:
@@ -100,7 +100,7 @@ def test_what_was_here_before_the_run_is_replaced_and_what_came_meanwhile_is_not
         if (tmp_path / "mine").stat().st_ctime > begun:
             break
     home = Home(tmp_path)
-    home.landing = Landing(begun, home.warnings.append)
+    home.landing = ResultPlacement(begun, home.warnings.append)
     for content in ("1", "2"):
         home.put("old", content, B)
         home.put("mine", content, B)

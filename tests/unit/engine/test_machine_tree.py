@@ -12,7 +12,7 @@ from gcm.cli import main as gcm
 from gcm.documents import Diagnostics
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
-from runtime.deployment import DeploymentPlan, Surroundings, make_plan, read_descriptor
+from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.engine.hierarchy import host_of
 from runtime.engine.outcome import Connections
 from runtime.engine.route_monitor import RouteMonitor
@@ -26,7 +26,7 @@ EMULATED = (
 
 def plan(descriptor: bytes = EMULATED) -> DeploymentPlan:
     found = Diagnostics()
-    deployment = read_descriptor(descriptor, surroundings=Surroundings("/"), diagnostics=found)
+    deployment = read_descriptor(descriptor, surroundings=DescriptorContext("/"), diagnostics=found)
     assert deployment is not None, [str(one) for one in found]
     return make_plan(deployment)
 

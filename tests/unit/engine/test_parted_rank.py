@@ -4,13 +4,13 @@ import marshal
 
 import pytest
 
-from runtime.engine.parted_rank import Request
+from runtime.engine.parted_rank import StandInRequest
 
 HERE = {b"PATH": b"/bin", b"PYTHONPATH": b"/a:/b", b"LD_PRELOAD": b"x.so"}
 
 
-def request(environment: dict[bytes, bytes], cwd: bytes = b"/work") -> Request:
-    return Request(marshal.dumps((["-m", "runtime.rank"], environment, cwd, [0], [0, 1, 2])))
+def request(environment: dict[bytes, bytes], cwd: bytes = b"/work") -> StandInRequest:
+    return StandInRequest(marshal.dumps((["-m", "runtime.rank"], environment, cwd, [0], [0, 1, 2])))
 
 
 def test_what_a_stand_in_says_is_read() -> None:

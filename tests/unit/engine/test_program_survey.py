@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gcm.documents import Diagnostics
-from runtime.deployment import Deployment, Surroundings, read_descriptor
+from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.engine.program_survey import survey
 from runtime.launchers.errors import StagingFailed
 
@@ -23,7 +23,7 @@ def described(folder: Path, key: str = "", more: str = "") -> Deployment:
     text = TEXT.format(key=key, more=more)
     found = Diagnostics()
     deployment = read_descriptor(
-        text.encode(), name="t.xml", surroundings=Surroundings(str(folder)), diagnostics=found
+        text.encode(), name="t.xml", surroundings=DescriptorContext(str(folder)), diagnostics=found
     )
     assert deployment is not None, [str(one) for one in found]
     return deployment
@@ -147,7 +147,7 @@ def test_no_copy_is_part_of_another_copy(tmp_path: Path) -> None:
         b'<deployment><application script="a.py"/><grid><site><cluster><front-end folder="runs"/>'
         b"</cluster></site></grid></deployment>",
         name="t.xml",
-        surroundings=Surroundings(str(tmp_path)),
+        surroundings=DescriptorContext(str(tmp_path)),
         diagnostics=found,
     )
     assert deployment is not None

@@ -18,7 +18,7 @@ from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import FileMove, Step, StepKind
 from runtime.engine.crew import Crew
 from runtime.engine.homecoming import Homecoming
-from runtime.engine.landing import Landing
+from runtime.engine.landing import ResultPlacement
 from runtime.engine.place import Place
 from runtime.engine.result_folders import FolderHere
 from runtime.engine.results import Fetcher
@@ -54,7 +54,7 @@ def fetcher(folder: FolderHere, home: Path, *destinations: str) -> Fetcher:
         return str(made)
 
     moves = tuple(FileMove("*.txt", str(home / one)) for one in destinations)
-    landing = Landing(time.time(), lambda _: None)
+    landing = ResultPlacement(time.time(), lambda _: None)
     return Fetcher(folder, str(home), moves, landing, make_room, lambda: False)
 
 

@@ -16,16 +16,16 @@ from runtime.engine.events import (
     Event,
     Finish,
     GiveUp,
-    Go,
     Kill,
+    ReleaseRanks,
     Show,
-    Start,
+    StartStep,
     Stop,
 )
 from runtime.engine.failure_report import messages
 from runtime.engine.outline import Outline
 from runtime.engine.rank_exit import RankExit
-from runtime.engine.run_state import TRANSITIONS, IllegalEvent, Patience, RunState, State
+from runtime.engine.run_state import TRANSITIONS, IllegalEvent, Patience, RunPhase, RunState
 
 PATIENCE = Patience(start=100, settle=5, grace=6)
 
@@ -69,11 +69,11 @@ def write(effect: Effect) -> str:
     match effect:
         case Show(path, state, detail):
             return f"{path} is {state} {detail}".rstrip()
-        case Start(step):
+        case StartStep(step):
             return f"start {step}"
         case Finish(code):
             return f"finish {code}"
-        case Go() | Stop() | Kill() | GiveUp():
+        case ReleaseRanks() | Stop() | Kill() | GiveUp():
             return type(effect).__name__.lower()
 
 
@@ -135,7 +135,7 @@ UP = """
 def started() -> RunState:
     machine = RunState(outline("0:0", "1:0"), PATIENCE)
     play(machine, UP)
-    assert machine.state is State.RUNNING
+    assert machine.state is RunPhase.RUNNING
     assert machine.deadline is None
     return machine
 
@@ -158,7 +158,7 @@ def test_a_run_that_goes_well(started: RunState) -> None:
         finish 0
         """,
     )
-    assert started.state is State.DONE
+    assert started.state is RunPhase.DONE
     assert said(started) == []
     assert started.codes == {"0:0:0": 0}
 
@@ -170,11 +170,11 @@ def test_states_follow_each_other_and_the_start_has_a_deadline() -> None:
         machine.handle(read(event)[1], 7.0)
         seen.append(machine.state)
     assert seen == [
-        State.PLANNED,
-        State.STARTING,
-        State.HANDSHAKING,
-        State.HANDSHAKING,
-        State.RUNNING,
+        RunPhase.PLANNED,
+        RunPhase.STARTING,
+        RunPhase.HANDSHAKING,
+        RunPhase.HANDSHAKING,
+        RunPhase.RUNNING,
     ]
 
 
@@ -389,7 +389,7 @@ def test_a_step_that_fails_stops_everything_and_is_a_failed_deployment() -> None
         """,
     )
     assert said(machine) == ["unknown host"]
-    assert machine.state is State.FAILED
+    assert machine.state is RunPhase.FAILED
 
 
 def test_ranks_that_never_come_are_named_when_the_time_is_up() -> None:
@@ -593,4 +593,4 @@ def test_an_event_that_cannot_happen_is_refused_and_changes_nothing(started: Run
 
 
 def test_nothing_can_happen_once_a_run_is_over() -> None:
-    assert not [pair for pair in TRANSITIONS if pair[0] in (State.DONE, State.FAILED)]
+    assert not [pair for pair in TRANSITIONS if pair[0] in (RunPhase.DONE, RunPhase.FAILED)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.forwarding import Answer, AnswerReader, Request, RequestReader
+from runtime.forwarding import Answer, AnswerReader, ForwardRequest, RequestReader
 from runtime.forwarding.words import HEAD, LONGEST, MARK
 from runtime.transport.errors import FrameError
 
@@ -17,7 +17,7 @@ stops = st.lists(st.from_regex(r"\d{1,3}(:\d{1,3}){1,2}", fullmatch=True), min_s
 def test_a_request_is_read_in_pieces_and_what_follows_is_kept(
     names: list[str], rest: bytes, size: int
 ) -> None:
-    data = Request(tuple(names)).written() + rest
+    data = ForwardRequest(tuple(names)).written() + rest
     reader = RequestReader()
     place, request = 0, None
     while request is None:
@@ -54,4 +54,4 @@ def test_what_is_no_request_is_refused_at_once(data: bytes) -> None:
 @pytest.mark.parametrize("count", [0, 9])
 def test_a_way_has_from_one_to_eight_stops(count: int) -> None:
     with pytest.raises(FrameError, match=f"over {count} stops; from 1 to 8"):
-        RequestReader().feed(Request(("0:0",) * count).written())
+        RequestReader().feed(ForwardRequest(("0:0",) * count).written())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime.hosting.workers import Lane, Workers
+from runtime.hosting.workers import SerialQueue, Workers
 
 LONG = 10.0
 
@@ -50,7 +50,7 @@ def test_work_that_fails_is_logged_and_the_next_runs(
     workers: Workers, caplog: pytest.LogCaptureFixture
 ) -> None:
     ran = threading.Event()
-    lane = Lane(workers)
+    lane = SerialQueue(workers)
 
     def fail() -> None:
         raise LookupError("in the work")
@@ -64,7 +64,7 @@ def test_work_that_fails_is_logged_and_the_next_runs(
 
 
 def test_a_lane_keeps_order_and_never_runs_two_pieces_at_once(workers: Workers) -> None:
-    lane = Lane(workers)
+    lane = SerialQueue(workers)
     seen: list[int] = []
     running = threading.Lock()
     done = threading.Event()
@@ -88,7 +88,7 @@ def test_after_closing_work_is_dropped_and_no_thread_stays() -> None:
     workers.run(ran.set)
     assert ran.wait(LONG)
     workers.close()
-    for end in (workers, Lane(workers)):
+    for end in (workers, SerialQueue(workers)):
         assert not end.run(lambda: pytest.fail("ran after the end"))
         assert not end.run(lambda: pytest.fail("ran after the end"))
     assert workers._threads == set()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcm.interfaces import blocks
-from gcm.interfaces.blocks import Transfer, block_bounds, exchange_plan
+from gcm.interfaces.blocks import BlockTransfer, block_bounds, exchange_plan
 
 SMALL = st.integers(0, 200)
 PARTS = st.integers(1, 17)
@@ -27,25 +27,25 @@ def test_impossible_splits_are_refused(length: int, parts: int) -> None:
         block_bounds(length, parts)
 
 
-def plan_of(length: int, sources: int, targets: int) -> tuple[Transfer, ...]:
+def plan_of(length: int, sources: int, targets: int) -> tuple[BlockTransfer, ...]:
     return exchange_plan(block_bounds(length, sources), block_bounds(length, targets))
 
 
 def test_blocks_of_any_length_exchange_also_empty_ones() -> None:
     givers = [(0, 0), (0, 2), (2, 2), (2, 7)]
     assert exchange_plan(givers, [(0, 4), (4, 4), (4, 7)]) == (
-        Transfer(1, 0, slice(0, 2), slice(0, 2), 0, 2),
-        Transfer(3, 0, slice(0, 2), slice(2, 4), 2, 4),
-        Transfer(3, 2, slice(2, 5), slice(0, 3), 4, 7),
+        BlockTransfer(1, 0, slice(0, 2), slice(0, 2), 0, 2),
+        BlockTransfer(3, 0, slice(0, 2), slice(2, 4), 2, 4),
+        BlockTransfer(3, 2, slice(2, 5), slice(0, 3), 4, 7),
     )
 
 
 def test_the_plan_of_a_small_exchange() -> None:
     assert plan_of(5, 2, 3) == (
-        Transfer(0, 0, slice(0, 2), slice(0, 2), 0, 2),
-        Transfer(0, 1, slice(2, 3), slice(0, 1), 2, 3),
-        Transfer(1, 1, slice(0, 1), slice(1, 2), 3, 4),
-        Transfer(1, 2, slice(1, 2), slice(0, 1), 4, 5),
+        BlockTransfer(0, 0, slice(0, 2), slice(0, 2), 0, 2),
+        BlockTransfer(0, 1, slice(2, 3), slice(0, 1), 2, 3),
+        BlockTransfer(1, 1, slice(0, 1), slice(1, 2), 3, 4),
+        BlockTransfer(1, 2, slice(1, 2), slice(0, 1), 4, 5),
     )
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gcm.errors import DispatchError
 from gcm.interfaces.distribution import (
-    Call,
     OperationDispatch,
+    ServerCall,
     broadcast,
     dispatch_of,
     distribute,
@@ -38,7 +38,7 @@ def spread(
     turn: int = 0,
     seed: int = 0,
     **kwargs: Any,
-) -> list[Call]:
+) -> list[ServerCall]:
     return dispatch(function).calls(args, kwargs, servers, rng=Random(seed), turn=turn)
 
 
@@ -78,7 +78,7 @@ def half(self: Any, a: Any, b: Any) -> None: ...
 def test_broadcast_gives_every_server_the_same_arguments() -> None:
     value = [1, 2]
     calls = spread(plain, value, b="x")
-    assert calls == [Call(server, ([1, 2],), {"b": "x"}) for server in range(3)]
+    assert calls == [ServerCall(server, ([1, 2],), {"b": "x"}) for server in range(3)]
     assert all(call.args[0] is value for call in calls)
     assert dispatch(plain).is_broadcast
 
@@ -96,9 +96,9 @@ def test_everything_else_is_no_broadcast(function: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("values", [[10, 11, 12], (10, 11, 12), range(10, 13)])
 def test_one_to_one_gives_each_server_its_element(values: Any) -> None:
     assert spread(paired, values) == [
-        Call(0, (10,), {}),
-        Call(1, (11,), {}),
-        Call(2, (12,), {}),
+        ServerCall(0, (10,), {}),
+        ServerCall(1, (11,), {}),
+        ServerCall(2, (12,), {}),
     ]
 
 
@@ -112,11 +112,11 @@ def test_one_to_one_needs_as_many_elements_as_servers(count: int) -> None:
 
 def test_round_robin_deals_elements_to_the_servers_in_turn() -> None:
     assert spread(dealt, ["v", "w", "x", "y", "z"], servers=2) == [
-        Call(0, ("v",), {}),
-        Call(1, ("w",), {}),
-        Call(0, ("x",), {}),
-        Call(1, ("y",), {}),
-        Call(0, ("z",), {}),
+        ServerCall(0, ("v",), {}),
+        ServerCall(1, ("w",), {}),
+        ServerCall(0, ("x",), {}),
+        ServerCall(1, ("y",), {}),
+        ServerCall(0, ("z",), {}),
     ]
     assert [call.server for call in spread(dealt, [1], servers=2)] == [0]
 
@@ -155,27 +155,27 @@ def test_random_draws_anew_for_each_call() -> None:
 
 def test_unicast_calls_exactly_one_server_each_in_its_turn() -> None:
     calls = [spread(in_turn, [1, 2], turn=turn) for turn in range(5)]
-    assert calls == [[Call(server, ([1, 2],), {})] for server in (0, 1, 2, 0, 1)]
+    assert calls == [[ServerCall(server, ([1, 2],), {})] for server in (0, 1, 2, 0, 1)]
 
 
 def test_a_unicast_operation_needs_no_argument_to_be_one() -> None:
     @distribute(unicast)
     def bare(self: Any) -> None: ...
 
-    assert spread(bare, turn=4) == [Call(1, (), {})]
-    assert spread(in_turn, turn=2) == [Call(2, (), {})]
+    assert spread(bare, turn=4) == [ServerCall(1, (), {})]
+    assert spread(in_turn, turn=2) == [ServerCall(2, (), {})]
 
 
 def test_one_unicast_parameter_makes_the_call_a_unicast() -> None:
     def op(self: Any, a: Annotated[int, unicast], b: int = 0) -> None: ...
 
-    assert spread(op, 5, b=6, turn=1) == [Call(1, (5,), {"b": 6})]
+    assert spread(op, 5, b=6, turn=1) == [ServerCall(1, (5,), {"b": 6})]
 
 
 def test_a_unicast_and_a_spread_argument_disagree_unless_there_is_one_element() -> None:
     def op(self: Any, a: Annotated[int, unicast], b: Annotated[list[int], round_robin]) -> None: ...
 
-    assert spread(op, 5, [6]) == [Call(0, (5, 6), {})]
+    assert spread(op, 5, [6]) == [ServerCall(0, (5, 6), {})]
     assert fail(op, 5, [6, 7]) == (
         "the arguments of 'op' make different numbers of calls: "
         "parameter 'b' (round_robin) of 'op': 2, parameter 'a' (unicast) of 'op': 1. "
@@ -190,17 +190,20 @@ def test_a_unicast_and_a_spread_argument_disagree_unless_there_is_one_element() 
 
 def test_broadcast_parameters_follow_the_others() -> None:
     assert spread(half, [1, 2], b="x", servers=2) == [
-        Call(0, (1,), {"b": "x"}),
-        Call(1, (2,), {"b": "x"}),
+        ServerCall(0, (1,), {"b": "x"}),
+        ServerCall(1, (2,), {"b": "x"}),
     ]
 
 
 def test_parameters_are_spread_together_wherever_they_stand_in_the_call() -> None:
     assert spread(mixed, b=[3, 4], a=[1, 2], servers=2) == [
-        Call(0, (), {"b": 3, "a": 1}),
-        Call(1, (), {"b": 4, "a": 2}),
+        ServerCall(0, (), {"b": 3, "a": 1}),
+        ServerCall(1, (), {"b": 4, "a": 2}),
     ]
-    assert spread(mixed, [1, 2], [3, 4], servers=2) == [Call(0, (1, 3), {}), Call(1, (2, 4), {})]
+    assert spread(mixed, [1, 2], [3, 4], servers=2) == [
+        ServerCall(0, (1, 3), {}),
+        ServerCall(1, (2, 4), {}),
+    ]
 
 
 def test_sizes_that_disagree_are_listed_with_their_parameters() -> None:
@@ -225,11 +228,11 @@ def test_targets_that_disagree_are_listed_with_their_parameters() -> None:
 
 
 def test_an_omitted_argument_stays_omitted() -> None:
-    assert spread(paired, [1, 2, 3])[1] == Call(1, (2,), {})
+    assert spread(paired, [1, 2, 3])[1] == ServerCall(1, (2,), {})
 
     def op(self: Any, a: Annotated[Any, one_to_one] = ()) -> None: ...
 
-    assert spread(op) == [Call(0, (), {}), Call(1, (), {}), Call(2, (), {})]
+    assert spread(op) == [ServerCall(0, (), {}), ServerCall(1, (), {}), ServerCall(2, (), {})]
 
 
 def test_variadic_arguments_are_spread_one_by_one() -> None:
@@ -237,8 +240,8 @@ def test_variadic_arguments_are_spread_one_by_one() -> None:
     def op(self: Any, a: int, /, *rest: Any, **others: Any) -> None: ...
 
     assert spread(op, 1, [2, 3], [4, 5], x=[6, 7], servers=2) == [
-        Call(0, (1, 2, 4), {"x": 6}),
-        Call(1, (1, 3, 5), {"x": 7}),
+        ServerCall(0, (1, 2, 4), {"x": 6}),
+        ServerCall(1, (1, 3, 5), {"x": 7}),
     ]
     assert "parameter 'rest[1]' (one_to_one) of 'op' has 1 elements" in fail(op, 1, [2] * 3, [4])
     assert "parameter 'x' (one_to_one) of 'op' has 1 elements" in fail(op, 1, x=[4])
@@ -340,7 +343,11 @@ def evens_first(value: list[int], servers: int) -> Iterator[tuple[int, int]]:
 def test_a_function_of_ones_own_says_who_gets_what() -> None:
     def op(self: Any, a: Annotated[list[int], distribute_by(evens_first)]) -> None: ...
 
-    assert spread(op, [4, 5, 6]) == [Call(0, (4,), {}), Call(1, (5,), {}), Call(0, (6,), {})]
+    assert spread(op, [4, 5, 6]) == [
+        ServerCall(0, (4,), {}),
+        ServerCall(1, (5,), {}),
+        ServerCall(0, (6,), {}),
+    ]
 
 
 @pytest.mark.parametrize("target", [-1, 3, "0"])

@@ -15,7 +15,7 @@ from gcm import Cardinality, Component, provides, requires
 from gcm.adl import Assembly
 from gcm.errors import DispatchError, GcmError
 from gcm.interfaces.distribution import redistribute
-from gcm.interfaces.parallel import Blocks, Piece, assembled, common_value
+from gcm.interfaces.parallel import BlockArray, UnassembledBlock, assembled, common_value
 from gcm.interfaces.reduction import total
 
 
@@ -138,27 +138,27 @@ def test_blocks_that_make_no_array_are_refused() -> None:
 def test_every_element_arrives_once_and_in_order(lengths: list[int], targets: int) -> None:
     whole = np.arange(sum(lengths))
     parts = np.split(whole, np.cumsum(lengths)[:-1])
-    taken = [piece.assembled() for piece in Blocks(parts).redistributed(targets, "it")]
+    taken = [piece.assembled() for piece in BlockArray(parts).redistributed(targets, "it")]
     assert [block.tolist() for block in taken] == [
         block.tolist() for block in np.array_split(whole, targets)
     ]
-    back = Blocks(taken).parted(lengths, "it")
+    back = BlockArray(taken).parted(lengths, "it")
     assert [block.tolist() for block in back] == [part.tolist() for part in parts]
 
 
 def test_a_result_of_another_length_is_refused() -> None:
     with pytest.raises(DispatchError, match="the result has 3 elements for callers that gave 4"):
-        Blocks([np.ones(3)]).parted([2, 2], "the result")
+        BlockArray([np.ones(3)]).parted([2, 2], "the result")
 
 
 def test_what_is_no_array_is_no_block() -> None:
     with pytest.raises(DispatchError, match=r"do not make one array: list\[\]"):
-        Blocks([[1, 2]]).redistributed(1, "it")
+        BlockArray([[1, 2]]).redistributed(1, "it")
 
 
 def test_a_copied_piece_is_an_array_and_other_arguments_stay() -> None:
-    (piece,) = Blocks([np.arange(3)]).redistributed(1, "it")
-    assert isinstance(piece, Piece)
+    (piece,) = BlockArray([np.arange(3)]).redistributed(1, "it")
+    assert isinstance(piece, UnassembledBlock)
     array: Any = copy.deepcopy(piece)
     assert array.tolist() == [0, 1, 2]
     args, kwargs = assembled((piece, "x"), {"y": piece, "z": 1})

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.launchers import ranks
-from runtime.launchers.base import Stream
+from runtime.launchers.base import OutputStream
 from runtime.launchers.blocks import LAST_LINES, LONGEST_LINE, BlockCutter, LastLines
 from runtime.launchers.lines import TAIL_WIDTH, Collected, Lines, LineSplitter, Tail
 from runtime.launchers.rank_lines import RankLines
 
-Said = list[tuple[int | None, Stream, bytes]]
+Said = list[tuple[int | None, OutputStream, bytes]]
 
 
 @given(st.text(st.sampled_from("ab\n\r é")), st.lists(st.integers(0, 30)))
@@ -52,20 +52,20 @@ def test_a_tail_keeps_the_last_lines_at_a_bearable_width() -> None:
 
 
 def test_streams_are_cut_into_lines_apart() -> None:
-    said: list[tuple[Stream, str]] = []
+    said: list[tuple[OutputStream, str]] = []
     lines = Lines(lambda stream, line: said.append((stream, line)))
-    lines.received(Stream.OUTPUT, b"o1")
-    lines.received(Stream.ERROR, b"e1\n")
-    lines.received(Stream.OUTPUT, b" more\n")
+    lines.received(OutputStream.OUTPUT, b"o1")
+    lines.received(OutputStream.ERROR, b"e1\n")
+    lines.received(OutputStream.OUTPUT, b" more\n")
     lines.finished()
-    assert said == [(Stream.ERROR, "e1"), (Stream.OUTPUT, "o1 more")]
+    assert said == [(OutputStream.ERROR, "e1"), (OutputStream.OUTPUT, "o1 more")]
 
 
 def test_collected_output_keeps_the_streams_apart() -> None:
     sink = Collected()
-    sink.received(Stream.OUTPUT, "é".encode()[:1])
-    sink.received(Stream.ERROR, b"e")
-    sink.received(Stream.OUTPUT, "é".encode()[1:])
+    sink.received(OutputStream.OUTPUT, "é".encode()[:1])
+    sink.received(OutputStream.ERROR, b"e")
+    sink.received(OutputStream.OUTPUT, "é".encode()[1:])
     assert (sink.output, sink.error) == ("é", "e")
 
 
@@ -110,7 +110,7 @@ class Heard:
         self.said: Said = []
         self.sink = RankLines(lambda *block: self.said.append(block))
 
-    def by(self, rank: int | None, stream: Stream) -> bytes:
+    def by(self, rank: int | None, stream: OutputStream) -> bytes:
         return b"".join(data for *whom, data in self.said if whom == [rank, stream])
 
 
@@ -133,14 +133,14 @@ def test_records_of_all_ranks_come_out_as_they_were_written(
     for rank, letter, data in written:
         for record in ranks.records(ranks.RECORD + f"{rank} {letter} ".encode(), data):
             tag = f"[1,{rank}]<stderr>: ".encode() if open_mpi else b""
-            heard.sink.received(Stream.ERROR, tag + record)
+            heard.sink.received(OutputStream.ERROR, tag + record)
     assert all(data.endswith(b"\n") for *_, data in heard.said)
     heard.sink.finished()
     for rank in range(3):
-        for letter, stream in (("o", Stream.OUTPUT), ("e", Stream.ERROR)):
+        for letter, stream in (("o", OutputStream.OUTPUT), ("e", OutputStream.ERROR)):
             own = [data for *whom, data in written if whom == [rank, letter]]
             assert heard.by(rank, stream) == b"".join(own)
-    assert heard.by(None, Stream.ERROR) == b""
+    assert heard.by(None, OutputStream.ERROR) == b""
 
 
 def test_records_are_no_longer_than_a_pipe_takes_at_once() -> None:
@@ -150,17 +150,19 @@ def test_records_are_no_longer_than_a_pipe_takes_at_once() -> None:
         assert max(map(len, pieces)) <= ranks.ATOMIC
         heard = Heard()
         for piece in pieces:
-            heard.sink.received(Stream.ERROR, piece)
+            heard.sink.received(OutputStream.ERROR, piece)
         heard.sink.finished()
-        assert heard.by(12345, Stream.OUTPUT) == data
+        assert heard.by(12345, OutputStream.OUTPUT) == data
     assert ranks.records(head, b"") == []
 
 
 def test_what_is_no_record_is_said_by_mpiexec_or_by_the_rank_open_mpi_names() -> None:
     heard = Heard()
-    heard.sink.received(Stream.ERROR, b"mpiexec: no\n[1,3]<stderr>: oh\n[1,2]<stdout>: \nby\rme\n")
+    heard.sink.received(
+        OutputStream.ERROR, b"mpiexec: no\n[1,3]<stderr>: oh\n[1,2]<stdout>: \nby\rme\n"
+    )
     assert heard.said == [
-        (None, Stream.ERROR, b"mpiexec: no\n"),
-        (3, Stream.ERROR, b"oh\n"),
-        (None, Stream.ERROR, b"by\rme\n"),
+        (None, OutputStream.ERROR, b"mpiexec: no\n"),
+        (3, OutputStream.ERROR, b"oh\n"),
+        (None, OutputStream.ERROR, b"by\rme\n"),
     ]

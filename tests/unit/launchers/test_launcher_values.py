@@ -8,7 +8,7 @@ from runtime.errors import GridError
 from runtime.launchers import errors
 from runtime.launchers.base import Command, Exit
 from runtime.launchers.hops import Hop, aliases, configuration
-from runtime.launchers.mpiexec import Flavour, MpiJob, mpi_command
+from runtime.launchers.mpiexec import MpiexecFlavour, MpiJob, mpi_command
 from runtime.launchers.ssh_faults import FOUND, NO_PYTHON, diagnose
 
 
@@ -131,18 +131,18 @@ def test_a_job_becomes_the_command_of_either_mpi() -> None:
         environment={"WORD": "secretive", "GONE": None},
         cwd="/there",
     )
-    mpich = mpi_command(job, Flavour.MPICH)
+    mpich = mpi_command(job, MpiexecFlavour.MPICH)
     assert mpich.argv == (*("/opt/mpiexec", "-n", "3", "-hosts", "n1:2,n2:1", "-v", "prog", "arg"),)
     assert mpich.cwd == "/there"
     assert mpich.environment["WORD"] == "secretive"
     assert mpich.environment["PMI_RANK"] is None
-    openmpi = mpi_command(job, Flavour.OPEN_MPI)
+    openmpi = mpi_command(job, MpiexecFlavour.OPEN_MPI)
     assert openmpi.argv == (
         *("/opt/mpiexec", "-n", "3", "--host", "n1:2,n2:1", "--output", "tag", "-x", "WORD"),
         *("-v", "prog", "arg"),
     )
     assert "OMPI_ALLOW_RUN_AS_ROOT" not in openmpi.environment
-    root = mpi_command(job, Flavour.OPEN_MPI, root=True)
+    root = mpi_command(job, MpiexecFlavour.OPEN_MPI, root=True)
     assert root.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] == "1"
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.matching import ANY, Envelope, Matcher, Pattern, Posted
-from runtime.matching.kept import SLACK, Kept
+from runtime.matching.kept import SLACK, KeptMessage
 
 CODES, NUMBERS = st.sampled_from(["ocean", "ice"]), st.integers(0, 1)
 ENVELOPES = st.builds(Envelope, CODES, NUMBERS, NUMBERS)
@@ -138,4 +138,4 @@ def test_nothing_is_left_of_messages_that_are_taken_in_another_way_than_others()
         matcher.arrive(Envelope("ocean", 1, tag), tag)
         assert matcher.post(Pattern("ocean", 1, tag)).message == tag
     gc.collect()
-    assert sum(isinstance(one, Kept) for one in gc.get_objects()) < 2 * SLACK
+    assert sum(isinstance(one, KeptMessage) for one in gc.get_objects()) < 2 * SLACK

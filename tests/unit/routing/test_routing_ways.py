@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.errors import GridError
-from runtime.routing import FrontEnd, Kind, Rank, Route, routes
+from runtime.routing import FrontEndStop, Rank, Route, RouteKind, routes
 from runtime.topology import Cluster, Grid, Identifier, Node, Reachability, Site
 
 DIRECT, FRONT_END, OUTWARDS = Reachability.DIRECT, Reachability.FRONT_END, Reachability.OUTWARDS
@@ -29,7 +29,9 @@ def between(machine: Grid) -> list[str]:
 
 def test_within_a_cluster_messages_go_by_native_mpi() -> None:
     found = routes(grid([OUTWARDS]), Identifier(0, 0, 0), Identifier(0, 0, 1))
-    assert [(route.kind, route.hops, route.forwarders) for route in found] == [(Kind.NATIVE, 1, ())]
+    assert [(route.kind, route.hops, route.forwarders) for route in found] == [
+        (RouteKind.NATIVE, 1, ())
+    ]
     assert str(found[0]) == "0:0:0 -native- 0:0:1"
 
 
@@ -87,9 +89,9 @@ def test_every_leg_can_be_opened_and_no_stop_is_passed_twice(
             to, by = leg.listener, leg.dialler
             if to.cluster != by.cluster:
                 reach = machine.cluster_at(*to.cluster).reachability
-                assert reach is DIRECT or (reach is FRONT_END and isinstance(to, FrontEnd))
+                assert reach is DIRECT or (reach is FRONT_END and isinstance(to, FrontEndStop))
                 leaves = machine.cluster_at(*by.cluster).reachability
-                assert leaves is not FRONT_END or isinstance(by, FrontEnd)
+                assert leaves is not FRONT_END or isinstance(by, FrontEndStop)
 
 
 @given(machines)
@@ -110,10 +112,13 @@ def test_the_way_back_is_as_short_as_the_way_there(sites: list[list[Reachability
 
 
 def test_a_route_knows_its_kind_and_forwarders() -> None:
-    a, b, front = Rank(Identifier(0, 0, 0)), Rank(Identifier(1, 0, 0)), FrontEnd((1, 0))
+    a, b, front = Rank(Identifier(0, 0, 0)), Rank(Identifier(1, 0, 0)), FrontEndStop((1, 0))
     found: dict[tuple[object, ...], Route] = {
         route.stops: route for route in routes(grid([DIRECT], [DIRECT]), a.identifier, b.identifier)
     }
-    assert found[a, b].kind is Kind.DIRECT
-    assert (found[a, front, b].kind, found[a, front, b].forwarders) == (Kind.FORWARDED, (front,))
+    assert found[a, b].kind is RouteKind.DIRECT
+    assert (found[a, front, b].kind, found[a, front, b].forwarders) == (
+        RouteKind.FORWARDED,
+        (front,),
+    )
     assert found[a, front, b].hops == 2

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from runtime.routing import Flow, Widening
+from runtime.routing import PairFlow, Widening
 from runtime.routing.widening import ENOUGH, MOST, REST
 
 MIB = 1 << 20
@@ -46,7 +46,7 @@ class Line:
                 self.sent += self.share * self.rate * step
             queued = 1.4 if self.connections * self.each >= self.rate else 1.05
             usual = self.round_trip * (queued if self.waiting else 1.0)
-            seen = Flow(int(self.sent), self.waiting, usual, self.round_trip, self.connections)
+            seen = PairFlow(int(self.sent), self.waiting, usual, self.round_trip, self.connections)
             wanted = self.widening.look(seen, self.now)
             self.connections = min(wanted, self.most_open)
             if counts[-1] != wanted:
@@ -148,7 +148,7 @@ def looks(widening: Widening, rates: list[float], now: float, queued: float = 1.
     sent, wanted = 0.0, []
     for number, rate in enumerate(rates):
         sent += rate
-        flow = Flow(int(sent), 8 * MIB, 0.02 * queued, 0.02, widening.wanted)
+        flow = PairFlow(int(sent), 8 * MIB, 0.02 * queued, 0.02, widening.wanted)
         wanted.append(widening.look(flow, now + number))
     return wanted
 
@@ -185,7 +185,7 @@ def test_what_was_of_no_use_is_tried_again_at_once_when_the_rate_has_fallen_far(
 
 def test_looks_at_one_time_do_no_harm() -> None:
     widening = Widening()
-    seen = Flow(1, 8 * MIB, 0.02, 0.02, 1)
+    seen = PairFlow(1, 8 * MIB, 0.02, 0.02, 1)
     assert [widening.look(seen, 5.0) for _ in range(5)] == [1] * 5
 
 

@@ -12,7 +12,7 @@ from runtime.transport.credentials import (
     PROOF_OF_MEMBER,
     Credentials,
     Dialler,
-    Listener,
+    ListeningEnd,
 )
 from runtime.transport.errors import AuthenticationFailed, NotAMember
 from runtime.transport.pyro_messages import (
@@ -21,23 +21,23 @@ from runtime.transport.pyro_messages import (
     PING,
     REFUSED,
     RESULT,
-    Message,
     MessageReader,
+    PyroMessage,
 )
 
 SECRET = b"s" * 32
 ONE, TWO = b"1" * 32, b"2" * 32
 
 
-def listener(secret: bytes = SECRET, nonce: bytes = ONE, name: str = "listener") -> Listener:
-    return Listener(Credentials(secret, name), nonce)
+def listener(secret: bytes = SECRET, nonce: bytes = ONE, name: str = "listener") -> ListeningEnd:
+    return ListeningEnd(Credentials(secret, name), nonce)
 
 
 def dialler(secret: bytes = SECRET, nonce: bytes = TWO, name: str = "dialler") -> Dialler:
     return Dialler(Credentials(secret, name), nonce)
 
 
-def exchange(here: Listener, there: Dialler) -> tuple[bytes, bytes, bytes]:
+def exchange(here: ListeningEnd, there: Dialler) -> tuple[bytes, bytes, bytes]:
     """Let both ends talk; return what was said after the dialler's first message."""
     number = here.feed(there.begin())
     proof = there.feed(number)
@@ -58,7 +58,7 @@ def test_two_ends_with_one_secret_learn_each_others_names() -> None:
 def test_the_exchange_works_in_pieces_of_any_size(size: int) -> None:
     here, there = listener(), dialler()
 
-    def feed(end: Listener | Dialler, data: bytes) -> bytes:
+    def feed(end: ListeningEnd | Dialler, data: bytes) -> bytes:
         return b"".join(end.feed(data[n : n + size]) for n in range(0, len(data), size))
 
     feed(there, feed(here, feed(there, feed(here, there.begin()))))
@@ -96,7 +96,7 @@ def test_a_dialler_with_another_secret_is_refused() -> None:
 def test_a_listener_with_another_secret_is_refused() -> None:
     there = dialler()
     there.feed(listener().feed(there.begin()))
-    forged = Message(RESULT, b"null", {PROOF_OF_MEMBER: bytes(32) + b"listener"})
+    forged = PyroMessage(RESULT, b"null", {PROOF_OF_MEMBER: bytes(32) + b"listener"})
     with pytest.raises(AuthenticationFailed, match="does not know the secret"):
         there.feed(forged.joined())
     assert there.peer is None
@@ -121,7 +121,7 @@ def test_a_listeners_own_proof_cannot_be_reflected_to_it() -> None:
     reader.feed(answer)
     taken = reader.take()
     assert taken is not None
-    reflected = Message(INVOKE, b"", taken.annotations)
+    reflected = PyroMessage(INVOKE, b"", taken.annotations)
     with pytest.raises(AuthenticationFailed, match="does not know the secret"):
         other.feed(reflected.joined())
 
@@ -141,20 +141,20 @@ def test_a_change_anywhere_of_the_proof_is_refused(place: int, change: int) -> N
 def test_a_proof_without_a_number_before_it_is_refused() -> None:
     for kind in (INVOKE, RESULT, PING):
         with pytest.raises(AuthenticationFailed, match="no member of a run"):
-            listener().feed(Message(kind, b"", {PROOF_OF_MEMBER: bytes(40)}).joined())
+            listener().feed(PyroMessage(kind, b"", {PROOF_OF_MEMBER: bytes(40)}).joined())
 
 
 def test_an_ordinary_client_of_pyro5_is_told_apart() -> None:
     for number in ({}, {NUMBER_OF_MEMBER: b"short"}):
         with pytest.raises(NotAMember):
-            listener().feed(Message(CONNECT, b"{}", number).joined())
+            listener().feed(PyroMessage(CONNECT, b"{}", number).joined())
 
 
 def test_a_refusal_and_anything_else_end_the_diallers_attempt() -> None:
     with pytest.raises(AuthenticationFailed, match="refused to connect"):
-        dialler().feed(Message(REFUSED, b"no").joined())
+        dialler().feed(PyroMessage(REFUSED, b"no").joined())
     with pytest.raises(AuthenticationFailed, match="does not speak this protocol"):
-        dialler().feed(Message(RESULT, b"null").joined())
+        dialler().feed(PyroMessage(RESULT, b"null").joined())
 
 
 @given(st.binary(min_size=1, max_size=400))
@@ -177,7 +177,7 @@ def test_another_protocol_is_recognised_by_its_first_bytes() -> None:
 def test_a_name_that_is_too_long_is_refused() -> None:
     here = listener()
     here.feed(dialler().begin())
-    long = Message(INVOKE, b"", {PROOF_OF_MEMBER: bytes(32 + LONGEST_NAME + 1)})
+    long = PyroMessage(INVOKE, b"", {PROOF_OF_MEMBER: bytes(32 + LONGEST_NAME + 1)})
     with pytest.raises(AuthenticationFailed, match="1025 bytes; at most 1024 are allowed"):
         here.feed(long.joined())
 

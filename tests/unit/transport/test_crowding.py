@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from runtime.transport.crowding import EVERY, SILENT, SPEAKING, Refusals, next_goes, who_goes
+from runtime.transport.crowding import EVERY, SILENT, SPEAKING, RefusalLog, next_goes, who_goes
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def test_refusals_of_a_kind_are_told_once_and_then_counted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     now = 5.0
-    refusals = Refusals(logging.getLogger("doors"), lambda: now)
+    refusals = RefusalLog(logging.getLogger("doors"), lambda: now)
     for number in range(1000):
         refusals.tell("silent", number, "it said nothing")
     refusals.tell("other", "elsewhere", "it said too much")

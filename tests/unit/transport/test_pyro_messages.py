@@ -15,14 +15,14 @@ from runtime.transport.pyro_messages import (
     JSON,
     PING,
     SERPENT,
-    Message,
     MessageReader,
+    PyroMessage,
     refusal,
 )
 
 names = st.text(st.characters(codec="ascii", categories=["Lu"]), min_size=4, max_size=4)
 messages = st.builds(
-    Message,
+    PyroMessage,
     st.integers(1, 6),
     st.binary(max_size=50),
     st.dictionaries(names, st.binary(max_size=50), max_size=3),
@@ -32,7 +32,7 @@ messages = st.builds(
 )
 
 
-def fields(message: Message) -> tuple[object, ...]:
+def fields(message: PyroMessage) -> tuple[object, ...]:
     payload, annotations = bytes(message.payload), message.annotations
     return (
         message.kind, message.flags, message.sequence, message.serializer, payload, annotations
@@ -51,7 +51,7 @@ def test_the_constants_are_those_of_the_pyro5_that_is_installed() -> None:
 
 
 @given(messages)
-def test_the_bytes_are_those_that_pyro5_writes(message: Message) -> None:
+def test_the_bytes_are_those_that_pyro5_writes(message: PyroMessage) -> None:
     theirs = protocol.SendingMessage(
         message.kind,
         message.flags,
@@ -65,11 +65,11 @@ def test_the_bytes_are_those_that_pyro5_writes(message: Message) -> None:
 
 @given(st.lists(messages, max_size=4), st.integers(1, 100), st.binary(max_size=3))
 def test_messages_are_found_in_pieces_of_any_size_and_what_follows_is_kept(
-    sent: list[Message], size: int, rest: bytes
+    sent: list[PyroMessage], size: int, rest: bytes
 ) -> None:
     data = b"".join(message.joined() for message in sent) + rest
     reader = MessageReader(1000)
-    came: list[Message] = []
+    came: list[PyroMessage] = []
     for place in range(0, len(data), size):
         reader.feed(data[place : place + size])
         while len(came) < len(sent) and (message := reader.take()) is not None:
@@ -88,7 +88,7 @@ def test_other_bytes_are_refused_as_soon_as_they_differ() -> None:
 
 
 def test_another_version_is_refused() -> None:
-    data = bytearray(Message(PING).joined())
+    data = bytearray(PyroMessage(PING).joined())
     data[5] ^= 1
     reader = MessageReader(1000)
     reader.feed(data)
@@ -98,16 +98,16 @@ def test_another_version_is_refused() -> None:
 
 def test_a_message_beyond_the_limit_is_refused_before_it_has_come() -> None:
     reader = MessageReader(20)
-    reader.feed(Message(PING, bytes(8), {"ABCD": bytes(4)}).joined())
+    reader.feed(PyroMessage(PING, bytes(8), {"ABCD": bytes(4)}).joined())
     assert reader.take() is not None
-    reader.feed(Message(PING, bytes(9), {"ABCD": bytes(4)}).joined()[: HEADER.size])
+    reader.feed(PyroMessage(PING, bytes(9), {"ABCD": bytes(4)}).joined()[: HEADER.size])
     with pytest.raises(FrameError, match="21 bytes; at most 20 are allowed"):
         reader.take()
 
 
 @pytest.mark.parametrize("chunk", [b"ABC", CHUNK.pack(b"ABCD", 5) + b"1234"])
 def test_annotations_that_are_cut_off_are_refused(chunk: bytes) -> None:
-    head = bytearray(Message(PING).joined())
+    head = bytearray(PyroMessage(PING).joined())
     head[16:20] = len(chunk).to_bytes(4, "big")
     reader = MessageReader(1000)
     reader.feed(bytes(head) + chunk)
@@ -116,8 +116,10 @@ def test_annotations_that_are_cut_off_are_refused(chunk: bytes) -> None:
 
 
 def test_a_refusal_is_one_line_in_the_serializer_of_the_client() -> None:
-    asked = Message(PING, serializer=SERPENT, sequence=7)
+    asked = PyroMessage(PING, serializer=SERPENT, sequence=7)
     answer = refusal(asked, 'say "no" \\ ü')
     assert (answer.serializer, answer.sequence) == (SERPENT, 7)
     assert answer.payload == b"\"say 'no' / ?\""
-    assert refusal(Message(PING, serializer=JSON), "x" * 2000).payload == b'"' + b"x" * 1000 + b'"'
+    assert (
+        refusal(PyroMessage(PING, serializer=JSON), "x" * 2000).payload == b'"' + b"x" * 1000 + b'"'
+    )

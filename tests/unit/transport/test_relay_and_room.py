@@ -15,7 +15,7 @@ import pytest
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.transport.backlog import MOST_BYTES
-from runtime.transport.channel import Channel, Handler, Request
+from runtime.transport.channel import Channel, Handler, IncomingCall
 from runtime.transport.errors import ChannelClosed, NotSendable
 from runtime.transport.lean import LeanChannel
 from runtime.transport.messages import CALL, NOTE, Target
@@ -45,7 +45,7 @@ def until(holds: Callable[[], bool]) -> None:
         threading.Event().wait(0.001)
 
 
-def lengths(request: Request) -> Future[Any]:
+def lengths(request: IncomingCall) -> Future[Any]:
     future: Future[Any] = Future(request)
     try:
         call = request.invocation()
@@ -174,7 +174,7 @@ class Crowd:
         self.deaf = Channel(reactor, deaf, "middle")  # which is not opened
         self.other = Channel(reactor, other, "middle").open()
 
-    def _serve(self, request: Request) -> Future[Any]:
+    def _serve(self, request: IncomingCall) -> Future[Any]:
         future: Future[Any] = Future(request)
         if request.target.operation == "wait":
             self.results.append(future)
@@ -273,7 +273,7 @@ def test_what_is_said_now_never_waits_and_comes_in_order(reactor: Reactor) -> No
     heard: list[str] = []
     all_heard = threading.Event()
 
-    def hear(request: Request) -> None:
+    def hear(request: IncomingCall) -> None:
         heard.append(request.target.operation)
         if heard[-1] == "last":
             all_heard.set()
@@ -291,7 +291,7 @@ def test_who_does_not_read_notes_holds_up_others_only_for_a_while(reactor: React
     heard: list[str] = []
     came = threading.Event()
 
-    def hear(request: Request) -> None:
+    def hear(request: IncomingCall) -> None:
         heard.append(request.target.operation)
         came.set()
 
@@ -314,7 +314,7 @@ def test_who_does_not_read_notes_holds_up_others_only_for_a_while(reactor: React
     say("second")  # to which nobody needs to wait any more
     assert came.wait(LONG)
     assert heard == ["first", "second"]
-    arrived: list[Request] = []
+    arrived: list[IncomingCall] = []
     Channel(reactor, deaf, "middle", arrived.append).open()
     until(lambda: len(arrived) == 400)
     until(lambda: not onward._standstill.has_come)
@@ -374,7 +374,7 @@ def test_a_lean_end_keeps_what_comes_while_it_waits(reactor: Reactor, stack: Exi
     lean = LeanChannel(left, "front-end")
     stack.callback(lean.close)
 
-    def note_first(request: Request) -> Future[Any]:
+    def note_first(request: IncomingCall) -> Future[Any]:
         channel.note(Invocation("/rank", "wrapper", "news", ("first",)))
         return lengths(request)
 

@@ -40,15 +40,15 @@ from runtime.transport.pyro_messages import (
     INVOKE,
     MARSHAL,
     RESULT,
-    Message,
     MessageReader,
+    PyroMessage,
 )
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
 
 SECRET = os.urandom(32)
 LONG = 10.0
-NUMBER = Message(CONNECT, b"{}", {NUMBER_OF_MEMBER: os.urandom(NONCE)}).joined()
+NUMBER = PyroMessage(CONNECT, b"{}", {NUMBER_OF_MEMBER: os.urandom(NONCE)}).joined()
 """What a member says first; anybody can."""
 
 
@@ -141,9 +141,9 @@ def _spring() -> None:
         b"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
         HEAD.pack(MARK, CALL, 2, 1) + pickle.dumps(Trap()),
         pickle.dumps(Trap()),
-        NUMBER + Message(INVOKE, b"", {PROOF_OF_MEMBER: os.urandom(40)}).joined(),
-        Message(INVOKE, pickle.dumps(Trap()), serializer=MARSHAL).joined(),
-        Message(CONNECT, pickle.dumps(Trap())).joined(),
+        NUMBER + PyroMessage(INVOKE, b"", {PROOF_OF_MEMBER: os.urandom(40)}).joined(),
+        PyroMessage(INVOKE, pickle.dumps(Trap()), serializer=MARSHAL).joined(),
+        PyroMessage(CONNECT, pickle.dumps(Trap())).joined(),
     ],
     ids=["random", "http", "a frame", "a pickle", "a wrong proof", "a call", "a guest"],
 )
@@ -196,9 +196,11 @@ def test_a_listener_that_knows_nothing_gets_no_call() -> None:
             came, _ = impostor.accept()
             with came:
                 came.recv(4096)
-                came.sendall(Message(CONNECTED, b"", {NUMBER_OF_MEMBER: bytes(NONCE)}).joined())
+                came.sendall(PyroMessage(CONNECTED, b"", {NUMBER_OF_MEMBER: bytes(NONCE)}).joined())
                 came.recv(4096)
-                came.sendall(Message(RESULT, b"", {PROOF_OF_MEMBER: bytes(32) + b"house"}).joined())
+                came.sendall(
+                    PyroMessage(RESULT, b"", {PROOF_OF_MEMBER: bytes(32) + b"house"}).joined()
+                )
 
         thread = threading.Thread(target=pretend)
         thread.start()
@@ -221,7 +223,9 @@ def test_a_listener_that_drips_does_not_hold_the_dialler() -> None:
         def drip() -> None:
             came, _ = door.accept()
             with came, contextlib.suppress(OSError):
-                said = Message(CONNECTED, bytes(5000), {NUMBER_OF_MEMBER: bytes(NONCE)}).joined()
+                said = PyroMessage(
+                    CONNECTED, bytes(5000), {NUMBER_OF_MEMBER: bytes(NONCE)}
+                ).joined()
                 for byte in said:
                     came.sendall(bytes([byte]))
                     if ended.wait(0.01):

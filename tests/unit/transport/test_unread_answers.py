@@ -14,14 +14,14 @@ import pytest
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.transport.backlog import MOST_BYTES, MOST_UNANSWERED, Backlog
-from runtime.transport.channel import Channel, Request
+from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.frames import Frame, FrameReader
 from runtime.transport.messages import CALL, FAILURE, PLAIN, Target, call_frame, result_frame
 from runtime.transport.outbox import Outbox
 from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
-from runtime.transport.streams import SocketStream, Stream
+from runtime.transport.streams import ByteStream, SocketStream
 
 LONG = 10.0
 SHORT = 0.05
@@ -84,14 +84,14 @@ def read_answers(member: socket.socket, count: int) -> list[Frame]:
 class Serving:
     """A channel that answers on the reactor's thread, at once, and counts what it serves."""
 
-    def __init__(self, reactor: Reactor, stream: Stream, patience: float = LONG) -> None:
+    def __init__(self, reactor: Reactor, stream: ByteStream, patience: float = LONG) -> None:
         self.count = 0
         self.reactor = reactor
         self.channel = Channel(
             reactor, stream, "the member", self.serve, send_limit=LIMIT, patience=patience
         ).open()
 
-    def serve(self, _: Request) -> Future[Any] | None:
+    def serve(self, _: IncomingCall) -> Future[Any] | None:
         self.count += 1
         raise KeyError("nothing of that kind " + "is here " * 100)
 
@@ -104,7 +104,7 @@ class Serving:
 
 
 def test_who_reads_no_answers_is_not_served_until_it_does(
-    reactor: Reactor, member: socket.socket, stream: Stream
+    reactor: Reactor, member: socket.socket, stream: ByteStream
 ) -> None:
     serving = Serving(reactor, stream)
     sent = calls(CALLS)
@@ -121,7 +121,7 @@ def test_who_reads_no_answers_is_not_served_until_it_does(
 
 
 def test_results_are_heard_from_who_is_not_served(
-    reactor: Reactor, member: socket.socket, stream: Stream
+    reactor: Reactor, member: socket.socket, stream: ByteStream
 ) -> None:
     serving = Serving(reactor, stream)
     asked = serving.channel.call(Invocation("/there", "port", "op"))
@@ -133,7 +133,7 @@ def test_results_are_heard_from_who_is_not_served(
 
 
 def test_nothing_more_is_read_once_too_much_is_kept(
-    reactor: Reactor, member: socket.socket, stream: Stream
+    reactor: Reactor, member: socket.socket, stream: ByteStream
 ) -> None:
     serving = Serving(reactor, stream)
     large = calls(100, bytes(1 << 20))
@@ -151,7 +151,7 @@ def test_nothing_more_is_read_once_too_much_is_kept(
 
 
 def test_who_never_reads_is_given_up(
-    reactor: Reactor, member: socket.socket, stream: Stream, caplog: pytest.LogCaptureFixture
+    reactor: Reactor, member: socket.socket, stream: ByteStream, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
     serving = Serving(reactor, stream, patience=SHORT)
@@ -175,7 +175,7 @@ class Answering:
         self.backlog = Backlog(
             reactor, self.outbox, self.given_up.append, most_unanswered=2, patience=patience
         )
-        self.request = Request(
+        self.request = IncomingCall(
             call_frame(CALL, 1, Target("/here", "port", "op"), ((), {})),
             Channel(reactor, self.stream, "nobody"),
             PLAIN,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.collectives.turns import FAR, IN_TIME, LATE, MOST_PIECES, UNDER_WAY, Turns
+from runtime.collectives.turns import FAR, IN_TIME, LATE, MOST_PIECES, UNDER_WAY, SendTurns
 from runtime.mpi.collectives.taking_turns import TakingTurns
 from runtime.mpi.progress.operations import POLLED, Operation
 
@@ -38,7 +38,7 @@ class Line:
         self.now, self.pace = 0.0, pace
         self.fail = fail
         blocks = [(rank, BLOCK) for rank in range(ranks)]
-        self.turns = TakingTurns(Turns(blocks, 1, self.send, lambda _: FAR, self.clock))
+        self.turns = TakingTurns(SendTurns(blocks, 1, self.send, lambda _: FAR, self.clock))
 
     def clock(self) -> float:
         self.now += self.pace
@@ -101,7 +101,7 @@ def test_what_is_done_at_once_waits_for_nothing_and_what_is_not_comes_in_bounded
         return made
 
     blocks = [(rank, memoryview(bytes(8))) for rank in range(5 * MOST_PIECES)]
-    turns = Turns(blocks, 1, lambda rank, _: sent(rank), lambda _: 0.0, lambda: 0.0)
+    turns = SendTurns(blocks, 1, lambda rank, _: sent(rank), lambda _: 0.0, lambda: 0.0)
     turns.go_on()
     assert len(turns.under_way) == 4 * MOST_PIECES
 
