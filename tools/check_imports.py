@@ -51,7 +51,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
         "submission",
     },
     "gcm.adl": {
-        "assemble",
+        "assembling",
         "builder",
         "loading",
         "opening",

@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # known to type checkers
 if TYPE_CHECKING:  # the same names for type checkers; a test compares the two lists
     from typing import Any
 
-    from gcm.adl.assemble import assemble as assemble
+    from gcm.adl.assembling import assemble as assemble
     from gcm.adl.builder import Assembly as Assembly
     from gcm.adl.loading import check_files as check_files
     from gcm.adl.loading import plan_document as plan_document
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.adl.writing import export as export
 
 _HOMES = {
-    "gcm.adl.assemble": ("assemble",),
+    "gcm.adl.assembling": ("assemble",),
     "gcm.adl.builder": ("Assembly",),
     "gcm.adl.loading": ("check_files", "plan_document", "virtual_nodes_of"),
     "gcm.adl.opening": ("load",),

@@ -16,7 +16,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from gcm.adl.assemble import FindRemote, Make, assemble, make_component
+from gcm.adl.assembling import FindRemote, Make, assemble, make_component
 from gcm.adl.check import check
 from gcm.adl.classes import ImportingLoader
 from gcm.adl.definitions import (

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from gcm.adl.assemble import FindRemote, Make, assemble, make_component
+from gcm.adl.assembling import FindRemote, Make, assemble, make_component
 from gcm.adl.loading import plan_document
 from gcm.components.model import Component
 from gcm.documents import Diagnostics

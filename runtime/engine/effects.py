@@ -25,10 +25,10 @@ from runtime.engine.crew import Crew, Failed
 from runtime.engine.events import (
     Effect,
     GiveUp,
+    Go,
     Kill,
     PlaceClosed,
-    ReleaseRanks,
-    StartStep,
+    Start,
     StepFailed,
     StepUp,
     Stop,
@@ -187,9 +187,9 @@ class Executor:
     def do(self, effect: Effect) -> None:
         """Do it, without waiting for what it leads to."""
         match effect:
-            case StartStep(step):
+            case Start(step):
                 self._start(self._steps[step])
-            case ReleaseRanks():
+            case Go():
                 self._go()
             case Stop():
                 self._stop()

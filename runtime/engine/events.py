@@ -142,14 +142,14 @@ Event = (
 
 
 @dataclass(frozen=True, slots=True)
-class StartStep:
+class Start:
     """Start a step; report when it is up."""
 
     step: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseRanks:
+class Go:
     """Let the application run on every rank."""
 
 
@@ -184,4 +184,4 @@ class Finish:
     code: int
 
 
-Effect = StartStep | ReleaseRanks | Stop | Kill | GiveUp | Show | Finish
+Effect = Start | Go | Stop | Kill | GiveUp | Show | Finish

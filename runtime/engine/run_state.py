@@ -15,6 +15,7 @@ from runtime.engine.events import (
     Event,
     Finish,
     GiveUp,
+    Go,
     Halt,
     Interrupt,
     JobEnded,
@@ -25,9 +26,8 @@ from runtime.engine.events import (
     RankEnded,
     RankHere,
     RankReady,
-    ReleaseRanks,
     Show,
-    StartStep,
+    Start,
     StepFailed,
     StepUp,
     Stop,
@@ -136,7 +136,7 @@ class RunState:
             if name in self.outline.places:
                 self._open.add(self.outline.places[name])
             yield Show(self.outline.paths[name], "starting", name.partition(":")[0])
-            yield StartStep(name)
+            yield Start(name)
         if self.state is RunPhase.STARTING and self._progress.have_all_ranks_begun:
             self.state = RunPhase.HANDSHAKING
 
@@ -146,7 +146,7 @@ class RunState:
         self._progress.step_up(self.outline.start)
         self._jobs = set() if self.idle else set(self.outline.ranks)
         self._assembly_runs = self.outline.has_assembly and not self.steered
-        yield ReleaseRanks()
+        yield Go()
         for path in () if self.idle else self.outline.rank_paths.values():
             yield Show(path, "running")
         yield from self._end_if_all_ended()
@@ -373,7 +373,7 @@ class RunState:
             if step not in self._fetched and step.partition(":")[2] not in self._open:
                 self._fetched.add(step)
                 self._fetching.add(step)
-                yield StartStep(step)
+                yield Start(step)
         if not self._open:
             self.deadline = None
 

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from gcm.adl.assemble import describe_membrane, fill_membrane
+from gcm.adl.assembling import describe_membrane, fill_membrane
 from gcm.adl.plan import ComponentPlan, MembraneKind
 from gcm.components.composite import Composite
 from gcm.components.model import Component

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from gcm.adl.assemble import describe_membrane, make_component
+from gcm.adl.assembling import describe_membrane, make_component
 from gcm.adl.plan import ComponentPlan, MembraneKind, MembranePlan
 from gcm.components.composite import Composite
 from gcm.components.model import Component

@@ -205,7 +205,7 @@ def test_a_remote_reference_is_bound_to_what_is_found() -> None:
 
 
 def test_components_can_be_made_elsewhere() -> None:
-    from gcm.adl.assemble import make_component
+    from gcm.adl.assembling import make_component
     from gcm.adl.plan import ComponentPlan
 
     made: list[str] = []

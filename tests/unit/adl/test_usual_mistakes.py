@@ -8,7 +8,7 @@ import pytest
 
 from gcm import Component, Runnable, provides, requires
 from gcm.adl import Assembly, ComponentPlan
-from gcm.adl.assemble import make_component
+from gcm.adl.assembling import make_component
 from gcm.adl.loading import check_files
 from gcm.errors import AdlError, IllegalLifeCycleError
 

@@ -7,14 +7,14 @@ from runtime.engine.events import (
     Effect,
     Event,
     Finish,
+    Go,
     Halt,
     JobEnded,
     PlaceClosed,
     RankEnded,
     RankReady,
-    ReleaseRanks,
     Show,
-    StartStep,
+    Start,
     StepFailed,
     StepUp,
     Stop,
@@ -57,7 +57,7 @@ def test_a_steered_run_goes_on_when_its_codes_have_ended() -> None:
 
 def test_an_idle_run_begins_without_ranks() -> None:
     state = RunState(OUTLINE, steered=True, idle=True)
-    assert run(state, *UP) == [Show("/c", "up", "ranks"), ReleaseRanks()]
+    assert run(state, *UP) == [Show("/c", "up", "ranks"), Go()]
     assert run(state, Halt()) == [Stop()]
 
 
@@ -65,7 +65,7 @@ def test_files_come_home_before_a_steered_run_ends() -> None:
     state = RunState(OUTLINE, steered=True)
     run(state, *UP, JobEnded("0:0", 0))
     assert run(state, Halt()) == [Stop()]
-    assert run(state, PlaceClosed("0:0"))[-1] == StartStep("fetch:0:0")
+    assert run(state, PlaceClosed("0:0"))[-1] == Start("fetch:0:0")
     assert run(state, StepUp("fetch:0:0")) == [Finish(0)]
 
 
@@ -98,5 +98,5 @@ def test_a_run_that_is_not_steered_ends_with_its_codes(code: int) -> None:
     state = RunState(OUTLINE)
     run(state, *UP, RankEnded("0:0:0", code))
     assert run(state, JobEnded("0:0", code))[-1] == Stop()
-    assert run(state, PlaceClosed("0:0"))[-1] == StartStep("fetch:0:0")
+    assert run(state, PlaceClosed("0:0"))[-1] == Start("fetch:0:0")
     assert run(state, StepUp("fetch:0:0")) == [Finish(code)]

@@ -16,10 +16,10 @@ from runtime.engine.events import (
     Event,
     Finish,
     GiveUp,
+    Go,
     Kill,
-    ReleaseRanks,
     Show,
-    StartStep,
+    Start,
     Stop,
 )
 from runtime.engine.failure_report import messages
@@ -69,11 +69,11 @@ def write(effect: Effect) -> str:
     match effect:
         case Show(path, state, detail):
             return f"{path} is {state} {detail}".rstrip()
-        case StartStep(step):
+        case Start(step):
             return f"start {step}"
         case Finish(code):
             return f"finish {code}"
-        case ReleaseRanks() | Stop() | Kill() | GiveUp():
+        case Go() | Stop() | Kill() | GiveUp():
             return type(effect).__name__.lower()
 
 
