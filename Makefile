@@ -31,7 +31,7 @@ help:
 	@echo "make run      install into $(VENV) and run the first grid, on this machine"
 	@echo "make test     run the quick tests (all of one folder: make test TESTS=tests/mpi)"
 	@echo "make test-all run all tests; takes half an hour"
-	@echo "make lint     check style, format, types and import rules"
+	@echo "make lint     check style, format, types, import rules and names"
 	@echo "make format   rewrite the code in the checked format"
 	@echo "make conformance  run mpi4py's own tests on grids (CONFORMANCE='--grid 1+1 p2p_buf')"
 	@echo "make fractal  check the framework against the Fractal specification, clause by clause"
@@ -58,7 +58,8 @@ lint: $(VENV)/.dev
 		MYPYPATH=$$folder $(BIN)/mypy --no-error-summary $$folder || exit 1; done
 	@$(BIN)/lint-imports --no-logo > $(VENV)/imports.txt || { cat $(VENV)/imports.txt; exit 1; }
 	@$(BIN)/python -m tools.check_imports
-	@echo "style, format, types and import rules: no complaints"
+	@$(BIN)/python -m tools.check_names
+	@echo "style, format, types, import rules and names: no complaints"
 
 format: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet --fix .

@@ -12,7 +12,7 @@ from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
 from gcm.invocation import Invocation
 from gcm.records import dataclass
-from runtime.engine.tree import Elsewhere
+from runtime.engine.tree import RemoteContent
 from runtime.errors import GridError
 
 Send = Callable[[Invocation], Future[Any]]
@@ -21,7 +21,7 @@ CONTROLLER = "binding-controller"
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class ReportedBinding:
     """A client interface and the server interface it leads to, both as `path.interface`."""
 
     client: str
@@ -32,24 +32,24 @@ class Binding:
         return f"{self.client} -> {self.server}"
 
 
-def bindings_of(root: Composite) -> set[Binding]:
+def bindings_of(root: Composite) -> set[ReportedBinding]:
     """Return the bindings of an assembly between its leaves, through composites."""
     return {
-        Binding(client.path, server.path)
+        ReportedBinding(client.path, server.path)
         for leaf in leaves(root)
         for client in leaf.clients
         for server in _behind(client)
     }
 
 
-def answered_bindings(root: Composite, send: Send) -> tuple[set[Binding], dict[str, str]]:
+def answered_bindings(root: Composite, send: Send) -> tuple[set[ReportedBinding], dict[str, str]]:
     """Ask each process what its components are bound to.
 
     Returns the bindings under the names of the assembly, and why others have not answered: the
     ranks of a code that does not run are not there.
     """
     named = {content.path: leaf.path for leaf, content in _elsewhere(root)}
-    found: set[Binding] = set()
+    found: set[ReportedBinding] = set()
     silent: dict[str, str] = {}
     for leaf, content in _elsewhere(root):
         for client in leaf.clients:
@@ -61,7 +61,7 @@ def answered_bindings(root: Composite, send: Send) -> tuple[set[Binding], dict[s
                 break
             for end in ends:
                 path, _, interface = str(end).rpartition(".")
-                found.add(Binding(client.path, f"{named.get(path, path)}.{interface}"))
+                found.add(ReportedBinding(client.path, f"{named.get(path, path)}.{interface}"))
     return found, silent
 
 
@@ -74,10 +74,10 @@ def leaves(root: Component) -> Iterator[Component]:
         yield from leaves(part)
 
 
-def _elsewhere(root: Composite) -> Iterator[tuple[Component, Elsewhere]]:
+def _elsewhere(root: Composite) -> Iterator[tuple[Component, RemoteContent]]:
     for leaf in leaves(root):
         content = getattr(leaf, "content", None)
-        if isinstance(content, Elsewhere):
+        if isinstance(content, RemoteContent):
             yield leaf, content
 
 

@@ -18,7 +18,7 @@ from runtime.engine.events import (
 )
 from runtime.engine.exchanged import Exchanged, Figures, Row
 from runtime.engine.listener import TRACEBACK
-from runtime.engine.output import Output as Lines
+from runtime.engine.output import OutputSpreader as Lines
 from runtime.engine.output import Room
 from runtime.engine.place import Place
 from runtime.engine.rank_exit import RankExit

@@ -40,7 +40,7 @@ from runtime.engine.homecoming import Homecoming
 from runtime.engine.listener import RunListener
 from runtime.engine.openings import Openings, Post
 from runtime.engine.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
-from runtime.engine.output import MOST_ROOM, Output, Room, room_for
+from runtime.engine.output import MOST_ROOM, OutputSpreader, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
 from runtime.engine.run_state import RunState
@@ -101,7 +101,7 @@ class Executor:
         self._local = local
         self._post = post
         self._crew = Crew()
-        self._output = Output(listener, post)
+        self._output = OutputSpreader(listener, post)
         self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}

@@ -26,7 +26,7 @@ from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.machine.calls import Served
 from runtime.machine.contracts import ClusterControl, ClusterViews, Facts, Input
-from runtime.machine.launcher import Launcher
+from runtime.machine.launcher import LauncherStubs
 from runtime.machine.paths import part_path
 from runtime.machine.table import decoded, encoded
 from runtime.membership.doorstep import NOT_FOUND
@@ -66,7 +66,7 @@ class FrontEndProcess:
         served.serve(ClusterViews, self)
         served.serve(Input, self)
         self._host = MemberHost(part_path(configuration.cluster), reactor, served)
-        self._launcher = Launcher(configuration.cluster, self._tell)
+        self._launcher = LauncherStubs(configuration.cluster, self._tell)
         self._channel = Channel(
             reactor,
             stream,

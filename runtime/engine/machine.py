@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gcm.interfaces.future import Future
     from gcm.invocation import Invocation
     from runtime.coupling.component import CodeComponent
-    from runtime.engine.bindings import Binding
+    from runtime.engine.bindings import ReportedBinding
     from runtime.engine.deployed_assembly import DeployedAssembly
 
 MOST_LATE = 1.0
@@ -127,7 +127,7 @@ class Machine:
                 self._tree = tree
             return self._tree
 
-    def bindings(self) -> tuple[set[Binding], dict[str, str]]:
+    def bindings(self) -> tuple[set[ReportedBinding], dict[str, str]]:
         """Ask every process of the machine what its components are bound to.
 
         Returns the bindings, and by path why a component has not answered: the ranks of a code

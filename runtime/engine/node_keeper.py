@@ -19,7 +19,7 @@ from runtime.launchers.base import Command, OutputStream, Process
 from runtime.launchers.blocks import BlockCutter
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
-from runtime.machine.launcher import Launcher
+from runtime.machine.launcher import LauncherStubs
 from runtime.membership.room import address_in, as_others_see
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
@@ -37,7 +37,7 @@ class NodeKeeper:
         self,
         told: Configuration,
         host: Host,
-        launcher: Launcher,
+        launcher: LauncherStubs,
         over: Callable[[], None],
         room: OutputRoom,
     ) -> None:

@@ -27,7 +27,7 @@ def room_for(front_ends: int) -> int:
     return max(LEAST_ROOM, min(MOST_ROOM, MOST_WAITING // max(1, front_ends)))
 
 
-class Output:
+class OutputSpreader:
     """Passes output on. `post` lets the engine's thread do something, which alone may `say`."""
 
     def __init__(self, listener: RunListener, post: Callable[[Callable[[], None]], object]) -> None:

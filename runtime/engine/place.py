@@ -24,7 +24,7 @@ from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
-from runtime.machine.launcher import FrontEnd
+from runtime.machine.launcher import FrontEndStubs
 from runtime.membership.rank_link import COUPLING
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.errors import ChannelClosed
@@ -69,7 +69,7 @@ class Place:
         self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # of `Relay`
         self.process: Process | None = None
         self.channel: Channel | None = None
-        told = FrontEnd(self._send)
+        told = FrontEndStubs(self._send)
         self.control, self.views, self.input = told.control, told.views, told.input
 
     @property

@@ -27,7 +27,7 @@ from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
 from runtime.machine.contracts import Control, Facts, Views
-from runtime.machine.launcher import Launcher
+from runtime.machine.launcher import LauncherStubs
 from runtime.membership.room import crash_file, write_key
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.credentials import Credentials
@@ -75,7 +75,7 @@ class RanksLife:
         self,
         told: Configuration,
         reactor: Reactor,
-        launcher: Launcher,
+        launcher: LauncherStubs,
         relay: Relay,
         over: Callable[[], None],
         *,

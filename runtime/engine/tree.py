@@ -38,7 +38,7 @@ from runtime.machine.paths import CLUSTERING, clustering_path, part_path
 Send = Callable[[Invocation], Future[Any]]
 
 
-class Elsewhere:
+class RemoteContent:
     """What a leaf of the tree wraps: a component in another process, under the path it has there.
 
     Starting and stopping a leaf changes nothing there: the components of the machine live as long
@@ -78,21 +78,21 @@ class Elsewhere:
         """Do nothing."""
 
 
-class RemoteRank(Elsewhere, Views, Control, Routes):
+class RemoteRank(RemoteContent, Views, Control, Routes):
     """The wrapper of a rank, in the rank's process."""
 
 
-class RemoteCluster(Elsewhere, Membership, Health, References, Views):
+class RemoteCluster(RemoteContent, Membership, Health, References, Views):
     """The clustering component of a cluster, in its front-end."""
 
 
-class RemoteClustering(Elsewhere, Membership, Views):
+class RemoteClustering(RemoteContent, Membership, Views):
     """The clustering component of a site or the grid, in the front-end that leads it."""
 
 
 # A wrapper sends its calls away, so the operations of these classes only say what can be called.
 _CONTENTS = cast(
-    "dict[Level, Callable[[str, Send], Elsewhere]]",
+    "dict[Level, Callable[[str, Send], RemoteContent]]",
     {
         Level.WRAPPER: RemoteRank,
         Level.CLUSTER: RemoteCluster,

@@ -15,7 +15,7 @@ from gcm.invocation import Invocation, RemotePort
 from runtime.hosting.host import Host
 from runtime.transport.credentials import Credentials
 from runtime.transport.listening import Door
-from runtime.transport.pyro import Guests, PyroCaller, Served
+from runtime.transport.pyro import Guests, PyroCaller, ServedObject
 from runtime.transport.reactor import Reactor
 
 _HERE = "/exposed"
@@ -32,7 +32,7 @@ class Exposed:
             self._host.publish(_HERE, component)
             self._guests = Guests(self._reactor)
             operations = signature_of(component.server(interface).type.signature).operations
-            self._guests.expose(name, Served(operations, self._serving(interface)))
+            self._guests.expose(name, ServedObject(operations, self._serving(interface)))
             nobody = Credentials(os.urandom(32), _HERE)  # nobody knows it, so there are only guests
             self._door = Door(self._reactor, address, nobody, _refuse, guests=self._guests.receive)
         except BaseException:

@@ -18,7 +18,7 @@ from runtime.hosting.exports import Exports
 from runtime.hosting.lent_blocks import LentBlocks
 from runtime.hosting.references import ReferenceCodec
 from runtime.hosting.remote import BINDING, TYPE_OF, RemoteInterface
-from runtime.hosting.routes import Routes, only
+from runtime.hosting.routes import RoutingTable, only
 from runtime.hosting.serving import Serving
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
@@ -54,7 +54,7 @@ class Host:
         self.home = home
         self.reactor = reactor
         self.exports = Exports(home)
-        self.routes: Routes[Channel | Here] = Routes()
+        self.routes: RoutingTable[Channel | Here] = RoutingTable()
         self.routes.add(home, HERE)
         self.codec = ReferenceCodec(self)
         self.blocks = LentBlocks(self)

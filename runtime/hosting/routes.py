@@ -18,7 +18,7 @@ ONLY = "."
 """The last name of a prefix that only one path has; no component can be called that."""
 
 
-class Routes(Generic[Way]):
+class RoutingTable(Generic[Way]):
     """A table from path prefixes to ways; the longest prefix that fits decides.
 
     A prefix is a path of names, so `/a/b` fits `/a/b/c` but not `/a/bc`; `/` fits every path. What

@@ -14,7 +14,7 @@ from runtime.machine.contracts import (
 )
 
 
-class Launcher:
+class LauncherStubs:
     """The launcher, as a front-end knows it.
 
     `name` is the identifier of the cluster, the first argument of every call.
@@ -32,7 +32,7 @@ class Launcher:
         self.output = stub(Output, send)
 
 
-class FrontEnd:
+class FrontEndStubs:
     """A front-end, as the launcher knows it."""
 
     def __init__(self, send: Send) -> None:

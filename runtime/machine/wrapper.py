@@ -21,7 +21,7 @@ from runtime.machine.contracts import (
 _SIGTERM = 15  # `signal` would be imported for this number alone
 
 
-class Wrapper:
+class RankWrapper:
     """Keeps what the rank was told, and passes on what others say about routes.
 
     It is made of no membrane, since it is there before the program is and costs its start.

@@ -8,7 +8,7 @@ from runtime.later import logger
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import Routes
 from runtime.machine.paths import clustering_path
-from runtime.machine.wrapper import Wrapper
+from runtime.machine.wrapper import RankWrapper
 from runtime.membership.room import read_key
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
@@ -70,7 +70,7 @@ class RankLink:
         self._reach = reach
         self._served = Served()
         above = clustering_path(name.rpartition(":")[0])
-        self.wrapper = Wrapper(name, self._served, self._call_above, above)
+        self.wrapper = RankWrapper(name, self._served, self._call_above, above)
         self._channel = _Shared.dial(address, self.credentials, PATIENCE)
         self._lock = _thread.allocate_lock()
         self._coupled: tuple[Hear, Lose] | None = None

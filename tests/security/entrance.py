@@ -22,7 +22,7 @@ from runtime.forwarding import Forwarder
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.listening import Door
-from runtime.transport.pyro import Guests, Served
+from runtime.transport.pyro import Guests, ServedObject
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
 from runtime.wire import Incoming, PeerConnections, listeners
@@ -55,7 +55,7 @@ def pyro(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Cl
         came.close()
 
     guests = Guests(reactor)
-    guests.expose("book", Served(["add"], serve))
+    guests.expose("book", ServedObject(["add"], serve))
     listener = Door(reactor, "127.0.0.1:0", known, refuse, patience=patience, guests=guests.receive)
 
     def close() -> None:

@@ -7,7 +7,7 @@ import keyword
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from gcm.adl.port.wanted import KNOWN_SIGNATURES, Content, Operations, Signature, Wanted
+from gcm.adl.port.wanted import KNOWN_SIGNATURES, Content, Operations, Wanted, WantedSignature
 from gcm.adl.structure import stands_in_for
 from gcm.interfaces import Cardinality, InterfaceType
 from gcm.records import dataclass
@@ -44,7 +44,7 @@ class Names:
         return f"{self.package}.components.{self.contents[dotted]}"
 
 
-def signature_skeleton(signature: Signature, names: Names) -> Skeleton:
+def signature_skeleton(signature: WantedSignature, names: Names) -> Skeleton:
     """Return the Protocol of a signature."""
     name = names.signatures[signature.dotted]
     bases = [names.signatures[base] for base in signature.bases if base in names.signatures]
@@ -57,7 +57,7 @@ def signature_skeleton(signature: Signature, names: Names) -> Skeleton:
     return Skeleton(name, "\n".join(lines), frozenset(imports))
 
 
-def _told_of_signature(signature: Signature) -> Iterator[str]:
+def _told_of_signature(signature: WantedSignature) -> Iterator[str]:
     if signature.attributes:
         yield f'{_INDENT}"""{signature.dotted}: the attributes of a component."""'
         yield ""

@@ -24,7 +24,7 @@ _SPREADING = (Cardinality.MULTICAST, Cardinality.GATHERCAST)
 
 
 @dataclass(slots=True)
-class Signature:
+class WantedSignature:
     """A missing signature: its operations as far as they are known, and what it is a subtype of."""
 
     dotted: str
@@ -49,7 +49,7 @@ class Content:
 class Wanted:
     """All that is missing, by dotted name."""
 
-    signatures: dict[str, Signature] = field(default_factory=dict)
+    signatures: dict[str, WantedSignature] = field(default_factory=dict)
     contents: dict[str, Content] = field(default_factory=dict)
 
     def add(self, root: Draft) -> None:
@@ -121,14 +121,14 @@ class Wanted:
         known = self._signature(lower).bases
         return upper in known or any(self._is_below(one, upper) for one in known)
 
-    def _signature(self, dotted: str) -> Signature:
-        return self.signatures.setdefault(dotted, Signature(dotted))
+    def _signature(self, dotted: str) -> WantedSignature:
+        return self.signatures.setdefault(dotted, WantedSignature(dotted))
 
-    def in_order(self) -> Iterator[Signature]:
+    def in_order(self) -> Iterator[WantedSignature]:
         """Yield the signatures, each behind those that it is a subtype of."""
         done: set[str] = set()
 
-        def visit(one: Signature) -> Iterator[Signature]:
+        def visit(one: WantedSignature) -> Iterator[WantedSignature]:
             if one.dotted not in done:
                 done.add(one.dotted)
                 for base in one.bases:

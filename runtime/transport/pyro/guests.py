@@ -26,7 +26,7 @@ MOST_BYTES = 64 << 20
 Serve = Callable[[str, tuple[Any, ...], dict[str, Any]], Future[Any]]
 
 
-class Served:
+class ServedObject:
     """One object that clients may call: the names of its methods, and what serves a call."""
 
     def __init__(self, methods: Iterable[str], serve: Serve, oneway: Iterable[str] = ()) -> None:
@@ -50,13 +50,13 @@ class Guests:
     def __init__(self, reactor: Reactor, *, most_bytes: int = MOST_BYTES) -> None:
         self._reactor = reactor
         self._most_bytes = most_bytes
-        self._served: dict[str, Served] = {}
+        self._served: dict[str, ServedObject] = {}
         self._sessions: set[ClientSession] = set()
         self._lock = threading.Lock()
         self.refusals = RefusalLog(_log, time.monotonic)
         """Tells of clients that were sent away; for the reactor's thread."""
 
-    def expose(self, name: str, served: Served) -> None:
+    def expose(self, name: str, served: ServedObject) -> None:
         """Let clients call an object under a name, from now on."""
         with self._lock:
             self._served[name] = served
@@ -66,7 +66,7 @@ class Guests:
         with self._lock:
             self._served.pop(name, None)
 
-    def find(self, name: str) -> Served | None:
+    def find(self, name: str) -> ServedObject | None:
         """Return what was exposed under a name."""
         with self._lock:
             return self._served.get(name)

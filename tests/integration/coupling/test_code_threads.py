@@ -18,7 +18,7 @@ from runtime.coupling.errors import CodeNotStarted
 from runtime.deployment import DeploymentPlan
 from runtime.engine.launch import Machine, Patience, deploy
 from runtime.engine.listener import Silent
-from runtime.machine.launcher import FrontEnd
+from runtime.machine.launcher import FrontEndStubs
 
 pytestmark = pytest.mark.mpi
 
@@ -60,8 +60,8 @@ def test_who_kills_a_code_does_not_wait_for_its_next_life(plan: Plan) -> None:
 
     starter = threading.Thread(target=start)
 
-    def front_end(cluster: str) -> FrontEnd:
-        return FrontEnd(partial(tell, cluster))
+    def front_end(cluster: str) -> FrontEndStubs:
+        return FrontEndStubs(partial(tell, cluster))
 
     def tell(cluster: str, _: str, operation: str, __: tuple[Any, ...]) -> None:
         if operation == "kill_ranks":  # it ends, and somebody else starts it again

@@ -13,7 +13,7 @@ from gcm.adl.writing.describe import export
 from gcm.documents import Diagnostics
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.engine.bindings import Binding, bindings_of
+from runtime.engine.bindings import ReportedBinding, bindings_of
 from runtime.engine.launch import Machine
 
 pytestmark = pytest.mark.mpi
@@ -23,7 +23,9 @@ NATIVE = ("/bin/sleep", "600")
 PATIENCE = 60.0
 
 
-def answered(machine: Machine, *, until: Callable[[set[Binding], dict[str, str]], bool]) -> None:
+def answered(
+    machine: Machine, *, until: Callable[[set[ReportedBinding], dict[str, str]], bool]
+) -> None:
     """Ask until the answers are as they should be, or it has taken too long."""
     deadline = time.monotonic() + PATIENCE
     while not until(*(said := machine.bindings())):
@@ -37,8 +39,8 @@ def test_each_process_is_bound_as_the_assembly_says_before_and_after_a_restart(
     machine = steer(ranks=2, air=SLEEP, native=NATIVE)
     whole = bindings_of(machine.assembly)
     up, down = "/grid/here/air/wrapper1.health-up", "/grid/here/air/clustering.control-down"
-    assert Binding(up, "/grid/here/air/clustering.health") in whole
-    assert Binding(down, "/grid/here/air/wrapper1.control") in whole
+    assert ReportedBinding(up, "/grid/here/air/clustering.health") in whole
+    assert ReportedBinding(down, "/grid/here/air/wrapper1.control") in whole
     answered(machine, until=lambda found, silent: (found, silent) == (whole, {}))
 
     machine.code("air").control.kill()
@@ -69,7 +71,7 @@ def test_a_forwarded_cluster_is_bound_as_any_other_and_has_its_own_name(tmp_path
     with Machine(make_plan(read)) as machine:
         assert machine.assembly.find("north/alder").path == "/grid/north/alder"
         whole = bindings_of(machine.assembly)
-        top = Binding("/grid/clustering.views-down", "/grid/south/clustering.views")
+        top = ReportedBinding("/grid/clustering.views-down", "/grid/south/clustering.views")
         assert top in whole
         answered(machine, until=lambda found, silent: (found, silent) == (whole, {}))
         exported = export(machine.assembly)

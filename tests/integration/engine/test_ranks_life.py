@@ -155,7 +155,7 @@ class Lives:
         life = RanksLife(
             told,
             self._reactor,
-            calls.Launcher("0:0", lambda _, *call: self.told.append(call)),
+            calls.LauncherStubs("0:0", lambda _, *call: self.told.append(call)),
             lambda _: None,
             lambda: None,
             components=Nobody(),
@@ -258,7 +258,7 @@ class Driver:
         self._heard: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
         near, far = MemoryStream.pair()
         self._channel = Channel(reactor, near, "front-end", self._hear).open()
-        self.control = calls.FrontEnd(self._send).control
+        self.control = calls.FrontEndStubs(self._send).control
         self._front_end = FrontEndProcess(told, reactor, far)
         self._thread = threading.Thread(target=self._front_end.run)
         self._thread.start()

@@ -8,14 +8,14 @@ from typing import Self
 
 import pytest
 
-from runtime.hosting.routes import Routes, only
+from runtime.hosting.routes import RoutingTable, only
 
 A_MOMENT = 0.2
 """Seconds in which another thread gets through, if it does not have to wait."""
 
 
-def table(**ways: str) -> Routes[str]:
-    routes: Routes[str] = Routes()
+def table(**ways: str) -> RoutingTable[str]:
+    routes: RoutingTable[str] = RoutingTable()
     for way, prefix in ways.items():
         routes.add(prefix, way)
     return routes
@@ -97,7 +97,7 @@ class Interrupted(str):
         return super().__eq__(other)
 
 
-CHANGES: dict[str, Callable[[Routes[str], str], None]] = {
+CHANGES: dict[str, Callable[[RoutingTable[str], str], None]] = {
     "add": lambda routes, known: routes.add(known, "another way"),
     "drop": lambda routes, _: routes.drop("/a"),
     "remove": lambda routes, _: routes.remove("a", "it died"),
@@ -129,7 +129,7 @@ def test_a_way_that_ends_while_somebody_looks_for_it_is_as_it_was_when_the_look_
     assert routes.find(path) == "again"
 
 
-class Watched(Routes[str]):
+class Watched(RoutingTable[str]):
     """Routes that are asked for one path after every step of every change."""
 
     found: list[str | None] | None = None
@@ -150,7 +150,7 @@ def test_nobody_is_led_another_way_while_one_is_taken_out() -> None:
 
 
 def test_a_prefix_can_be_that_of_one_path_alone() -> None:
-    routes = Routes[str]()
+    routes = RoutingTable[str]()
     routes.add("/", "up")
     routes.add(only("/a/b"), "here")
     assert [routes.find(path) for path in ("/a/b", "/a/b/c", "/a")] == ["here", "up", "up"]

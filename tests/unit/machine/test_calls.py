@@ -11,7 +11,7 @@ from runtime.machine.calls import NotServed, Served, operations, stub
 from runtime.machine.contracts import CONTRACTS, Control, Routes
 from runtime.machine.rounds import Round
 from runtime.machine.table import decoded, encoded
-from runtime.machine.wrapper import Wrapper
+from runtime.machine.wrapper import RankWrapper
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
@@ -31,7 +31,7 @@ def test_what_nobody_serves_is_refused() -> None:
 
 def test_a_wrapper_keeps_the_newest_view() -> None:
     served = Served()
-    wrapper = Wrapper("0:0:0", served, lambda *_: None)
+    wrapper = RankWrapper("0:0:0", served, lambda *_: None)
     served.call("views", "view", (2, b"new"))
     served.call("views", "view", (1, b"old"))
     assert (wrapper.epoch, wrapper.table) == (2, b"new")
@@ -39,7 +39,7 @@ def test_a_wrapper_keeps_the_newest_view() -> None:
 
 def test_what_is_said_about_routes_before_anybody_listens_is_passed_on_later() -> None:
     served, heard = Served(), []
-    wrapper = Wrapper("0:0:0", served, lambda *_: None)
+    wrapper = RankWrapper("0:0:0", served, lambda *_: None)
     served.call("routes", "come", ("1:0:0",))
     wrapper.attach(stub(Routes, lambda *call: heard.append(call)))
     served.call("routes", "try_again")
