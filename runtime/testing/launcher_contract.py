@@ -88,20 +88,18 @@ def _wait_gone(pids: list[int], seconds: float) -> list[int]:
 class LauncherContract:
     """The promises of a launcher; a subclass gives the launchers through two fixtures.
 
-    `launcher` may be shared by the tests of a class; `own_launcher` is a fresh one for each test,
-    which may close it. The commands run on the machine of the tests, since these look at its
-    processes and files.
+    `launcher` may be shared by several tests; `own_launcher` may be closed by the test that has it.
+    The commands run on the machine of the tests, since these look at its processes and files.
 
     >>> class TestMine(LauncherContract):  # doctest: +SKIP
-    ...     @pytest.fixture(scope="class")
+    ...     @pytest.fixture
     ...     def launcher(self):
     ...         with MyLauncher() as opened:
     ...             yield opened
     ...
     ...     @pytest.fixture
-    ...     def own_launcher(self):
-    ...         with MyLauncher() as opened:
-    ...             yield opened
+    ...     def own_launcher(self, launcher):
+    ...         return launcher
     """
 
     @pytest.fixture
