@@ -69,7 +69,7 @@ def parse_hosts(text: str) -> tuple[HostArgument, ...]:
     A host may have ranges as in a descriptor, and an IPv6 address stands in brackets.
 
     >>> parse_hosts("ana@node[1-2]:8,[fe80::1]")[1:]
-    (Host(name='node2', user='ana', ranks=8), Host(name='fe80::1', user='', ranks=None))
+    (HostArgument(name='node2', user='ana', ranks=8), HostArgument(name='fe80::1', user='', ranks=None))
 
     Raises:
         ValueError: it has another form.

@@ -19,6 +19,9 @@ Send = Callable[[Invocation], Future[Any]]
 
 CONTROLLER = "binding-controller"
 
+ANSWER_TIMEOUT = 10.0
+"""How long a process may take to answer: one that is stopped never does."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReportedBinding:
@@ -55,7 +58,10 @@ def answered_bindings(root: Composite, send: Send) -> tuple[set[ReportedBinding]
         for client in leaf.clients:
             asked = Invocation(content.path, CONTROLLER, "lookup", (client.name,))
             try:
-                ends = send(asked).result()
+                ends = send(asked).result(ANSWER_TIMEOUT)
+            except TimeoutError:
+                silent[leaf.path] = f"no answer within {ANSWER_TIMEOUT:g} s"
+                break
             except (GcmError, GridError) as fault:
                 silent[leaf.path] = str(fault)
                 break

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future, finished
+from runtime.coupling.words import cluster_of
 from runtime.hosting.host import Host
 from runtime.machine.calls import Served
 from runtime.transport.channel import IncomingCall
@@ -26,4 +28,6 @@ class MemberHost(Host):
         if target.component == FRONT_END:
             args = (target.interface, target.operation, request.invocation().args)
             return finished(self._served.call, args, {})
+        if cluster_of(target.component):  # ranks may send it, so it must not be opened here
+            raise NoSuchComponentError("no such rank is here", component=target.component)
         return super().serve(request)

@@ -387,14 +387,19 @@ class Executor:
         return None
 
     def _understand(self, place: Place, request: IncomingCall) -> None:
-        target, args = request.target, request.invocation().args
+        target = request.target
         try:
+            args = request.invocation().args
             if args[:1] != (place.identifier,):
                 raise NotServed(f"{target} is told in the name of another member")
             self._served[place.identifier].call(target.interface, target.operation, args)
         except NotServed as fault:
             fault.place = place.cluster.path
             _log.error("%s", fault)
+        except Exception:  # a member that sends nonsense ends nothing but its own call
+            _log.exception(
+                "%s: what %s says of %s is not understood", LAUNCHER, place.cluster.path, target
+            )
 
     def read_input(self, place: Place, size: int) -> None:
         """Read what the first rank wants to read, if the run has an input at all."""

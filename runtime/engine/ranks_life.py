@@ -378,6 +378,8 @@ class RanksLife:
     def rank_left(self, rank: str) -> None:
         """Wait until it is known how a rank ended that is gone without a word, but not for long."""
         self._connected.discard(rank)
+        if self.is_over:
+            return
         end = self._ends.left(rank)
         self._pass_on(end)
         if end is None:

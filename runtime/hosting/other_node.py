@@ -53,10 +53,10 @@ class OtherNode:
                 ]
                 self._ask("lead", self._plan.path, client.name, ends)
             start = Invocation(self._plan.path, "lifecycle-controller", "start")
-            self._host.withdraw(self._plan.path)
             way = self._host.routes.find(self._home)
             assert way is not None
-            self._host.routes.add(self._plan.path, way)
+            self._host.routes.add(self._plan.path, way)  # calls go there before it is gone here
+            self._host.exports.withdraw(self._plan.path)
             self._host.call(start).result()
         except BaseException:
             self._host.publish(self._plan.path, component)

@@ -25,7 +25,7 @@ class RoutingTable(Generic[Way]):
     was taken out is remembered, so that a message can say why nothing leads there any more.
     Readers need no lock: every change replaces the table, and changes come one after the other.
 
-    >>> routes = Routes[str]()
+    >>> routes = RoutingTable[str]()
     >>> routes.add("/", "launcher"); routes.add("/grid/site0", "here")
     >>> routes.find("/grid/site0/cluster1"), routes.find("/grid/site1")
     ('here', 'launcher')

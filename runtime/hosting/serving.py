@@ -181,10 +181,14 @@ class Serving:
             if error is not None:
                 future.set_exception(_for_travel(error, here))
                 return
-            result = Future.result(done)  # pieces of arrays as they are
-            if described is not None and described.reduction is None:
-                result = self._blocks.outgoing(result, None)
-            future.set_result(result)
+            try:
+                result = Future.result(done)  # pieces of arrays as they are
+                if described is not None and described.reduction is None:
+                    result = self._blocks.outgoing(result, None)
+            except Exception as fault:  # the caller gets it
+                future.set_exception(_for_travel(fault, here))
+            else:
+                future.set_result(result)
 
         if not run(work):
             gone = f"{target} is not called any more: the process {self._name} ends"

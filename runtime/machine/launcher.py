@@ -19,7 +19,7 @@ class LauncherStubs:
 
     `name` is the identifier of the cluster, the first argument of every call.
 
-    >>> launcher = Launcher("0:1", lambda *call: print(call))
+    >>> launcher = LauncherStubs("0:1", lambda *call: print(call))
     >>> launcher.health.failed(launcher.name, "ranks:0:1", "no mpiexec")
     ('cluster-health', 'failed', ('0:1', 'ranks:0:1', 'no mpiexec'))
     """

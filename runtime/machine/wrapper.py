@@ -27,7 +27,7 @@ class RankWrapper:
     It is made of no membrane, since it is there before the program is and costs its start.
 
     >>> served, sent = Served(), []
-    >>> wrapper = Wrapper("0:0:1", served, lambda *call: sent.append(call))
+    >>> wrapper = RankWrapper("0:0:1", served, lambda *call: sent.append(call))
     >>> wrapper.membership.ready(wrapper.name, 0, [])
     >>> sent
     [('membership', 'ready', ('0:0:1', 0, []))]

@@ -133,13 +133,12 @@ class RankLink:
 
     def _take_next(self) -> None:
         frame = self._channel.receive()
-        target, args, _ = self._channel.opened(frame)
-        if target.interface == COUPLING:
-            self._hear(target.operation, args)
-            return
         answer: object = None
         try:
-            if frame.kind == CALL:
+            target, args, _ = self._channel.opened(frame)
+            if target.interface == COUPLING:
+                self._hear(target.operation, args)
+            elif frame.kind == CALL:
                 answer = self.wrapper.answer(target.interface, target.operation, args)
             elif target.component.startswith(PEERS) and target.operation not in FOR_PEERS:
                 raise NotServed(f"another rank may not call {target.interface}.{target.operation}")
@@ -147,7 +146,7 @@ class RankLink:
                 self._served.call(target.interface, target.operation, args)
         except Exception as error:  # whatever is wrong with one call, others are heard
             answer = error
-            _log.error("%s failed: %s: %s", target, type(error).__name__, error)
+            _log.error("a call to this rank failed: %s: %s", type(error).__name__, error)
         self._channel.answer(frame, answer)
 
     def _hear(self, operation: str, args: tuple[Any, ...]) -> None:
