@@ -14,7 +14,7 @@ pytestmark = pytest.mark.mpi
 PROGRAM = """
 import sys, threading
 from gcm.documents import Diagnostics
-from runtime.deployment import Surroundings, make_plan, read_descriptor
+from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.engine.launch import Machine
 from runtime.engine.warm_start import WarmStart
 
@@ -29,7 +29,7 @@ text = b'<deployment name="t"><application script="{ring}"/><grid>' \\
     b'<mpi ranks="1" command-path="{mpiexec}"/>' \\
     b'<site name="s"><cluster name="a"/><cluster name="b"/></site></grid></deployment>'
 found = Diagnostics()
-surroundings = Surroundings("/", python=sys.executable)
+surroundings = DescriptorContext("/", python=sys.executable)
 plan = make_plan(read_descriptor(text, surroundings=surroundings, diagnostics=found))
 {before}
 with Noted() as warm, Machine(plan, warm=warm) as machine:
