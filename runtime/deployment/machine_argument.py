@@ -68,8 +68,8 @@ def parse_hosts(text: str) -> tuple[HostArgument, ...]:
 
     A host may have ranges as in a descriptor, and an IPv6 address stands in brackets.
 
-    >>> parse_hosts("ana@node[1-2]:8,lyon")[1:]
-    (HostArgument(name='node2', user='ana', ranks=8), HostArgument(name='lyon', user='', ranks=None))
+    >>> parse_hosts("ana@node[1-2]:8,gw")[1:]
+    (HostArgument(name='node2', user='ana', ranks=8), HostArgument(name='gw', user='', ranks=None))
 
     Raises:
         ValueError: it has another form.
