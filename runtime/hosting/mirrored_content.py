@@ -106,8 +106,11 @@ class MirroredContent:
             if composite in self._passed.get(client.name, ()):
                 try:
                     self._lead(client)
-                except (ChannelClosed, Unreachable):  # it has no calls to lead: its node is gone
-                    return
+                except (
+                    ChannelClosed,
+                    Unreachable,
+                ):  # one of the two nodes is gone: no calls to lead
+                    continue
 
     @property
     def has_moved(self) -> bool:
