@@ -109,7 +109,7 @@ class MirroredContent:
                 except (
                     ChannelClosed,
                     Unreachable,
-                ):  # one of the two nodes is gone: no calls to lead
+                ):  # a node is gone: no calls to lead
                     continue
 
     @property
