@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from gcm.adl.loading import structure_of
 from gcm.adl.port.documents import renamed
-from gcm.adl.port.modules import completed, lacking, module_text
+from gcm.adl.port.modules import completed, lacking, module_text, names_kept
 from gcm.adl.port.skeletons import Names, Skeleton, content_skeleton, signature_skeleton
 from gcm.adl.port.wanted import KNOWN_SIGNATURES, Wanted, class_names
 from gcm.adl.structure import MissingClasses
@@ -52,8 +52,14 @@ def port_files(
     if diagnostics.errors:
         return []
     signatures = [one for one in wanted.signatures if one not in KNOWN_SIGNATURES]
-    names = Names(package, class_names(signatures), class_names(wanted.contents))
     folder = output.joinpath(*package.split("."))
+    names = Names(
+        package,
+        class_names(signatures, _kept(folder / "interfaces.py", diagnostics)),
+        class_names(wanted.contents, _kept(folder / "components.py", diagnostics)),
+    )
+    if diagnostics.errors:
+        return []
     modules = [
         ("interfaces", _INTERFACES, list(_interfaces(wanted, names))),
         ("components", _COMPONENTS, list(_components(wanted, names))),
@@ -64,9 +70,9 @@ def port_files(
         if not output.joinpath(*inside, "__init__.py").exists()
     ]
     for stem, about, skeletons in modules:
-        found += _module(folder / f"{stem}.py", about, skeletons, diagnostics)
+        found += _module(folder / f"{stem}.py", about, skeletons)
     found += _documents(documents, output, names, wanted)
-    return [] if diagnostics.errors else found
+    return found
 
 
 def _interfaces(wanted: Wanted, names: Names) -> Iterator[Skeleton]:
@@ -85,20 +91,25 @@ def _packages(package: str) -> Iterator[Sequence[str]]:
     return (parts[:end] for end in range(1, len(parts) + 1))
 
 
-def _module(
-    file: Path, about: str, skeletons: Sequence[Skeleton], diagnostics: Diagnostics
-) -> Iterator[Ported]:
+def _kept(file: Path, diagnostics: Diagnostics) -> dict[str, str]:
+    """Return the names that classes were given when the module was written."""
     if not file.exists():
-        yield Ported(file, module_text(about, skeletons), _classes(skeletons))
-        return
-    text = file.read_text("utf-8")
+        return {}
     try:
-        new = lacking(text, skeletons)
+        return names_kept(file.read_text("utf-8"))
     except SyntaxError as error:
         where = Location(str(file), error.lineno or 0)
         hint = "mend it; classes that are missing are added to it"
         diagnostics.report("import-error", f"it is no Python: {error.msg}", where, hint=hint)
+        return {}
+
+
+def _module(file: Path, about: str, skeletons: Sequence[Skeleton]) -> Iterator[Ported]:
+    if not file.exists():
+        yield Ported(file, module_text(about, skeletons), _classes(skeletons))
         return
+    text = file.read_text("utf-8")
+    new = lacking(text, skeletons)
     yield Ported(file, completed(text, new) if new else text, _classes(new) if new else "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -172,15 +172,21 @@ def _found(composite: Draft, owner: str, interface: str) -> InterfaceType | None
     return None if part is None else part.traits.find(interface)
 
 
-def class_names(dotted: Iterable[str]) -> dict[str, str]:
+def class_names(dotted: Iterable[str], kept: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return a name in Python for each class, from as much of its own as tells it from the others.
+
+    Classes that were given a name before keep it, and no other class gets that name.
 
     >>> class_names(["org.a.Worker", "org.b.Worker", "org.b.Outer$Inner"])["org.b.Worker"]
     'BWorker'
     """
+    known = kept or {}
     names: dict[str, str] = {}
-    taken: set[str] = set()
+    taken = set(known.values())
     for one in sorted(dotted):
+        if one in known:
+            names[one] = known[one]
+            continue
         parts = [re.sub(r"\W", "_", part) for part in re.split(r"[.:]", one.replace("$", ""))]
         name = parts.pop()
         while name in taken and parts:

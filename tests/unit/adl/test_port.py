@@ -136,3 +136,44 @@ def test_only_the_names_of_classes_change_in_a_document() -> None:
         '<content class=\'c.Work\' /><interface signature = "s.Work" name="a.Work"/>'
         '<content class="a.Worker"/></definition>'
     )
+
+
+def port(folder: Path, *documents: str) -> tuple[dict[str, str], Diagnostics]:
+    """Port documents, write the result below `out`, and return its texts and what was reported."""
+    names = []
+    for number, text in enumerate(documents):
+        names.append(folder / f"D{number}.fractal")
+        names[-1].write_text(f'<definition name="D{number}">{text}</definition>', "utf-8")
+    found = Diagnostics()
+    made = port_files(names, package="app", output=folder / "out", diagnostics=found)
+    for one in made:
+        one.file.parent.mkdir(parents=True, exist_ok=True)
+        if one.news:
+            one.file.write_text(one.text, "utf-8")
+    return {one.file.name: one.file.read_text("utf-8") for one in made}, found
+
+
+def part(name: str, *inside: str, content: str = "") -> str:
+    """Return a component of a document."""
+    written = f'<content class="{content or "j." + name.capitalize()}"/>'
+    interfaces = [one for one in inside if one.startswith("<interface")]
+    others = [one for one in inside if not one.startswith("<interface")]
+    return f'<component name="{name}">{"".join([*interfaces, written, *others])}</component>'
+
+
+def end(role: str, signature: str, name: str = "i", more: str = "") -> str:
+    """Return an interface of a component of a document."""
+    return f'<interface name="{name}" role="{role}" signature="{signature}" {more}/>'
+
+
+def test_a_class_keeps_its_name_when_a_document_with_a_namesake_is_ported(tmp_path: Path) -> None:
+    first = part("w", end("server", "org.b.S"), content="org.b.Worker")
+    second = part("w", end("server", "org.a.S", "t"), content="org.a.Worker")
+    port(tmp_path, first)
+    files, found = port(tmp_path, first, second)
+    assert [str(one) for one in found] == []
+    assert 'class="app.components.Worker"' in files["D0.fractal"]
+    assert 'signature="app.interfaces.S"' in files["D0.fractal"]
+    assert 'class="app.components.AWorker"' in files["D1.fractal"]
+    assert 'signature="app.interfaces.AS"' in files["D1.fractal"]
+    assert '@provides("t", interfaces.AS)\nclass AWorker:' in files["components.py"]
