@@ -78,7 +78,7 @@ def port_files(
 def _interfaces(wanted: Wanted, names: Names) -> Iterator[Skeleton]:
     for one in wanted.in_order():
         if one.dotted not in KNOWN_SIGNATURES:
-            yield signature_skeleton(one, names)
+            yield signature_skeleton(one, wanted, names)
 
 
 def _components(wanted: Wanted, names: Names) -> Iterator[Skeleton]:

@@ -44,10 +44,11 @@ class Names:
         return f"{self.package}.components.{self.contents[dotted]}"
 
 
-def signature_skeleton(signature: WantedSignature, names: Names) -> Skeleton:
+def signature_skeleton(signature: WantedSignature, wanted: Wanted, names: Names) -> Skeleton:
     """Return the Protocol of a signature."""
     name = names.signatures[signature.dotted]
-    bases = [names.signatures[base] for base in signature.bases if base in names.signatures]
+    supertypes = wanted.bases(signature.dotted)
+    bases = [names.signatures[one] for one in supertypes if one in names.signatures]
     lines = [f"class {name}({', '.join([*bases, 'Protocol'])}):", *_told_of_signature(signature)]
     imports = {"from typing import Protocol"}
     lines += [f"{_INDENT}{one}: {_type(value)}" for one, value in signature.attributes.items()]

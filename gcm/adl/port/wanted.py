@@ -109,7 +109,7 @@ class Wanted:
             return
         asks, offers = stands_in_for(client.signature), stands_in_for(server.signature)
         if asks and offers and asks != offers:
-            if not self._is_below(asks, offers):
+            if not self._is_below(asks, offers) and not self._is_below(offers, asks):
                 self._signature(offers).bases.append(asks)
         elif asks and not offers:
             self._signature(asks).operations.update(operations_of(server.signature))
@@ -137,6 +137,17 @@ class Wanted:
 
         for dotted in sorted(self.signatures):
             yield from visit(self.signatures[dotted])
+
+    def bases(self, dotted: str) -> list[str]:
+        """Return the supertypes of a signature that no other one of them is below.
+
+        They come in one order for all signatures, because Python derives no class from two that
+        disagree on the order of their own bases.
+        """
+        known = self.signatures[dotted].bases
+        order = [one.dotted for one in self.in_order()]
+        nearest = {one for one in known if not any(self._is_below(each, one) for each in known)}
+        return sorted(nearest, key=order.index, reverse=True)
 
     def operations(self, signature: type[Any]) -> Operations:
         """Return what is known of the operations of a signature, be it missing or not."""

@@ -177,3 +177,52 @@ def test_a_class_keeps_its_name_when_a_document_with_a_namesake_is_ported(tmp_pa
     assert 'class="app.components.AWorker"' in files["D1.fractal"]
     assert 'signature="app.interfaces.AS"' in files["D1.fractal"]
     assert '@provides("t", interfaces.AS)\nclass AWorker:' in files["components.py"]
+
+
+def interfaces_of(text: str) -> dict[str, object]:
+    """Return what a ported module of interfaces defines."""
+    defined: dict[str, object] = {}
+    exec(compile(text, "interfaces.py", "exec"), defined)
+    return defined
+
+
+def test_a_signature_that_two_clients_are_bound_to_has_each_supertype_once(tmp_path: Path) -> None:
+    files, _ = port(
+        tmp_path,
+        part("a", end("client", "j.Base"))
+        + part("b", end("client", "j.Base"))
+        + part("s", end("server", "j.Sub"))
+        + '<binding client="a.i" server="s.i"/><binding client="b.i" server="s.i"/>',
+    )
+    assert "class Sub(Base, Protocol):" in files["interfaces.py"]
+    assert "Sub" in interfaces_of(files["interfaces.py"])
+
+
+def test_supertypes_of_supertypes_are_left_out(tmp_path: Path) -> None:
+    files, _ = port(
+        tmp_path,
+        part("a", end("client", "j.A"))
+        + part("b", end("client", "j.B"), end("server", "j.B", "s"))
+        + part("x", end("server", "j.X"))
+        + '<binding client="a.i" server="x.i"/><binding client="b.i" server="x.i"/>'
+        + part("c", end("client", "j.A"))
+        + '<binding client="c.i" server="b.s"/>',
+    )
+    assert "class X(B, Protocol):" in files["interfaces.py"]
+    assert "class B(A, Protocol):" in files["interfaces.py"]
+    assert "X" in interfaces_of(files["interfaces.py"])
+
+
+def test_all_signatures_have_their_supertypes_in_one_order(tmp_path: Path) -> None:
+    bound = ("A P", "B P", "B Q", "A Q", "P R", "Q R")
+    wires = [pair.split() for pair in bound]
+    files, _ = port(
+        tmp_path,
+        "".join(
+            part(f"c{number}", end("client", f"j.{below}"))
+            + part(f"s{number}", end("server", f"j.{above}"))
+            + f'<binding client="c{number}.i" server="s{number}.i"/>'
+            for number, (below, above) in enumerate(wires)
+        ),
+    )
+    assert "R" in interfaces_of(files["interfaces.py"])
