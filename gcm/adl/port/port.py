@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path, PurePath
 
+from gcm.adl.definitions.model import AttributesNode
+from gcm.adl.drafts import Draft
 from gcm.adl.loading import structure_of
 from gcm.adl.port.documents import renamed
 from gcm.adl.port.modules import completed, lacking, module_text, names_kept
 from gcm.adl.port.skeletons import Names, Skeleton, content_skeleton, signature_skeleton
-from gcm.adl.port.wanted import KNOWN_SIGNATURES, Wanted, class_names
-from gcm.adl.structure import MissingClasses
+from gcm.adl.port.wanted import KNOWN_SIGNATURES, Wanted, can_be_attribute, class_names
+from gcm.adl.structure import MissingClasses, stands_in_for
 from gcm.documents import Diagnostics, Location, decode_document
 from gcm.records import dataclass
 
@@ -44,11 +46,14 @@ def port_files(
     """
     missing, wanted = MissingClasses(), Wanted()
     documents: dict[str, str] = {}
+    drafts: list[Draft] = []
     for file in dict.fromkeys(files):
         structure = structure_of(file, roots=roots, diagnostics=diagnostics, missing=missing)
         if structure is not None:
+            drafts += structure.root.walk()
             wanted.add(structure.root)
             documents |= structure.documents
+    _check_attributes(drafts, diagnostics)
     if diagnostics.errors:
         return []
     signatures = [one for one in wanted.signatures if one not in KNOWN_SIGNATURES]
@@ -73,6 +78,25 @@ def port_files(
         found += _module(folder / f"{stem}.py", about, skeletons)
     found += _documents(documents, output, names, wanted)
     return found
+
+
+def _check_attributes(drafts: Iterable[Draft], diagnostics: Diagnostics) -> None:
+    """Report attributes that a class in Python cannot have."""
+    nodes = (
+        one
+        for draft in drafts
+        if draft.traits.content and stands_in_for(draft.traits.content)
+        for one in (draft.node.body.attributes or AttributesNode()).attributes
+    )
+    for node in dict.fromkeys(nodes):
+        if not can_be_attribute(node.name):
+            diagnostics.report(
+                "malformed-name",
+                f"'{node.name}' cannot be the name of an attribute in Python",
+                node.location,
+                hint="rename the attribute in the document: letters, digits and _, and no word"
+                " of the language",
+            )
 
 
 def _interfaces(wanted: Wanted, names: Names) -> Iterator[Skeleton]:

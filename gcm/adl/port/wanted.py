@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
@@ -19,6 +20,12 @@ Operations = dict[str, inspect.Signature]
 
 KNOWN_SIGNATURES = {"java.lang.Runnable": "gcm.Runnable"}
 """Signatures of Java that have a counterpart here."""
+
+_USED = {
+    *("Annotated", "Cardinality", "Mapping", "NotImplementedError", "Protocol", "Runnable"),
+    *("attribute", "bool", "float", "int", "interfaces", "provides", "requires", "str"),
+}
+"""Names that skeletons use, and that no class or attribute in their modules may have."""
 
 _SPREADING = (Cardinality.MULTICAST, Cardinality.GATHERCAST)
 
@@ -183,6 +190,16 @@ def _found(composite: Draft, owner: str, interface: str) -> InterfaceType | None
     return None if part is None else part.traits.find(interface)
 
 
+def can_be_attribute(name: str) -> bool:
+    """Tell whether a class of a skeleton can have an attribute of that name.
+
+    >>> [can_be_attribute(name) for name in ("size", "max-size", "class")]
+    [True, False, False]
+    """
+    is_name = name.isidentifier() and not keyword.iskeyword(name)
+    return is_name and not name.startswith("__") and name not in _USED
+
+
 def class_names(dotted: Iterable[str], kept: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return a name in Python for each class, from as much of its own as tells it from the others.
 
@@ -193,17 +210,21 @@ def class_names(dotted: Iterable[str], kept: Mapping[str, str] | None = None) ->
     """
     known = kept or {}
     names: dict[str, str] = {}
-    taken = set(known.values())
+    taken = {*known.values(), *_USED}
+
+    def is_free(name: str) -> bool:
+        return name.isidentifier() and not keyword.iskeyword(name) and name not in taken
+
     for one in sorted(dotted):
         if one in known:
             names[one] = known[one]
             continue
         parts = [re.sub(r"\W", "_", part) for part in re.split(r"[.:]", one.replace("$", ""))]
         name = parts.pop()
-        while name in taken and parts:
+        while not is_free(name) and parts:
             name = parts.pop().capitalize() + name
-        while name in taken:
-            name += "_"
+        while not is_free(name):
+            name = f"{name}_" if name.isidentifier() else f"_{name}"
         taken.add(name)
         names[one] = name
     return names

@@ -226,3 +226,32 @@ def test_all_signatures_have_their_supertypes_in_one_order(tmp_path: Path) -> No
         ),
     )
     assert "R" in interfaces_of(files["interfaces.py"])
+
+
+def test_names_that_python_does_not_allow_or_skeletons_use_are_changed(tmp_path: Path) -> None:
+    names = class_names(["y.None", "y.class", "x.Protocol", "9", "List<String>", "y.List<String>"])
+    assert list(names.values()) == [
+        "_9",
+        "List_String_",
+        "XProtocol",
+        "YList_String_",
+        "YNone",
+        "Yclass",
+    ]
+    files, found = port(
+        tmp_path, part("a", end("server", "x.Protocol"), content="y.List&lt;String&gt;")
+    )
+    assert [str(one) for one in found] == []
+    assert 'class="app.components.List_String_"' in files["D0.fractal"]
+    assert "class XProtocol(Protocol):" in files["interfaces.py"]
+    assert "class List_String_:" in files["components.py"]
+
+
+def test_attributes_that_python_cannot_name_are_reported_where_they_are(tmp_path: Path) -> None:
+    wrong = ("class", "max-size", "__own", "attribute")
+    written = "\n".join(f'<attribute name="{name}" value="1"/>' for name in (*wrong, "size"))
+    files, found = port(tmp_path, part("a", f"<attributes>\n{written}</attributes>"))
+    assert files == {}
+    assert [one.location.line for one in found] == [2, 3, 4, 5]
+    for name, one in zip(wrong, found, strict=True):
+        assert f"'{name}' cannot be the name of an attribute" in str(one)
