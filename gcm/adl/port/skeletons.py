@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
@@ -166,10 +167,9 @@ def _type(value: str) -> str:
     if value.strip().lower() in ("true", "false"):
         return "bool"
     try:
-        float(value)
+        return "float" if math.isfinite(float(value)) else "str"
     except ValueError:
         return "str"
-    return "float"
 
 
 _READ: Mapping[str, Callable[[str], object]] = {

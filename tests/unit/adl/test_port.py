@@ -255,3 +255,10 @@ def test_attributes_that_python_cannot_name_are_reported_where_they_are(tmp_path
     assert [one.location.line for one in found] == [2, 3, 4, 5]
     for name, one in zip(wrong, found, strict=True):
         assert f"'{name}' cannot be the name of an attribute" in str(one)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-Infinity", "1e999"])
+def test_only_a_finite_number_is_a_number(tmp_path: Path, value: str) -> None:
+    given = f'<attributes><attribute name="limit" value="{value}"/></attributes>'
+    files, _ = port(tmp_path, part("a", given))
+    assert f"limit: Annotated[str, attribute()] = {value!r}" in files["components.py"]
