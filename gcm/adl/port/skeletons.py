@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import keyword
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from gcm.adl.port.operations import operation_text
 from gcm.adl.port.wanted import KNOWN_SIGNATURES, Content, Operations, Wanted, WantedSignature
 from gcm.adl.structure import stands_in_for
 from gcm.interfaces import Cardinality, InterfaceType
 from gcm.records import dataclass
 
 _INDENT = "    "
-_CLASS_IN_MODULE = re.compile(r"\b((?:[a-z_]\w*\.)+)[A-Z]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,9 @@ def signature_skeleton(signature: WantedSignature, wanted: Wanted, names: Names)
     imports = {"from typing import Protocol"}
     lines += [f"{_INDENT}{one}: {_type(value)}" for one, value in signature.attributes.items()]
     for operation, python in signature.operations.items():
-        lines += ["", f"{_INDENT}def {operation}{_with_self(python)}: ..."]
-        imports |= _imports_of(python)
+        written, needed = operation_text(python)
+        lines += ["", f"{_INDENT}def {operation}{written}: ..."]
+        imports |= needed
     return Skeleton(name, "\n".join(lines), frozenset(imports))
 
 
@@ -91,9 +91,10 @@ def content_skeleton(content: Content, wanted: Wanted, names: Names) -> Skeleton
     lines += [_INDENT + members.required(one) for one in interfaces if one.is_client]
     lines += [_INDENT + members.attribute(*one) for one in content.attributes.items()]
     for operation, python in operations.items():
-        lines += ["", f"{_INDENT}def {operation}{_with_self(python)}:"]
+        written, needed = operation_text(python)
+        lines += ["", f"{_INDENT}def {operation}{written}:"]
         lines += [f'{_INDENT * 2}raise NotImplementedError("{content.dotted}: {operation}")']
-        members.imports |= _imports_of(python)
+        members.imports |= needed
     text = "\n".join(lines).rstrip()
     return Skeleton(name, re.sub(r"\n{3,}", "\n\n", text), frozenset(members.imports))
 
@@ -178,17 +179,3 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "str": str,
     "bool": lambda value: value.strip().lower() == "true",
 }
-
-
-def _with_self(python: inspect.Signature) -> str:
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    kinds = [one.kind for one in python.parameters.values()]
-    if inspect.Parameter.POSITIONAL_ONLY in kinds:
-        own = own.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
-    result = None if python.return_annotation is type(None) else python.return_annotation
-    parameters = [own, *python.parameters.values()]
-    return str(python.replace(parameters=parameters, return_annotation=result))
-
-
-def _imports_of(python: inspect.Signature) -> set[str]:
-    return {f"import {found[1].rstrip('.')}" for found in _CLASS_IN_MODULE.finditer(str(python))}

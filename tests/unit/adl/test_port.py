@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -10,6 +12,7 @@ from gcm.adl import port_files
 from gcm.adl.port.documents import renamed
 from gcm.adl.port.wanted import class_names
 from gcm.documents import Diagnostics
+from gcm.interfaces import signature_of
 
 KNOWN = """
 from typing import Protocol
@@ -262,3 +265,51 @@ def test_only_a_finite_number_is_a_number(tmp_path: Path, value: str) -> None:
     given = f'<attributes><attribute name="limit" value="{value}"/></attributes>'
     files, _ = port(tmp_path, part("a", given))
     assert f"limit: Annotated[str, attribute()] = {value!r}" in files["components.py"]
+
+
+COPIED = """
+import datetime, enum
+from collections.abc import Callable, Sequence
+from typing import Any, Optional, Protocol, TypeVar
+
+T = TypeVar("T")
+INF = float("inf")
+
+class Mode(enum.Enum):
+    FAST = 1
+
+class Outer:
+    class inner: pass
+
+class Real(Protocol):
+    def a(self, when: datetime.datetime, mode: Mode = Mode.FAST) -> list[Outer.inner]: ...
+    def b(self, *xs: int, k: str = "x", **kw: Any) -> None: ...
+    def c(self, f: Callable[[int], str], z: "Sequence[Mode] | None" = None) -> dict[str, Mode]: ...
+    def d(self, x: T, until: float = INF, y: Optional[Any] = object()) -> T: ...
+    def e(self, x: tuple[int, ...] = (1, 2), /) -> Callable[..., None]: ...
+"""
+
+
+def test_copied_operations_are_python_with_all_that_they_import(tmp_path: Path) -> None:
+    module = f"port_copied_{abs(hash(tmp_path))}"
+    (tmp_path / f"{module}.py").write_text(COPIED, "utf-8")
+    files, found = port(
+        tmp_path,
+        part("a", end("client", f"{module}.Real"))
+        + part("b", end("server", "j.S"))
+        + '<binding client="a.i" server="b.i"/>',
+    )
+    assert [str(one) for one in found] == []
+    skeleton = interfaces_of(files["interfaces.py"])["S"]
+    assert isinstance(skeleton, type)
+    copied = signature_of(skeleton).operations
+    real = vars(sys.modules[module])["Real"]
+    known = signature_of(real).operations
+    for name in ("a", "b", "c", "d", "e"):
+        assert get_type_hints(vars(skeleton)[name]) == get_type_hints(vars(real)[name])
+    assert {name: one.parameters for name, one in copied.items()} == {
+        name: one.parameters for name, one in known.items()
+    }
+    written = "def b(self, *xs: int, k: str = 'x', **kw: typing.Any) -> None: ..."
+    assert written in files["interfaces.py"]
+    compile(files["components.py"], "components.py", "exec")
