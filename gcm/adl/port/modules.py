@@ -52,7 +52,7 @@ def _imports(skeletons: Iterable[Skeleton], text: str) -> list[str]:
     needed = {line for one in skeletons for line in one.imports} - set(text.splitlines())
     names: dict[str, set[str]] = {}
     blocks: tuple[list[str], list[str]] = ([], [])
-    for line in needed:
+    for line in sorted(needed):
         module, _, name = line.removeprefix("from ").partition(" import ")
         if name:
             names.setdefault(module, set()).add(name)

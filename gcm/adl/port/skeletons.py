@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from gcm.adl.port.operations import operation_text
 from gcm.adl.port.wanted import KNOWN_SIGNATURES, Content, Operations, Wanted, WantedSignature
@@ -51,7 +51,9 @@ def signature_skeleton(signature: WantedSignature, wanted: Wanted, names: Names)
     bases = [names.signatures[one] for one in supertypes if one in names.signatures]
     lines = [f"class {name}({', '.join([*bases, 'Protocol'])}):", *_told_of_signature(signature)]
     imports = {"from typing import Protocol"}
-    lines += [f"{_INDENT}{one}: {_type(value)}" for one, value in signature.attributes.items()]
+    lines += [
+        f"{_INDENT}{one}: {_common_type(values)}" for one, values in signature.attributes.items()
+    ]
     for operation, python in signature.operations.items():
         written, needed = operation_text(python)
         lines += ["", f"{_INDENT}def {operation}{written}: ..."]
@@ -78,7 +80,7 @@ def _told_of_signature(signature: WantedSignature) -> Iterator[str]:
 def content_skeleton(content: Content, wanted: Wanted, names: Names) -> Skeleton:
     """Return the class of a content."""
     name = names.contents[content.dotted]
-    interfaces = content.interfaces.values()
+    interfaces = content.interfaces
     operations: Operations = {}
     for one in interfaces:
         if one.is_server and not one.is_internal:
@@ -126,10 +128,10 @@ class _Members:
             signature = f"Mapping[str, {signature}]"
         return f"{attribute}: Annotated[{signature}, requires({', '.join(options)})]"
 
-    def attribute(self, name: str, value: str) -> str:
+    def attribute(self, name: str, values: Sequence[str]) -> str:
         self.imports |= {"from typing import Annotated", "from gcm import attribute"}
-        kind = _type(value)
-        shown = _READ[kind](value)
+        kind = _common_type(values)
+        shown = _READ[kind](values[0])
         return f"{name}: Annotated[{kind}, attribute()] = {shown!r}"
 
     def _signature(self, declared: InterfaceType) -> str:
@@ -159,6 +161,14 @@ def _identifier(name: str, taken: Collection[str]) -> str:
     while keyword.iskeyword(found) or found in taken:
         found += "_"
     return found
+
+
+def _common_type(values: Iterable[str]) -> str:
+    """Return the type that all values of an attribute have: text if they have none in common."""
+    kinds = {_type(value) for value in values}
+    if kinds == {"int", "float"}:
+        return "float"
+    return kinds.pop() if len(kinds) == 1 else "str"
 
 
 def _type(value: str) -> str:

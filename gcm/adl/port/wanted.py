@@ -6,16 +6,17 @@ import inspect
 import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gcm.adl.drafts import Draft
 from gcm.adl.structure import stands_in_for
 from gcm.errors import IllegalTypeError
-from gcm.interfaces import Cardinality, InterfaceType, signature_of
+from gcm.interfaces import Cardinality, Contingency, InterfaceType, signature_of
 from gcm.records import dataclass
 
+T = TypeVar("T")
 Operations = dict[str, inspect.Signature]
 
 KNOWN_SIGNATURES = {"java.lang.Runnable": "gcm.Runnable"}
@@ -37,19 +38,34 @@ class WantedSignature:
     dotted: str
     operations: Operations = field(default_factory=dict)
     bases: list[str] = field(default_factory=list)
-    attributes: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, list[str]] = field(default_factory=dict)
     offered_by: list[str] = field(default_factory=list)
     used_by: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Content:
-    """A missing content class: its interfaces, the values its attributes have, and where it is."""
+    """A missing content class: its interfaces, the values its attributes have, and where it is.
+
+    Of each interface there are the declarations of all components that have it.
+    """
 
     dotted: str
-    interfaces: dict[str, InterfaceType] = field(default_factory=dict)
-    attributes: dict[str, str] = field(default_factory=dict)
+    declared: dict[str, list[InterfaceType]] = field(default_factory=dict)
+    attributes: dict[str, list[str]] = field(default_factory=dict)
     places: list[str] = field(default_factory=list)
+    primitives: int = 0
+
+    @property
+    def interfaces(self) -> list[InterfaceType]:
+        """What the class declares; a client that not every component has is optional."""
+        return [self._common(those) for those in self.declared.values()]
+
+    def _common(self, those: list[InterfaceType]) -> InterfaceType:
+        everywhere = len(those) == self.primitives and all(one.is_mandatory for one in those)
+        if everywhere or those[0].is_server:
+            return those[0]
+        return replace(those[0], contingency=Contingency.OPTIONAL)
 
 
 @dataclass(slots=True)
@@ -74,7 +90,7 @@ class Wanted:
         written = draft.node.body.attributes
         dotted = stands_in_for(traits.content) if traits.content else ""
         if written is not None and dotted and written.signature:
-            self._signature(written.signature).attributes.update(values)
+            _append(self._signature(written.signature).attributes, values)
         if not dotted or "${" in dotted:
             return
         content = self.contents.setdefault(dotted, Content(dotted))
@@ -82,11 +98,10 @@ class Wanted:
         place = f"{draft.path} ({Path(where.file).name}:{where.line})"
         if place not in content.places:
             content.places.append(place)
-        for name, value in values.items():
-            content.attributes.setdefault(name, value)
+        _append(content.attributes, values)
         if not traits.kind.is_composite:
-            for one in traits.component_type.interfaces:
-                content.interfaces.setdefault(one.name, one)
+            content.primitives += 1
+            _append(content.declared, {one.name: one for one in traits.component_type.interfaces})
 
     def _add_interfaces(self, draft: Draft) -> None:
         content = draft.traits.content
@@ -170,6 +185,11 @@ class Wanted:
         for base in self.signatures[dotted].bases:
             found |= self._operations_of_missing(base)
         return found | self.signatures[dotted].operations
+
+
+def _append(lists: dict[str, list[T]], values: Mapping[str, T]) -> None:
+    for name, value in values.items():
+        lists.setdefault(name, []).append(value)
 
 
 def operations_of(signature: type[Any]) -> Operations:

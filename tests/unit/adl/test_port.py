@@ -313,3 +313,43 @@ def test_copied_operations_are_python_with_all_that_they_import(tmp_path: Path) 
     written = "def b(self, *xs: int, k: str = 'x', **kw: typing.Any) -> None: ..."
     assert written in files["interfaces.py"]
     compile(files["components.py"], "components.py", "exec")
+
+
+def test_what_not_every_component_of_a_class_declares_is_optional(tmp_path: Path) -> None:
+    text = (
+        part("a", end("client", "j.S", "all"), end("client", "j.S", "some"), content="j.C")
+        + part("b", end("client", "j.S", "all"), end("client", "j.S", "free"), content="j.C")
+        + part("s", end("server", "j.S"))
+        + "".join(
+            f'<binding client="{client}" server="s.i"/>'
+            for client in ("a.all", "a.some", "b.all", "b.free")
+        )
+    )
+    files, _ = port(tmp_path, text.replace('name="free"', 'name="free" contingency="optional"'))
+    lines = [line.strip() for line in files["components.py"].splitlines()]
+    assert "all: Annotated[interfaces.S, requires()]" in lines
+    assert "some: Annotated[interfaces.S, requires(optional=True)]" in lines
+    assert "free: Annotated[interfaces.S, requires(optional=True)]" in lines
+
+
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        (("1", "high"), "str, attribute()] = '1'"),
+        (("1", "0.5"), "float, attribute()] = 1.0"),
+        (("1", "2"), "int, attribute()] = 1"),
+        (("true", "0"), "str, attribute()] = 'true'"),
+    ],
+)
+def test_an_attribute_has_the_type_of_all_its_values(
+    tmp_path: Path, values: tuple[str, str], written: str
+) -> None:
+    given = [
+        f'<attributes signature="j.A"><attribute name="v" value="{one}"/></attributes>'
+        for one in values
+    ]
+    files, _ = port(
+        tmp_path, part("a", given[0], content="j.C") + part("b", given[1], content="j.C")
+    )
+    assert f"v: Annotated[{written}" in files["components.py"]
+    assert f"v: {written.partition(',')[0]}\n" in files["interfaces.py"]
