@@ -217,7 +217,7 @@ def can_be_attribute(name: str) -> bool:
     [True, False, False]
     """
     is_name = name.isidentifier() and not keyword.iskeyword(name)
-    return is_name and not name.startswith("__") and name not in _USED
+    return is_name and not name.startswith("_") and name not in _USED
 
 
 def class_names(dotted: Iterable[str], kept: Mapping[str, str] | None = None) -> dict[str, str]:

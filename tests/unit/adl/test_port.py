@@ -251,7 +251,7 @@ def test_names_that_python_does_not_allow_or_skeletons_use_are_changed(tmp_path:
 
 
 def test_attributes_that_python_cannot_name_are_reported_where_they_are(tmp_path: Path) -> None:
-    wrong = ("class", "max-size", "__own", "attribute")
+    wrong = ("class", "max-size", "_own", "attribute")
     written = "\n".join(f'<attribute name="{name}" value="1"/>' for name in (*wrong, "size"))
     files, found = port(tmp_path, part("a", f"<attributes>\n{written}</attributes>"))
     assert files == {}
