@@ -94,8 +94,8 @@ def _check_attributes(drafts: Iterable[Draft], diagnostics: Diagnostics) -> None
                 "malformed-name",
                 f"'{node.name}' cannot be the name of an attribute in Python",
                 node.location,
-                hint="rename the attribute in the document: a letter, then letters, digits and _, and no"
-                " word that Python or the module of the class uses",
+                hint="rename it in the document: a letter, then letters, digits and _, and no word"
+                " that Python or the module of the class uses",
             )
 
 
