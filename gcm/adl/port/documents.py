@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 
@@ -27,7 +28,7 @@ def renamed(text: str, signatures: Mapping[str, str], contents: Mapping[str, str
             new = _each(quoted, classes)
         else:
             known = contents if name == "class" else signatures
-            inside = quoted[1:-1].strip()
+            inside = html.unescape(quoted[1:-1]).strip()
             new = f"{quoted[0]}{known.get(inside, quoted[1:-1])}{quoted[0]}"
         return f"{name}{equals}{new}"
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Sequence
 
 from gcm.adl.port.skeletons import Skeleton
 
 _FUTURE = "from __future__ import annotations"
+_NAMED = re.compile(r"(\S+?)(?:\.|: the attributes of a component\.)")
 
 
 def module_text(about: str, skeletons: Sequence[Skeleton]) -> str:
@@ -16,12 +18,25 @@ def module_text(about: str, skeletons: Sequence[Skeleton]) -> str:
     return "\n\n".join(parts) + "".join(f"\n\n\n{one.text}" for one in skeletons) + "\n"
 
 
-def lacking(text: str, skeletons: Iterable[Skeleton]) -> list[Skeleton]:
-    """Return the skeletons of classes that a module does not have.
+def names_kept(text: str) -> dict[str, str]:
+    """Return the classes of a module that are skeletons, by the dotted names they stand for.
+
+    The first line of a skeleton's docstring is that name.
 
     Raises:
         SyntaxError: the module is no Python.
     """
+    kept: dict[str, str] = {}
+    for one in ast.parse(text).body:
+        if isinstance(one, ast.ClassDef):
+            told = (ast.get_docstring(one) or "").partition("\n")[0]
+            if found := _NAMED.fullmatch(told):
+                kept.setdefault(found[1], one.name)
+    return kept
+
+
+def lacking(text: str, skeletons: Iterable[Skeleton]) -> list[Skeleton]:
+    """Return the skeletons of classes that a module does not have."""
     known = {one.name for one in ast.parse(text).body if isinstance(one, ast.ClassDef)}
     return [one for one in skeletons if one.name not in known]
 
@@ -37,7 +52,7 @@ def _imports(skeletons: Iterable[Skeleton], text: str) -> list[str]:
     needed = {line for one in skeletons for line in one.imports} - set(text.splitlines())
     names: dict[str, set[str]] = {}
     blocks: tuple[list[str], list[str]] = ([], [])
-    for line in needed:
+    for line in sorted(needed):
         module, _, name = line.removeprefix("from ").partition(" import ")
         if name:
             names.setdefault(module, set()).add(name)

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path, PurePath
 
+from gcm.adl.definitions.model import AttributesNode
+from gcm.adl.drafts import Draft
 from gcm.adl.loading import structure_of
 from gcm.adl.port.documents import renamed
-from gcm.adl.port.modules import completed, lacking, module_text
+from gcm.adl.port.modules import completed, lacking, module_text, names_kept
 from gcm.adl.port.skeletons import Names, Skeleton, content_skeleton, signature_skeleton
-from gcm.adl.port.wanted import KNOWN_SIGNATURES, Wanted, class_names
-from gcm.adl.structure import MissingClasses
+from gcm.adl.port.wanted import KNOWN_SIGNATURES, Wanted, can_be_attribute, class_names
+from gcm.adl.structure import MissingClasses, stands_in_for
 from gcm.documents import Diagnostics, Location, decode_document
 from gcm.records import dataclass
 
@@ -44,16 +46,25 @@ def port_files(
     """
     missing, wanted = MissingClasses(), Wanted()
     documents: dict[str, str] = {}
+    drafts: list[Draft] = []
     for file in dict.fromkeys(files):
         structure = structure_of(file, roots=roots, diagnostics=diagnostics, missing=missing)
         if structure is not None:
+            drafts += structure.root.walk()
             wanted.add(structure.root)
             documents |= structure.documents
+    _check_attributes(drafts, diagnostics)
     if diagnostics.errors:
         return []
     signatures = [one for one in wanted.signatures if one not in KNOWN_SIGNATURES]
-    names = Names(package, class_names(signatures), class_names(wanted.contents))
     folder = output.joinpath(*package.split("."))
+    names = Names(
+        package,
+        class_names(signatures, _kept(folder / "interfaces.py", diagnostics)),
+        class_names(wanted.contents, _kept(folder / "components.py", diagnostics)),
+    )
+    if diagnostics.errors:
+        return []
     modules = [
         ("interfaces", _INTERFACES, list(_interfaces(wanted, names))),
         ("components", _COMPONENTS, list(_components(wanted, names))),
@@ -64,15 +75,34 @@ def port_files(
         if not output.joinpath(*inside, "__init__.py").exists()
     ]
     for stem, about, skeletons in modules:
-        found += _module(folder / f"{stem}.py", about, skeletons, diagnostics)
+        found += _module(folder / f"{stem}.py", about, skeletons)
     found += _documents(documents, output, names, wanted)
-    return [] if diagnostics.errors else found
+    return found
+
+
+def _check_attributes(drafts: Iterable[Draft], diagnostics: Diagnostics) -> None:
+    """Report attributes that a class in Python cannot have."""
+    nodes = (
+        one
+        for draft in drafts
+        if draft.traits.content and stands_in_for(draft.traits.content)
+        for one in (draft.node.body.attributes or AttributesNode()).attributes
+    )
+    for node in dict.fromkeys(nodes):
+        if not can_be_attribute(node.name):
+            diagnostics.report(
+                "malformed-name",
+                f"'{node.name}' cannot be the name of an attribute in Python",
+                node.location,
+                hint="rename it in the document: a letter, then letters, digits and _, and no word"
+                " that Python or the module of the class uses",
+            )
 
 
 def _interfaces(wanted: Wanted, names: Names) -> Iterator[Skeleton]:
     for one in wanted.in_order():
         if one.dotted not in KNOWN_SIGNATURES:
-            yield signature_skeleton(one, names)
+            yield signature_skeleton(one, wanted, names)
 
 
 def _components(wanted: Wanted, names: Names) -> Iterator[Skeleton]:
@@ -85,20 +115,25 @@ def _packages(package: str) -> Iterator[Sequence[str]]:
     return (parts[:end] for end in range(1, len(parts) + 1))
 
 
-def _module(
-    file: Path, about: str, skeletons: Sequence[Skeleton], diagnostics: Diagnostics
-) -> Iterator[Ported]:
+def _kept(file: Path, diagnostics: Diagnostics) -> dict[str, str]:
+    """Return the names that classes were given when the module was written."""
     if not file.exists():
-        yield Ported(file, module_text(about, skeletons), _classes(skeletons))
-        return
-    text = file.read_text("utf-8")
+        return {}
     try:
-        new = lacking(text, skeletons)
+        return names_kept(file.read_text("utf-8"))
     except SyntaxError as error:
         where = Location(str(file), error.lineno or 0)
         hint = "mend it; classes that are missing are added to it"
         diagnostics.report("import-error", f"it is no Python: {error.msg}", where, hint=hint)
+        return {}
+
+
+def _module(file: Path, about: str, skeletons: Sequence[Skeleton]) -> Iterator[Ported]:
+    if not file.exists():
+        yield Ported(file, module_text(about, skeletons), _classes(skeletons))
         return
+    text = file.read_text("utf-8")
+    new = lacking(text, skeletons)
     yield Ported(file, completed(text, new) if new else text, _classes(new) if new else "")
 
 

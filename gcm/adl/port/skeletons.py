@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import keyword
+import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from gcm.adl.port.operations import operation_text
 from gcm.adl.port.wanted import KNOWN_SIGNATURES, Content, Operations, Wanted, WantedSignature
 from gcm.adl.structure import stands_in_for
 from gcm.interfaces import Cardinality, InterfaceType
 from gcm.records import dataclass
 
 _INDENT = "    "
-_CLASS_IN_MODULE = re.compile(r"\b((?:[a-z_]\w*\.)+)[A-Z]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,20 @@ class Names:
         return f"{self.package}.components.{self.contents[dotted]}"
 
 
-def signature_skeleton(signature: WantedSignature, names: Names) -> Skeleton:
+def signature_skeleton(signature: WantedSignature, wanted: Wanted, names: Names) -> Skeleton:
     """Return the Protocol of a signature."""
     name = names.signatures[signature.dotted]
-    bases = [names.signatures[base] for base in signature.bases if base in names.signatures]
+    supertypes = wanted.bases(signature.dotted)
+    bases = [names.signatures[one] for one in supertypes if one in names.signatures]
     lines = [f"class {name}({', '.join([*bases, 'Protocol'])}):", *_told_of_signature(signature)]
     imports = {"from typing import Protocol"}
-    lines += [f"{_INDENT}{one}: {_type(value)}" for one, value in signature.attributes.items()]
+    lines += [
+        f"{_INDENT}{one}: {_common_type(values)}" for one, values in signature.attributes.items()
+    ]
     for operation, python in signature.operations.items():
-        lines += ["", f"{_INDENT}def {operation}{_with_self(python)}: ..."]
-        imports |= _imports_of(python)
+        written, needed = operation_text(python)
+        lines += ["", f"{_INDENT}def {operation}{written}: ..."]
+        imports |= needed
     return Skeleton(name, "\n".join(lines), frozenset(imports))
 
 
@@ -76,7 +80,7 @@ def _told_of_signature(signature: WantedSignature) -> Iterator[str]:
 def content_skeleton(content: Content, wanted: Wanted, names: Names) -> Skeleton:
     """Return the class of a content."""
     name = names.contents[content.dotted]
-    interfaces = content.interfaces.values()
+    interfaces = content.interfaces
     operations: Operations = {}
     for one in interfaces:
         if one.is_server and not one.is_internal:
@@ -89,9 +93,10 @@ def content_skeleton(content: Content, wanted: Wanted, names: Names) -> Skeleton
     lines += [_INDENT + members.required(one) for one in interfaces if one.is_client]
     lines += [_INDENT + members.attribute(*one) for one in content.attributes.items()]
     for operation, python in operations.items():
-        lines += ["", f"{_INDENT}def {operation}{_with_self(python)}:"]
+        written, needed = operation_text(python)
+        lines += ["", f"{_INDENT}def {operation}{written}:"]
         lines += [f'{_INDENT * 2}raise NotImplementedError("{content.dotted}: {operation}")']
-        members.imports |= _imports_of(python)
+        members.imports |= needed
     text = "\n".join(lines).rstrip()
     return Skeleton(name, re.sub(r"\n{3,}", "\n\n", text), frozenset(members.imports))
 
@@ -123,10 +128,10 @@ class _Members:
             signature = f"Mapping[str, {signature}]"
         return f"{attribute}: Annotated[{signature}, requires({', '.join(options)})]"
 
-    def attribute(self, name: str, value: str) -> str:
+    def attribute(self, name: str, values: Sequence[str]) -> str:
         self.imports |= {"from typing import Annotated", "from gcm import attribute"}
-        kind = _type(value)
-        shown = _READ[kind](value)
+        kind = _common_type(values)
+        shown = _READ[kind](values[0])
         return f"{name}: Annotated[{kind}, attribute()] = {shown!r}"
 
     def _signature(self, declared: InterfaceType) -> str:
@@ -158,6 +163,14 @@ def _identifier(name: str, taken: Collection[str]) -> str:
     return found
 
 
+def _common_type(values: Iterable[str]) -> str:
+    """Return the type that all values of an attribute have: text if they have none in common."""
+    kinds = {_type(value) for value in values}
+    if kinds == {"int", "float"}:
+        return "float"
+    return kinds.pop() if len(kinds) == 1 else "str"
+
+
 def _type(value: str) -> str:
     """Return the type that a value of an attribute most probably has."""
     if re.fullmatch(r"[+-]?\d+", value.strip()):
@@ -165,10 +178,9 @@ def _type(value: str) -> str:
     if value.strip().lower() in ("true", "false"):
         return "bool"
     try:
-        float(value)
+        return "float" if math.isfinite(float(value)) else "str"
     except ValueError:
         return "str"
-    return "float"
 
 
 _READ: Mapping[str, Callable[[str], object]] = {
@@ -177,17 +189,3 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "str": str,
     "bool": lambda value: value.strip().lower() == "true",
 }
-
-
-def _with_self(python: inspect.Signature) -> str:
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    kinds = [one.kind for one in python.parameters.values()]
-    if inspect.Parameter.POSITIONAL_ONLY in kinds:
-        own = own.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
-    result = None if python.return_annotation is type(None) else python.return_annotation
-    parameters = [own, *python.parameters.values()]
-    return str(python.replace(parameters=parameters, return_annotation=result))
-
-
-def _imports_of(python: inspect.Signature) -> set[str]:
-    return {f"import {found[1].rstrip('.')}" for found in _CLASS_IN_MODULE.finditer(str(python))}

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gcm.adl.drafts import Draft
 from gcm.adl.structure import stands_in_for
 from gcm.errors import IllegalTypeError
-from gcm.interfaces import Cardinality, InterfaceType, signature_of
+from gcm.interfaces import Cardinality, Contingency, InterfaceType, signature_of
 from gcm.records import dataclass
 
+T = TypeVar("T")
 Operations = dict[str, inspect.Signature]
 
 KNOWN_SIGNATURES = {"java.lang.Runnable": "gcm.Runnable"}
 """Signatures of Java that have a counterpart here."""
+
+_USED = {
+    *("Annotated", "Cardinality", "Mapping", "NotImplementedError", "Protocol", "Runnable"),
+    *("attribute", "bool", "float", "int", "interfaces", "provides", "requires", "str"),
+}
+"""Names that skeletons use, and that no class or attribute in their modules may have."""
 
 _SPREADING = (Cardinality.MULTICAST, Cardinality.GATHERCAST)
 
@@ -30,19 +38,34 @@ class WantedSignature:
     dotted: str
     operations: Operations = field(default_factory=dict)
     bases: list[str] = field(default_factory=list)
-    attributes: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, list[str]] = field(default_factory=dict)
     offered_by: list[str] = field(default_factory=list)
     used_by: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Content:
-    """A missing content class: its interfaces, the values its attributes have, and where it is."""
+    """A missing content class: its interfaces, the values its attributes have, and where it is.
+
+    Of each interface there are the declarations of all components that have it.
+    """
 
     dotted: str
-    interfaces: dict[str, InterfaceType] = field(default_factory=dict)
-    attributes: dict[str, str] = field(default_factory=dict)
+    declared: dict[str, list[InterfaceType]] = field(default_factory=dict)
+    attributes: dict[str, list[str]] = field(default_factory=dict)
     places: list[str] = field(default_factory=list)
+    primitives: int = 0
+
+    @property
+    def interfaces(self) -> list[InterfaceType]:
+        """What the class declares; a client that not every component has is optional."""
+        return [self._common(those) for those in self.declared.values()]
+
+    def _common(self, those: list[InterfaceType]) -> InterfaceType:
+        everywhere = len(those) == self.primitives and all(one.is_mandatory for one in those)
+        if everywhere or those[0].is_server:
+            return those[0]
+        return replace(those[0], contingency=Contingency.OPTIONAL)
 
 
 @dataclass(slots=True)
@@ -67,7 +90,7 @@ class Wanted:
         written = draft.node.body.attributes
         dotted = stands_in_for(traits.content) if traits.content else ""
         if written is not None and dotted and written.signature:
-            self._signature(written.signature).attributes.update(values)
+            _append(self._signature(written.signature).attributes, values)
         if not dotted or "${" in dotted:
             return
         content = self.contents.setdefault(dotted, Content(dotted))
@@ -75,11 +98,10 @@ class Wanted:
         place = f"{draft.path} ({Path(where.file).name}:{where.line})"
         if place not in content.places:
             content.places.append(place)
-        for name, value in values.items():
-            content.attributes.setdefault(name, value)
+        _append(content.attributes, values)
         if not traits.kind.is_composite:
-            for one in traits.component_type.interfaces:
-                content.interfaces.setdefault(one.name, one)
+            content.primitives += 1
+            _append(content.declared, {one.name: one for one in traits.component_type.interfaces})
 
     def _add_interfaces(self, draft: Draft) -> None:
         content = draft.traits.content
@@ -109,7 +131,7 @@ class Wanted:
             return
         asks, offers = stands_in_for(client.signature), stands_in_for(server.signature)
         if asks and offers and asks != offers:
-            if not self._is_below(asks, offers):
+            if not self._is_below(asks, offers) and not self._is_below(offers, asks):
                 self._signature(offers).bases.append(asks)
         elif asks and not offers:
             self._signature(asks).operations.update(operations_of(server.signature))
@@ -138,6 +160,17 @@ class Wanted:
         for dotted in sorted(self.signatures):
             yield from visit(self.signatures[dotted])
 
+    def bases(self, dotted: str) -> list[str]:
+        """Return the supertypes of a signature that no other one of them is below.
+
+        They come in one order for all signatures, because Python derives no class from two that
+        disagree on the order of their own bases.
+        """
+        known = self.signatures[dotted].bases
+        order = [one.dotted for one in self.in_order()]
+        nearest = {one for one in known if not any(self._is_below(each, one) for each in known)}
+        return sorted(nearest, key=order.index, reverse=True)
+
     def operations(self, signature: type[Any]) -> Operations:
         """Return what is known of the operations of a signature, be it missing or not."""
         dotted = stands_in_for(signature)
@@ -152,6 +185,11 @@ class Wanted:
         for base in self.signatures[dotted].bases:
             found |= self._operations_of_missing(base)
         return found | self.signatures[dotted].operations
+
+
+def _append(lists: dict[str, list[T]], values: Mapping[str, T]) -> None:
+    for name, value in values.items():
+        lists.setdefault(name, []).append(value)
 
 
 def operations_of(signature: type[Any]) -> Operations:
@@ -172,21 +210,41 @@ def _found(composite: Draft, owner: str, interface: str) -> InterfaceType | None
     return None if part is None else part.traits.find(interface)
 
 
-def class_names(dotted: Iterable[str]) -> dict[str, str]:
+def can_be_attribute(name: str) -> bool:
+    """Tell whether a class of a skeleton can have an attribute of that name.
+
+    >>> [can_be_attribute(name) for name in ("size", "max-size", "class")]
+    [True, False, False]
+    """
+    is_name = name.isidentifier() and not keyword.iskeyword(name)
+    return is_name and not name.startswith("_") and name not in _USED
+
+
+def class_names(dotted: Iterable[str], kept: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return a name in Python for each class, from as much of its own as tells it from the others.
+
+    Classes that were given a name before keep it, and no other class gets that name.
 
     >>> class_names(["org.a.Worker", "org.b.Worker", "org.b.Outer$Inner"])["org.b.Worker"]
     'BWorker'
     """
+    known = kept or {}
     names: dict[str, str] = {}
-    taken: set[str] = set()
+    taken = {*known.values(), *_USED}
+
+    def is_free(name: str) -> bool:
+        return name.isidentifier() and not keyword.iskeyword(name) and name not in taken
+
     for one in sorted(dotted):
+        if one in known:
+            names[one] = known[one]
+            continue
         parts = [re.sub(r"\W", "_", part) for part in re.split(r"[.:]", one.replace("$", ""))]
         name = parts.pop()
-        while name in taken and parts:
+        while not is_free(name) and parts:
             name = parts.pop().capitalize() + name
-        while name in taken:
-            name += "_"
+        while not is_free(name):
+            name = f"{name}_" if name.isidentifier() else f"_{name}"
         taken.add(name)
         names[one] = name
     return names

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -10,6 +12,7 @@ from gcm.adl import port_files
 from gcm.adl.port.documents import renamed
 from gcm.adl.port.wanted import class_names
 from gcm.documents import Diagnostics
+from gcm.interfaces import signature_of
 
 KNOWN = """
 from typing import Protocol
@@ -136,3 +139,217 @@ def test_only_the_names_of_classes_change_in_a_document() -> None:
         '<content class=\'c.Work\' /><interface signature = "s.Work" name="a.Work"/>'
         '<content class="a.Worker"/></definition>'
     )
+
+
+def port(folder: Path, *documents: str) -> tuple[dict[str, str], Diagnostics]:
+    """Port documents, write the result below `out`, and return its texts and what was reported."""
+    names = []
+    for number, text in enumerate(documents):
+        names.append(folder / f"D{number}.fractal")
+        names[-1].write_text(f'<definition name="D{number}">{text}</definition>', "utf-8")
+    found = Diagnostics()
+    made = port_files(names, package="app", output=folder / "out", diagnostics=found)
+    for one in made:
+        one.file.parent.mkdir(parents=True, exist_ok=True)
+        if one.news:
+            one.file.write_text(one.text, "utf-8")
+    return {one.file.name: one.file.read_text("utf-8") for one in made}, found
+
+
+def part(name: str, *inside: str, content: str = "") -> str:
+    """Return a component of a document."""
+    written = f'<content class="{content or "j." + name.capitalize()}"/>'
+    interfaces = [one for one in inside if one.startswith("<interface")]
+    others = [one for one in inside if not one.startswith("<interface")]
+    return f'<component name="{name}">{"".join([*interfaces, written, *others])}</component>'
+
+
+def end(role: str, signature: str, name: str = "i", more: str = "") -> str:
+    """Return an interface of a component of a document."""
+    return f'<interface name="{name}" role="{role}" signature="{signature}" {more}/>'
+
+
+def test_a_class_keeps_its_name_when_a_document_with_a_namesake_is_ported(tmp_path: Path) -> None:
+    first = part("w", end("server", "org.b.S"), content="org.b.Worker")
+    second = part("w", end("server", "org.a.S", "t"), content="org.a.Worker")
+    port(tmp_path, first)
+    files, found = port(tmp_path, first, second)
+    assert [str(one) for one in found] == []
+    assert 'class="app.components.Worker"' in files["D0.fractal"]
+    assert 'signature="app.interfaces.S"' in files["D0.fractal"]
+    assert 'class="app.components.AWorker"' in files["D1.fractal"]
+    assert 'signature="app.interfaces.AS"' in files["D1.fractal"]
+    assert '@provides("t", interfaces.AS)\nclass AWorker:' in files["components.py"]
+
+
+def interfaces_of(text: str) -> dict[str, object]:
+    """Return what a ported module of interfaces defines."""
+    defined: dict[str, object] = {}
+    exec(compile(text, "interfaces.py", "exec"), defined)
+    return defined
+
+
+def test_a_signature_that_two_clients_are_bound_to_has_each_supertype_once(tmp_path: Path) -> None:
+    files, _ = port(
+        tmp_path,
+        part("a", end("client", "j.Base"))
+        + part("b", end("client", "j.Base"))
+        + part("s", end("server", "j.Sub"))
+        + '<binding client="a.i" server="s.i"/><binding client="b.i" server="s.i"/>',
+    )
+    assert "class Sub(Base, Protocol):" in files["interfaces.py"]
+    assert "Sub" in interfaces_of(files["interfaces.py"])
+
+
+def test_supertypes_of_supertypes_are_left_out(tmp_path: Path) -> None:
+    files, _ = port(
+        tmp_path,
+        part("a", end("client", "j.A"))
+        + part("b", end("client", "j.B"), end("server", "j.B", "s"))
+        + part("x", end("server", "j.X"))
+        + '<binding client="a.i" server="x.i"/><binding client="b.i" server="x.i"/>'
+        + part("c", end("client", "j.A"))
+        + '<binding client="c.i" server="b.s"/>',
+    )
+    assert "class X(B, Protocol):" in files["interfaces.py"]
+    assert "class B(A, Protocol):" in files["interfaces.py"]
+    assert "X" in interfaces_of(files["interfaces.py"])
+
+
+def test_all_signatures_have_their_supertypes_in_one_order(tmp_path: Path) -> None:
+    bound = ("A P", "B P", "B Q", "A Q", "P R", "Q R")
+    wires = [pair.split() for pair in bound]
+    files, _ = port(
+        tmp_path,
+        "".join(
+            part(f"c{number}", end("client", f"j.{below}"))
+            + part(f"s{number}", end("server", f"j.{above}"))
+            + f'<binding client="c{number}.i" server="s{number}.i"/>'
+            for number, (below, above) in enumerate(wires)
+        ),
+    )
+    assert "R" in interfaces_of(files["interfaces.py"])
+
+
+def test_names_that_python_does_not_allow_or_skeletons_use_are_changed(tmp_path: Path) -> None:
+    names = class_names(["y.None", "y.class", "x.Protocol", "9", "List<String>", "y.List<String>"])
+    assert list(names.values()) == [
+        "_9",
+        "List_String_",
+        "XProtocol",
+        "YList_String_",
+        "YNone",
+        "Yclass",
+    ]
+    files, found = port(
+        tmp_path, part("a", end("server", "x.Protocol"), content="y.List&lt;String&gt;")
+    )
+    assert [str(one) for one in found] == []
+    assert 'class="app.components.List_String_"' in files["D0.fractal"]
+    assert "class XProtocol(Protocol):" in files["interfaces.py"]
+    assert "class List_String_:" in files["components.py"]
+
+
+def test_attributes_that_python_cannot_name_are_reported_where_they_are(tmp_path: Path) -> None:
+    wrong = ("class", "max-size", "_own", "attribute")
+    written = "\n".join(f'<attribute name="{name}" value="1"/>' for name in (*wrong, "size"))
+    files, found = port(tmp_path, part("a", f"<attributes>\n{written}</attributes>"))
+    assert files == {}
+    assert [one.location.line for one in found] == [2, 3, 4, 5]
+    for name, one in zip(wrong, found, strict=True):
+        assert f"'{name}' cannot be the name of an attribute" in str(one)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-Infinity", "1e999"])
+def test_only_a_finite_number_is_a_number(tmp_path: Path, value: str) -> None:
+    given = f'<attributes><attribute name="limit" value="{value}"/></attributes>'
+    files, _ = port(tmp_path, part("a", given))
+    assert f"limit: Annotated[str, attribute()] = {value!r}" in files["components.py"]
+
+
+COPIED = """
+import datetime, enum
+from collections.abc import Callable, Sequence
+from typing import Any, Optional, Protocol, TypeVar
+
+T = TypeVar("T")
+INF = float("inf")
+
+class Mode(enum.Enum):
+    FAST = 1
+
+class Outer:
+    class inner: pass
+
+class Real(Protocol):
+    def a(self, when: datetime.datetime, mode: Mode = Mode.FAST) -> list[Outer.inner]: ...
+    def b(self, *xs: int, k: str = "x", **kw: Any) -> None: ...
+    def c(self, f: Callable[[int], str], z: "Sequence[Mode] | None" = None) -> dict[str, Mode]: ...
+    def d(self, x: T, until: float = INF, y: Optional[Any] = object()) -> T: ...
+    def e(self, x: tuple[int, ...] = (1, 2), /) -> Callable[..., None]: ...
+"""
+
+
+def test_copied_operations_are_python_with_all_that_they_import(tmp_path: Path) -> None:
+    module = f"port_copied_{abs(hash(tmp_path))}"
+    (tmp_path / f"{module}.py").write_text(COPIED, "utf-8")
+    files, found = port(
+        tmp_path,
+        part("a", end("client", f"{module}.Real"))
+        + part("b", end("server", "j.S"))
+        + '<binding client="a.i" server="b.i"/>',
+    )
+    assert [str(one) for one in found] == []
+    skeleton = interfaces_of(files["interfaces.py"])["S"]
+    assert isinstance(skeleton, type)
+    copied = signature_of(skeleton).operations
+    real = vars(sys.modules[module])["Real"]
+    known = signature_of(real).operations
+    for name in ("a", "b", "c", "d", "e"):
+        assert get_type_hints(vars(skeleton)[name]) == get_type_hints(vars(real)[name])
+    assert {name: one.parameters for name, one in copied.items()} == {
+        name: one.parameters for name, one in known.items()
+    }
+    written = "def b(self, *xs: int, k: str = 'x', **kw: typing.Any) -> None: ..."
+    assert written in files["interfaces.py"]
+    compile(files["components.py"], "components.py", "exec")
+
+
+def test_what_not_every_component_of_a_class_declares_is_optional(tmp_path: Path) -> None:
+    text = (
+        part("a", end("client", "j.S", "all"), end("client", "j.S", "some"), content="j.C")
+        + part("b", end("client", "j.S", "all"), end("client", "j.S", "free"), content="j.C")
+        + part("s", end("server", "j.S"))
+        + "".join(
+            f'<binding client="{client}" server="s.i"/>'
+            for client in ("a.all", "a.some", "b.all", "b.free")
+        )
+    )
+    files, _ = port(tmp_path, text.replace('name="free"', 'name="free" contingency="optional"'))
+    lines = [line.strip() for line in files["components.py"].splitlines()]
+    assert "all: Annotated[interfaces.S, requires()]" in lines
+    assert "some: Annotated[interfaces.S, requires(optional=True)]" in lines
+    assert "free: Annotated[interfaces.S, requires(optional=True)]" in lines
+
+
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        (("1", "high"), "str, attribute()] = '1'"),
+        (("1", "0.5"), "float, attribute()] = 1.0"),
+        (("1", "2"), "int, attribute()] = 1"),
+        (("true", "0"), "str, attribute()] = 'true'"),
+    ],
+)
+def test_an_attribute_has_the_type_of_all_its_values(
+    tmp_path: Path, values: tuple[str, str], written: str
+) -> None:
+    given = [
+        f'<attributes signature="j.A"><attribute name="v" value="{one}"/></attributes>'
+        for one in values
+    ]
+    files, _ = port(
+        tmp_path, part("a", given[0], content="j.C") + part("b", given[1], content="j.C")
+    )
+    assert f"v: Annotated[{written}" in files["components.py"]
+    assert f"v: {written.partition(',')[0]}\n" in files["interfaces.py"]
