@@ -116,3 +116,19 @@ def test_faults_in_a_membrane_are_told() -> None:
     broken = Box("m", (), (METER,), (SceneLink(("meter", "alarm"), ("ghost", "x")),), "composite")
     with pytest.raises(SceneError, match="the membrane of /root names 'ghost', which is not there"):
         draw(Scene(Box("root", membrane=broken)))
+
+
+def test_interfaces_of_a_membrane_and_bindings_to_them_are_drawn_whatever_their_names() -> None:
+    nf = (ScenePort("nf-controller", "server"),)
+    log = Box("log", nf)
+    bound = (SceneLink(("this", "nf-controller"), ("log", "nf-controller")),)
+    inside = Box("membrane", nf, (log,), bound, "composite")
+    holder = Box("holder", (ScenePort("name-controller", "server"),), membrane=inside)
+    user = Box("user", (ScenePort("nf-controller", "client"), ScenePort("x-controller", "client")))
+    link = SceneLink(("user", "nf-controller"), ("holder", "nf-controller"))
+    picture = draw(Scene(Box("app", (), (user, holder), (link,), "composite")))
+    assert picture.count(">nf-controller</text>") == 3
+    assert "<title>/app/user.nf-controller → /app/holder.nf-controller</title>" in picture
+    assert ".nf-controller → /app/holder/log.nf-controller</title>" in picture
+    assert ">name-controller</text>" not in picture
+    assert ">x-controller</text>" not in picture
