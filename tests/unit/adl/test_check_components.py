@@ -166,12 +166,13 @@ def test_the_content_has_to_declare_the_attributes_of_a_signature(check: Check) 
     )
 
 
-def test_a_composite_has_no_attributes_of_its_own(check: Check) -> None:
+@pytest.mark.parametrize("signature", ["", ' signature="lib.Settings"'])
+def test_a_composite_has_no_attributes_of_its_own(check: Check, signature: str) -> None:
     done = check(
-        """
+        f"""
         <definition name="app">
           <component name="s"><content class="lib.Server"/></component>
-          <attributes><attribute name="count" value="1"/></attributes>
+          <attributes{signature}><attribute name="speed" value="1"/></attributes>
         </definition>"""
     )
     assert done.codes == ["3 attributes-without-content"]

@@ -149,16 +149,18 @@ def test_a_binding_to_an_interface_of_a_membrane_is_drawn_at_every_home(tmp_path
     (tmp_path / "Held.fractal").write_text(
         '<definition name="Held"><component name="held"><content class="held.Held"/><controller>'
         '<interface name="log-controller" role="server" signature="held.Report"/>'
+        '<interface name="log" role="server" signature="held.Report"/>'
         '<component name="log"><content class="held.Log"/></component>'
+        '<binding client="this.log" server="log.report"/>'
         '<binding client="this.log-controller" server="log.report"/></controller></component>'
         '<component name="user"><content class="held.User"/></component>'
         '<binding client="user.log" server="held.log-controller"/>'
         '<component name="box"><component name="held" definition="./held"/>'
         '<component name="user"><content class="held.User"/></component>'
-        '<binding client="user.log" server="held.log-controller"/></component></definition>'
+        '<binding client="user.log" server="held.log"/></component></definition>'
     )
     plan = plan_document(tmp_path / "Held.fractal", diagnostics=Diagnostics())
     assert plan is not None
     picture = draw(scene_of_plan(plan))
     assert "<title>/Held/user.log → /Held/held.log-controller</title>" in picture
-    assert "<title>/Held/box/user.log → /Held/box/held.log-controller</title>" in picture
+    assert "<title>/Held/box/user.log → /Held/box/held.log</title>" in picture
