@@ -355,3 +355,43 @@ def test_exported_nodes_are_made_of_what_exists(
 
 def test_the_logger_is_planned(check: Check) -> None:
     assert check(primitive('<logger name="x.y"/>')).root.logger == "x.y"
+
+
+def membrane(name: str, role: str = "server") -> str:
+    return (
+        f'<controller><interface name="{name}" role="{role}" signature="lib.Greeter"/>'
+        '<component name="in"><content class="lib.Server"/></component>'
+        f'<binding client="this.{name}" server="in.greeter"/></controller>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("inside", "known"),
+    [
+        (membrane("greeter"), "a functional interface named 'greeter'"),
+        (membrane("lifecycle-controller"), "a control interface named 'lifecycle-controller'"),
+        (
+            '<interface name="lifecycle-controller" role="server" signature="lib.Greeter"/>',
+            "a control interface named 'lifecycle-controller'",
+        ),
+        (
+            '<interface name="log" role="client" cardinality="collection" contingency="optional"'
+            ' signature="lib.Greeter"/>' + membrane("logger"),
+            "a functional collection 'log', which 'logger' is in",
+        ),
+    ],
+)
+def test_no_interface_has_the_name_of_another_one_of_the_component(
+    check: Check, inside: str, known: str
+) -> None:
+    (found,) = check(primitive("", inside)).found
+    assert (found.code, found.message, found.location.line) == (
+        "duplicate-name",
+        f"component 'app' has {known} already",
+        3,
+    )
+
+
+def test_a_membrane_may_name_its_own_interfaces_like_control_interfaces(check: Check) -> None:
+    assert check(primitive(membrane("report-controller"))).codes == []
+    assert check(primitive(membrane("content-controller"))).codes == []  # a primitive has none
