@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gcm.adl.plan import MembraneKind
+from gcm.adl.structure import MissingClasses
 from gcm.interfaces.types import Cardinality, Contingency, Role
 
 Check = Any  # the fixture of conftest, which tests cannot import
@@ -395,3 +396,27 @@ def test_no_interface_has_the_name_of_another_one_of_the_component(
 def test_a_membrane_may_name_its_own_interfaces_like_control_interfaces(check: Check) -> None:
     assert check(primitive(membrane("report-controller"))).codes == []
     assert check(primitive(membrane("content-controller"))).codes == []  # a primitive has none
+
+
+@pytest.mark.parametrize(
+    ("inside", "hint"),
+    [
+        ('<content class="lib.Server"/>', "write primitiveTemplate or parametricPrimitiveTemplate"),
+        (
+            '<component name="s"><content class="lib.Server"/></component>',
+            "write compositeTemplate or parametricCompositeTemplate",
+        ),
+    ],
+)
+def test_a_template_that_is_none_is_told_with_the_documented_words(
+    check: Check, inside: str, hint: str
+) -> None:
+    text = f'<definition name="app">{inside}<template-controller desc="x"/></definition>'
+    (found, *_) = (one for one in check(text).found if one.code == "unknown-controller")
+    assert found.hint == hint
+
+
+def test_a_class_that_is_not_there_is_known_without_the_space_around_its_name() -> None:
+    missing = MissingClasses()
+    assert missing.stand_in(" j.Spaces ") is missing.stand_in("j.Spaces")
+    assert list(missing.stand_ins) == ["j.Spaces"]
