@@ -8,6 +8,7 @@ from gcm.drawing import Box, Scene, SceneError, SceneLink, ScenePort, draw
 from gcm.drawing.geometry import PlacedBox
 from gcm.drawing.placing import place
 from gcm.drawing.routing import Point
+from gcm.drawing.shortcuts import along_border
 
 METER = Box("meter", (ScenePort("stats", "server"), ScenePort("alarm", "client")))
 GUARD = Box("guard", (ScenePort("alarm", "server"), ScenePort("target", "client")))
@@ -132,3 +133,22 @@ def test_interfaces_of_a_membrane_and_bindings_to_them_are_drawn_whatever_their_
     assert ".nf-controller → /app/holder/log.nf-controller</title>" in picture
     assert ">name-controller</text>" not in picture
     assert ">x-controller</text>" not in picture
+
+
+def test_a_binding_straight_through_a_membrane_runs_between_its_two_ports_only() -> None:
+    ports = (ScenePort("all", "server"), ScenePort("part", "internal-client"))
+    part = Box("part", (ScenePort("report", "server"),), kind="controller")
+    through = SceneLink(("this", "all"), ("this", "part"))
+    links = (through, SceneLink(("this", "part"), ("part", "report")))
+    placed = place(Box("host", membrane=Box("membrane", ports, (part,), links, "composite")))
+    assert placed.membrane is not None
+    inner = {found.port.name: found.inner for found in placed.ports}
+    wires = {wire.link: wire.points for wire in placed.membrane.wires}
+    assert wires[through] == (inner["all"], inner["part"])
+    assert {point.x for point in wires[through]} == {inner["part"].x}
+
+
+def test_bindings_along_a_border_keep_apart_and_pass_beside_other_ports() -> None:
+    ports = [Point(12, y) for y in (10, 30, 50, 70)]
+    ways = along_border([(ports[0], ports[2]), (ports[1], ports[3]), (ports[0], ports[1])], ports)
+    assert [sorted({point.x for point in way})[0] for way in ways] == [9, 6, 12]
