@@ -27,7 +27,16 @@ def read_attributes(
     """Return the attributes as (name, value); faults go to `findings`."""
     if node is None:
         return ()
-    if content is not None and stands_in_for(content):
+    if content is None:
+        findings.report(
+            "attributes-without-content",
+            "a composite has no content whose attributes could be set",
+            node.location,
+            path,
+            hint='add <content class="module.Class"/>, the class that declares them',
+        )
+        return ()
+    if stands_in_for(content):
         return _as_written(node, load_class, findings, path)
     annotations = _annotations(node, content, load_class, findings, path)
     return () if annotations is None else _convert(node, annotations, findings, path)
@@ -75,7 +84,7 @@ _HOW_TO_DECLARE = "declare it in the content class: name: Annotated[int, attribu
 
 def _annotations(
     node: AttributesNode,
-    content: type[Any] | None,
+    content: type[Any],
     load_class: LoadClass,
     findings: Findings,
     path: str,
@@ -86,8 +95,7 @@ def _annotations(
             annotations = _of_signature(load_class(node.signature))
             _check_declared(node, annotations, content, findings, path)
             return annotations
-        if content is not None:
-            return declared_attributes(content)
+        return declared_attributes(content)
     except ClassFault as fault:
         findings.report(
             fault.code, fault.message, node.location, path, hint=fault.hint, detail=fault.detail
@@ -97,27 +105,19 @@ def _annotations(
         message = f"the types of the attributes cannot be read: {error}"
         findings.report("illegal-declaration", message, node.location, path)
         return None
-    findings.report(
-        "attributes-without-content",
-        "a composite has no content whose attributes could be set",
-        node.location,
-        path,
-        hint='add <content class="module.Class"/>, the class that declares them',
-    )
-    return None
 
 
 def _check_declared(
     node: AttributesNode,
     annotations: Mapping[str, Any],
-    content: type[Any] | None,
+    content: type[Any],
     findings: Findings,
     path: str,
 ) -> None:
     """Report attributes that the signature has and the content class has not."""
-    declared = {} if content is None else declared_attributes(content)
+    declared = declared_attributes(content)
     for one in node.attributes:
-        if content is not None and one.name in annotations and one.name not in declared:
+        if one.name in annotations and one.name not in declared:
             findings.report(
                 "unknown-attribute",
                 f"the content '{content.__qualname__}' does not declare the attribute "

@@ -10,6 +10,7 @@ from gcm.adl.classes import LoadClass
 from gcm.adl.definitions import INCOMPLETE, ComponentNode, is_path
 from gcm.adl.drafts import Draft, Traits, membrane_node
 from gcm.adl.findings import Findings
+from gcm.adl.interface_names import check_names
 from gcm.adl.membranes.circles import report_circles
 from gcm.adl.membranes.interceptors import check_interceptors
 from gcm.adl.shared import resolve_shared
@@ -60,6 +61,7 @@ def check(
         draft.traits.interceptors = check_interceptors(draft, findings)
         if draft.traits.is_abstract and missing is None:
             _abstract(draft, tree, is_made, findings)
+        check_names(draft, findings)
         _check_template(draft, findings)
         _check_bound(draft, tree, findings)
         _check_exported(draft, findings)

@@ -63,7 +63,7 @@ class _Planned:
             inside.append(
                 Box(
                     one.name,
-                    _ports(target.component_type, controlled),
+                    (*_ports(target.component_type, controlled - _own(target)), *_offered(target)),
                     kind=_kind(target),
                     note=_note(target),
                     shared=True,
@@ -75,7 +75,7 @@ class _Planned:
             acting.setdefault(each.interface, []).append(name)
         return Box(
             plan.name,
-            _ports(plan.component_type, controls | _controls(THIS, links), acting),
+            _ports(plan.component_type, (controls | _controls(THIS, links)) - _own(plan), acting),
             tuple(inside),
             _links(links),
             _kind(plan),
@@ -92,7 +92,16 @@ class _Planned:
             if not isinstance(binding.server, str)
         ]
         parts = [self.box(one, _controls(one.name, links)) for one in inside.components]
-        return _membrane(_ports(inside.component_type, ()), parts, links)
+        return _membrane(_offered(plan), parts, links)
+
+
+def _offered(plan: ComponentPlan) -> tuple[ScenePort, ...]:
+    """Return the ports of the membrane of a planned component."""
+    return _ports(plan.membrane.component_type, ())
+
+
+def _own(plan: ComponentPlan) -> frozenset[str]:
+    return frozenset(port.name for port in _offered(plan))
 
 
 def _live(component: Component, homes: Homes, controls: frozenset[str]) -> Box:
@@ -109,7 +118,8 @@ def _live(component: Component, homes: Homes, controls: frozenset[str]) -> Box:
             if homes.is_home(component, child):
                 inside.append(_live(child, homes, controlled))
             else:
-                inside.append(_live_box(child, controlled))
+                shared = _live_box(child, controlled)
+                inside.append(replace(shared, ports=(*shared.ports, *_exported(child))))
     return replace(
         _live_box(component, controls | _controls(THIS, links)),
         children=tuple(inside),
@@ -120,6 +130,7 @@ def _live(component: Component, homes: Homes, controls: frozenset[str]) -> Box:
 
 def _live_box(component: Component, controls: frozenset[str]) -> Box:
     content = component.content
+    controls -= {port.name for port in _exported(component)}
     node = component.notes.virtual_node
     acting = {
         declared.name: [_acting(component, one) for one in _interceptors(component, declared)]
@@ -154,8 +165,15 @@ def _live_membrane(component: Component, homes: Homes) -> Box | None:
         if isinstance(server, ServerInterface)
     ]
     boxes = [_live(part, homes, _controls(part.name, links)) for part in parts]
-    ports = [_port(server.type.with_name(name), ()) for name, server in exports.items()]
-    return _membrane(ports, boxes, links)
+    return _membrane(_exported(component), boxes, links)
+
+
+def _exported(component: Component) -> tuple[ScenePort, ...]:
+    """Return the ports of the membrane of a live component."""
+    if MembraneController.name not in component.membrane:
+        return ()
+    exports = component.controller(MembraneController).exports
+    return tuple(_port(server.type.with_name(name), ()) for name, server in exports.items())
 
 
 def _end(host: Component, server: ServerInterface) -> End:

@@ -36,6 +36,7 @@ class MissingClasses:
         """Return the class that stands for a missing one: a Protocol of that name, and no more."""
         if "${" in dotted:
             return _made(dotted)  # an argument without a value, and no class at all
+        dotted = dotted.strip()  # names are in several lines at times
         if dotted not in self.stand_ins:
             self.stand_ins[dotted] = _made(dotted)
         return self.stand_ins[dotted]

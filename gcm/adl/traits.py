@@ -208,9 +208,8 @@ class _Reading:
         if template is None:
             return False
         named = _kind_named(made_by_template(template.desc))
-        alike = [one for one in MembraneKind if one.is_composite == kind.is_composite]
-        words = [f"{one}Template" for one in alike]
-        if named not in alike:
+        if named is None or named.is_composite != kind.is_composite:
+            words = _COMPOSITE_TEMPLATES if kind.is_composite else _PRIMITIVE_TEMPLATES
             hint = did_you_mean(template.desc, words) or f"write {' or '.join(words)}"
             message = f"'{template.desc}' is no template of a component such as '{self._node.name}'"
             self._report("unknown-controller", message, template.location, hint)
@@ -344,6 +343,10 @@ class _Reading:
 
     def _report(self, code: str, message: str, location: Location, hint: str) -> None:
         self._findings.report(code, message, location, self._path, hint=hint)
+
+
+_PRIMITIVE_TEMPLATES = ("primitiveTemplate", "parametricPrimitiveTemplate")
+_COMPOSITE_TEMPLATES = ("compositeTemplate", "parametricCompositeTemplate")
 
 
 def _kind_named(desc: str) -> MembraneKind | None:

@@ -71,12 +71,10 @@ def not_there(classes: Collection[str]) -> str:
     """
     number = len(classes)
     they = "is not there, and nothing that depends on it" if number == 1 else _ARE_NOT
-    shown = ", ".join(sorted(classes)[:_SHOWN])
-    more = f", and {number - _SHOWN} more" if number > _SHOWN else ""
-    return f"note: {number} class{'' if number == 1 else 'es'} {they} was checked: {shown}{more}"
+    shown = ", ".join(sorted(classes))
+    return f"note: {number} class{'' if number == 1 else 'es'} {they} was checked: {shown}"
 
 
-_SHOWN = 12
 _ARE_NOT = "are not there, and nothing that depends on them"
 
 

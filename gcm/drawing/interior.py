@@ -16,6 +16,7 @@ from gcm.drawing.metrics import shortened, text_width
 from gcm.drawing.plan import CompositeLayout, plan
 from gcm.drawing.routing import Point, corners, simplified, tracks_of
 from gcm.drawing.scene import THIS, Box, ScenePort
+from gcm.drawing.shortcuts import along_border, is_shortcut
 from gcm.drawing.style import WIRE_COLOURS
 from gcm.records import dataclass
 
@@ -110,19 +111,30 @@ def _wires(
         return touch[component, made.meanings[component, interface].name]
 
     colours = _colours_of(tracks)
+    routed = iter(
+        [
+            DrawnWire(
+                route.link,
+                colours.get(route.net, 0),
+                simplified(
+                    [
+                        end(*route.link.client),
+                        *map(_down, corners(route, made.board, tracks, across.tracks)),
+                        end(*route.link.server),
+                    ]
+                ),
+            )
+            for route in made.board.routes
+        ]
+    )
+    short = [link for link in made.links if is_shortcut(link, made.meanings)]
+    ways = along_border(
+        [(end(*link.client), end(*link.server)) for link in short],
+        [placed.inner for placed in borders],
+    )
+    beside = iter([DrawnWire(link, 0, way) for link, way in zip(short, ways, strict=True)])
     return tuple(
-        DrawnWire(
-            route.link,
-            colours.get(route.net, 0),
-            simplified(
-                [
-                    end(*route.link.client),
-                    *map(_down, corners(route, made.board, tracks, across.tracks)),
-                    end(*route.link.server),
-                ]
-            ),
-        )
-        for route in made.board.routes
+        next(beside if is_shortcut(link, made.meanings) else routed) for link in made.links
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from gcm.drawing import metrics
@@ -11,25 +12,48 @@ from gcm.drawing.geometry import PlacedBox, PlacedMembrane, PlacedPort
 from gcm.drawing.interior import Interior, lay_out
 from gcm.drawing.metrics import shortened, text_width
 from gcm.drawing.routing import Point
-from gcm.drawing.scene import Box, ScenePort
+from gcm.drawing.scene import THIS, Box, ScenePort
 from gcm.drawing.shapes import icon
 
 
-def place(box: Box, *, controls: bool = False) -> PlacedBox:
-    """Return the box with all that is inside it, placed at the origin."""
-    ports = _visible(box, controls)
+def place(box: Box, *, controls: bool = False, bound: Collection[str] = frozenset()) -> PlacedBox:
+    """Return the box with all that is inside it, placed at the origin.
+
+    Control interfaces are left out without `controls`, except those in `bound`.
+    """
+    bound = {*bound, *_bound_to_membranes(box)[THIS]}
+    ports = tuple(
+        port
+        for port in box.ports
+        if controls or box.kind == "controller" or not port.is_control or port.name in bound
+    )
     if box.membrane is None:
         if not box.children and not box.links:
             return _leaf(box, ports)
-        children = _equally_wide([place(child, controls=controls) for child in box.children])
+        children = _children(box, controls=controls)
         return _around(box, lay_out(box, ports, children, least_width=_header(box).width))
     return _with_membrane(box, box.membrane, ports, controls=controls)
 
 
-def _visible(box: Box, controls: bool) -> tuple[ScenePort, ...]:
-    return tuple(
-        port for port in box.ports if controls or box.kind == "controller" or not port.is_control
+def _children(box: Box, own: Sequence[ScenePort] = (), *, controls: bool) -> list[PlacedBox]:
+    """Place the children of a composite, or the parts of a membrane with its `own` interfaces."""
+    bound = _bound_to_membranes(box, own)
+    return _equally_wide(
+        [place(child, controls=controls, bound=bound[child.name]) for child in box.children]
     )
+
+
+def _bound_to_membranes(box: Box, own: Sequence[ScenePort] = ()) -> dict[str, set[str]]:
+    """Return by component what is bound to an interface of a membrane, which is always drawn."""
+    membranes = {child.name: child.membrane.ports for child in box.children if child.membrane}
+    offered = {(name, port.name) for name, ports in membranes.items() for port in ports}
+    offered |= {(THIS, port.name) for port in own}
+    bound = defaultdict[str, set[str]](set)
+    for link in box.links:
+        if link.client in offered or link.server in offered:
+            for component, interface in (link.client, link.server):
+                bound[component].add(interface)
+    return bound
 
 
 def _around(box: Box, inside: Interior) -> PlacedBox:
@@ -54,13 +78,12 @@ def _with_membrane(
 ) -> PlacedBox:
     """Place the membrane with its parts above the content, both equally wide."""
     content = replace(box, name="", note="", membrane=None, ports=ports, members=())
-    parts = _equally_wide([place(part, controls=controls) for part in membrane.children])
-    outer = _visible(membrane, controls)
+    parts = _children(membrane, membrane.ports, controls=controls)
     needed = max(place(content, controls=controls).width, _header(box).width)
-    above = lay_out(membrane, outer, parts, least_width=needed)
+    above = lay_out(membrane, membrane.ports, parts, least_width=needed)
     below = _content(content, ports, above.width, controls=controls)
     if below.width > above.width:
-        above = lay_out(membrane, outer, parts, least_width=below.width)
+        above = lay_out(membrane, membrane.ports, parts, least_width=below.width)
     top = _header(box).height
     seam = top + above.height
     placed_parts = tuple(part.moved(part.x, part.y + top) for part in above.children)
@@ -89,7 +112,7 @@ def _content(box: Box, ports: tuple[ScenePort, ...], width: int, *, controls: bo
     if not box.children and not box.links:
         leaf = _leaf(box, ports)
         return leaf.widened(max(width, leaf.width))
-    children = _equally_wide([place(child, controls=controls) for child in box.children])
+    children = _children(box, controls=controls)
     return _around(box, lay_out(box, ports, children, least_width=width))
 
 

@@ -12,6 +12,7 @@ from gcm.drawing.geometry import PlacedBox
 from gcm.drawing.layering import layers_of
 from gcm.drawing.ordering import order
 from gcm.drawing.scene import THIS, Box, PortFinder, SceneLink, ScenePort
+from gcm.drawing.shortcuts import is_shortcut
 from gcm.records import dataclass
 
 
@@ -20,13 +21,15 @@ class CompositeLayout:
     """The columns of a composite: item n of the board is the n-th wired child.
 
     `loose` are the children that no link touches, `border` are the pins of the composite's own
-    ports by their names, `meanings` the ports that the ends of the links mean.
+    ports by their names, `meanings` the ports that the ends of the links mean. `links` are all that
+    are visible; those that only run along the border are not on the board.
     """
 
     wired: tuple[PlacedBox, ...]
     loose: tuple[PlacedBox, ...]
     cells: tuple[Cell, ...]
     board: Board
+    links: tuple[SceneLink, ...]
     border: dict[str, Pin]
     meanings: dict[tuple[str, str], ScenePort]
     height: int
@@ -55,13 +58,15 @@ def plan(box: Box, ports: Sequence[ScenePort], children: Sequence[PlacedBox]) ->
         weight = max(1, child.height // metrics.HEIGHT_PER_WEIGHT)
         board.items.append(Item(child.height, metrics.BOX_MARGIN, weight, cell.band))
     border = _add_border(board, ports)
-    connect(board, links, _ends(meanings, wired, cells, board, border))
+    routed = [link for link in links if not is_shortcut(link, meanings)]
+    connect(board, routed, _ends(meanings, wired, cells, board, border))
     order(board)
     return CompositeLayout(
         wired,
         tuple(child for child in children if child.box.name not in names),
         cells,
         board,
+        tuple(links),
         border,
         meanings,
         align(board),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gcm.adl.plan import MembraneKind
+from gcm.adl.structure import MissingClasses
 from gcm.interfaces.types import Cardinality, Contingency, Role
 
 Check = Any  # the fixture of conftest, which tests cannot import
@@ -166,12 +167,13 @@ def test_the_content_has_to_declare_the_attributes_of_a_signature(check: Check) 
     )
 
 
-def test_a_composite_has_no_attributes_of_its_own(check: Check) -> None:
+@pytest.mark.parametrize("signature", ["", ' signature="lib.Settings"'])
+def test_a_composite_has_no_attributes_of_its_own(check: Check, signature: str) -> None:
     done = check(
-        """
+        f"""
         <definition name="app">
           <component name="s"><content class="lib.Server"/></component>
-          <attributes><attribute name="count" value="1"/></attributes>
+          <attributes{signature}><attribute name="speed" value="1"/></attributes>
         </definition>"""
     )
     assert done.codes == ["3 attributes-without-content"]
@@ -354,3 +356,67 @@ def test_exported_nodes_are_made_of_what_exists(
 
 def test_the_logger_is_planned(check: Check) -> None:
     assert check(primitive('<logger name="x.y"/>')).root.logger == "x.y"
+
+
+def membrane(name: str, role: str = "server") -> str:
+    return (
+        f'<controller><interface name="{name}" role="{role}" signature="lib.Greeter"/>'
+        '<component name="in"><content class="lib.Server"/></component>'
+        f'<binding client="this.{name}" server="in.greeter"/></controller>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("inside", "known"),
+    [
+        (membrane("greeter"), "a functional interface named 'greeter'"),
+        (membrane("lifecycle-controller"), "a control interface named 'lifecycle-controller'"),
+        (
+            '<interface name="lifecycle-controller" role="server" signature="lib.Greeter"/>',
+            "a control interface named 'lifecycle-controller'",
+        ),
+        (
+            '<interface name="log" role="client" cardinality="collection" contingency="optional"'
+            ' signature="lib.Greeter"/>' + membrane("logger"),
+            "a functional collection 'log', which 'logger' is in",
+        ),
+    ],
+)
+def test_no_interface_has_the_name_of_another_one_of_the_component(
+    check: Check, inside: str, known: str
+) -> None:
+    (found,) = check(primitive("", inside)).found
+    assert (found.code, found.message, found.location.line) == (
+        "duplicate-name",
+        f"component 'app' has {known} already",
+        3,
+    )
+
+
+def test_a_membrane_may_name_its_own_interfaces_like_control_interfaces(check: Check) -> None:
+    assert check(primitive(membrane("report-controller"))).codes == []
+    assert check(primitive(membrane("content-controller"))).codes == []  # a primitive has none
+
+
+@pytest.mark.parametrize(
+    ("inside", "hint"),
+    [
+        ('<content class="lib.Server"/>', "write primitiveTemplate or parametricPrimitiveTemplate"),
+        (
+            '<component name="s"><content class="lib.Server"/></component>',
+            "write compositeTemplate or parametricCompositeTemplate",
+        ),
+    ],
+)
+def test_a_template_that_is_none_is_told_with_the_documented_words(
+    check: Check, inside: str, hint: str
+) -> None:
+    text = f'<definition name="app">{inside}<template-controller desc="x"/></definition>'
+    (found, *_) = (one for one in check(text).found if one.code == "unknown-controller")
+    assert found.hint == hint
+
+
+def test_a_class_that_is_not_there_is_known_without_the_space_around_its_name() -> None:
+    missing = MissingClasses()
+    assert missing.stand_in(" j.Spaces ") is missing.stand_in("j.Spaces")
+    assert list(missing.stand_ins) == ["j.Spaces"]

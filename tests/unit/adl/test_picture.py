@@ -130,3 +130,37 @@ def test_a_control_interface_that_is_bound_becomes_a_port(tmp_path: Path) -> Non
     for root in (scene_of_plan(plan).root, scene_of(assemble(plan)).root):
         assert box(root, "idle").ports == (port,)
         assert root.links == (link,)
+
+
+def test_a_binding_to_an_interface_of_a_membrane_is_drawn_at_every_home(tmp_path: Path) -> None:
+    (tmp_path / "held.py").write_text(
+        "from typing import Annotated, Protocol\n"
+        "from gcm import provides, requires\n"
+        "class Report(Protocol):\n"
+        "    def report(self) -> str: ...\n"
+        "@provides('report', Report)\n"
+        "class Log:\n"
+        "    def report(self) -> str: return ''\n"
+        "class User:\n"
+        "    log: Annotated[Report, requires()]\n"
+        "class Held:\n"
+        "    pass\n"
+    )
+    (tmp_path / "Held.fractal").write_text(
+        '<definition name="Held"><component name="held"><content class="held.Held"/><controller>'
+        '<interface name="log-controller" role="server" signature="held.Report"/>'
+        '<interface name="log" role="server" signature="held.Report"/>'
+        '<component name="log"><content class="held.Log"/></component>'
+        '<binding client="this.log" server="log.report"/>'
+        '<binding client="this.log-controller" server="log.report"/></controller></component>'
+        '<component name="user"><content class="held.User"/></component>'
+        '<binding client="user.log" server="held.log-controller"/>'
+        '<component name="box"><component name="held" definition="./held"/>'
+        '<component name="user"><content class="held.User"/></component>'
+        '<binding client="user.log" server="held.log"/></component></definition>'
+    )
+    plan = plan_document(tmp_path / "Held.fractal", diagnostics=Diagnostics())
+    assert plan is not None
+    picture = draw(scene_of_plan(plan))
+    assert "<title>/Held/user.log → /Held/held.log-controller</title>" in picture
+    assert "<title>/Held/box/user.log → /Held/box/held.log</title>" in picture

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gcm.cli.output import Paint
+from gcm.cli.output import Paint, not_there
 
 Gcm = Callable[..., tuple[int, str, str]]
 Single = Callable[..., str]
@@ -189,3 +189,8 @@ def test_output_that_nobody_reads_any_more_is_exit_code_1(hello: str) -> None:
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_all_classes_that_are_not_there_are_named() -> None:
+    names = [f"org.example.Worker{number:02}" for number in range(30)]
+    assert not_there(names).endswith(f"was checked: {', '.join(names)}")

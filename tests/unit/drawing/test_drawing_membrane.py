@@ -8,6 +8,7 @@ from gcm.drawing import Box, Scene, SceneError, SceneLink, ScenePort, draw
 from gcm.drawing.geometry import PlacedBox
 from gcm.drawing.placing import place
 from gcm.drawing.routing import Point
+from gcm.drawing.shortcuts import along_border
 
 METER = Box("meter", (ScenePort("stats", "server"), ScenePort("alarm", "client")))
 GUARD = Box("guard", (ScenePort("alarm", "server"), ScenePort("target", "client")))
@@ -116,3 +117,38 @@ def test_faults_in_a_membrane_are_told() -> None:
     broken = Box("m", (), (METER,), (SceneLink(("meter", "alarm"), ("ghost", "x")),), "composite")
     with pytest.raises(SceneError, match="the membrane of /root names 'ghost', which is not there"):
         draw(Scene(Box("root", membrane=broken)))
+
+
+def test_interfaces_of_a_membrane_and_bindings_to_them_are_drawn_whatever_their_names() -> None:
+    nf = (ScenePort("nf-controller", "server"),)
+    log = Box("log", nf)
+    bound = (SceneLink(("this", "nf-controller"), ("log", "nf-controller")),)
+    inside = Box("membrane", nf, (log,), bound, "composite")
+    holder = Box("holder", (ScenePort("name-controller", "server"),), membrane=inside)
+    user = Box("user", (ScenePort("nf-controller", "client"), ScenePort("x-controller", "client")))
+    link = SceneLink(("user", "nf-controller"), ("holder", "nf-controller"))
+    picture = draw(Scene(Box("app", (), (user, holder), (link,), "composite")))
+    assert picture.count(">nf-controller</text>") == 3
+    assert "<title>/app/user.nf-controller → /app/holder.nf-controller</title>" in picture
+    assert ".nf-controller → /app/holder/log.nf-controller</title>" in picture
+    assert ">name-controller</text>" not in picture
+    assert ">x-controller</text>" not in picture
+
+
+def test_a_binding_straight_through_a_membrane_runs_between_its_two_ports_only() -> None:
+    ports = (ScenePort("all", "server"), ScenePort("part", "internal-client"))
+    part = Box("part", (ScenePort("report", "server"),), kind="controller")
+    through = SceneLink(("this", "all"), ("this", "part"))
+    links = (through, SceneLink(("this", "part"), ("part", "report")))
+    placed = place(Box("host", membrane=Box("membrane", ports, (part,), links, "composite")))
+    assert placed.membrane is not None
+    inner = {found.port.name: found.inner for found in placed.ports}
+    wires = {wire.link: wire.points for wire in placed.membrane.wires}
+    assert wires[through] == (inner["all"], inner["part"])
+    assert {point.x for point in wires[through]} == {inner["part"].x}
+
+
+def test_bindings_along_a_border_keep_apart_and_pass_beside_other_ports() -> None:
+    ports = [Point(12, y) for y in (10, 30, 50, 70)]
+    ways = along_border([(ports[0], ports[2]), (ports[1], ports[3]), (ports[0], ports[1])], ports)
+    assert [sorted({point.x for point in way})[0] for way in ways] == [9, 6, 12]
