@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
+from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from gcm.records import dataclass
@@ -40,7 +41,7 @@ from runtime.engine.homecoming import Homecoming
 from runtime.engine.listener import RunListener
 from runtime.engine.openings import Openings, Post
 from runtime.engine.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
-from runtime.engine.output import MOST_ROOM, OutputSpreader, Room, room_for
+from runtime.engine.output import MOST_ROOM, ListenerRaised, OutputSpreader, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
 from runtime.engine.run_state import RunState
@@ -378,6 +379,8 @@ class Executor:
     def _hear(self, place: Place, request: IncomingCall) -> Future[Any] | None:
         """Pass what a front-end tells on to the engine's thread, in order."""
         target = request.target
+        if cluster_of(target.component):  # of no rank that is there, so it must not be opened here
+            raise NoSuchComponentError("no such rank is here", component=target.component)
         if target.interface == COUPLING:
             self._codes.hub.hear(target.component, target.operation, request.invocation().args)
             return None
@@ -396,10 +399,11 @@ class Executor:
         except NotServed as fault:
             fault.place = place.cluster.path
             _log.error("%s", fault)
-        except Exception:  # a member that sends nonsense ends nothing but its own call
-            _log.exception(
-                "%s: what %s says of %s is not understood", LAUNCHER, place.cluster.path, target
-            )
+        except ListenerRaised as fault:
+            raise fault.__cause__ or fault from None
+        except Exception as fault:  # without what it said the run could wait for ever
+            _log.exception("what %s says is not understood: %s", place.cluster.path, target)
+            self._has_gone(place, f"{target} is not understood: {type(fault).__name__}: {fault}")
 
     def read_input(self, place: Place, size: int) -> None:
         """Read what the first rank wants to read, if the run has an input at all."""

@@ -27,6 +27,10 @@ def room_for(front_ends: int) -> int:
     return max(LEAST_ROOM, min(MOST_ROOM, MOST_WAITING // max(1, front_ends)))
 
 
+class ListenerRaised(Exception):
+    """The listener raised its cause: a fault of who runs the deployment, and of no member."""
+
+
 class OutputSpreader:
     """Passes output on. `post` lets the engine's thread do something, which alone may `say`."""
 
@@ -37,14 +41,17 @@ class OutputSpreader:
     def ranks(
         self, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]], room: Room
     ) -> None:
-        """Say what came from a cluster; without a rank it was its `mpiexec`."""
+        """Say what came from a cluster, or its `mpiexec` if no rank; raises ListenerRaised."""
         for rank, stream, block in batch:
             name = cluster if rank is None else f"{cluster}:{rank}"
             self.block(name, stream, bytes(block), room)
 
     def block(self, name: str, stream: str, block: bytes, room: Room) -> None:
-        """Say what came from a front-end."""
-        self._listener.output(name, stream, block, lambda: room.taken(len(block)))
+        """Say what came from a front-end; raises ListenerRaised."""
+        try:
+            self._listener.output(name, stream, block, lambda: room.taken(len(block)))
+        except Exception as fault:
+            raise ListenerRaised from fault
 
     def say(self, name: str, stream: str, text: str) -> None:
         """Say a line now."""
