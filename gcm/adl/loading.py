@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gcm.adl.check import check
@@ -144,8 +145,11 @@ def check_files(
     told = set()
     for path in paths:
         for found in _check_file(path, roots, missing):
-            if found not in told:
-                told.add(found)
+            # A file that is checked and referred to has a relative and an absolute path.
+            file = os.path.abspath(found.location.file)
+            same = replace(found, location=replace(found.location, file=file))
+            if same not in told:
+                told.add(same)
                 diagnostics.add(found)
     return diagnostics
 
