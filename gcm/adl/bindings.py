@@ -94,7 +94,8 @@ class BindingCheck:
                     composite, _owner(composite, nearest(name, composite.children)), interface_name
                 )
             known = (*composite.children, *_content(composite), _THIS)
-            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+            hint = _behind_a_border(composite, name) or did_you_mean(name, known)
+            hint = hint or f"known: {', '.join(known)}"
             message = f"the {role} end '{text}' names no component '{name}'"
             self._report("unknown-component", message, location, composite, hint)
             return None
@@ -291,6 +292,14 @@ def _owner(composite: Draft, name: str) -> Draft | None:
     if name == _THIS:
         return composite
     return composite.children.get(name) or _content(composite).get(name)
+
+
+def _behind_a_border(composite: Draft, name: str) -> str:
+    """Return what to do where a name is not that of a part, but of a part of a part."""
+    for child in composite.children.values():
+        if name in child.children:
+            return f"'{name}' is inside '{child.name}': bind an interface of '{child.name}'"
+    return ""
 
 
 def _own_client(composite: Draft, text: str) -> _Face | None:
