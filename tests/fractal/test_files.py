@@ -298,7 +298,9 @@ COMPONENTS = {
 def fill(file: Path, methods: dict[str, str], **lines: str) -> None:
     text = file.read_text("utf-8")
     for name, method in methods.items():
-        text = text.replace(f"\nclass {name}:\n", f"\nclass {name}:\n    {method}\n")
+        text = re.sub(
+            rf"^class {re.escape(name)}:.*$", rf"\g<0>\n    {method}", text, flags=re.MULTILINE
+        )
     for old, new in lines.items():
         text = text.replace(f'raise NotImplementedError("org.example.market.lib.{old}: run")', new)
     file.write_text(text, "utf-8")

@@ -28,7 +28,7 @@ class Voice:
     votes: Annotated[Echo, requires(optional=True)]
 
     def echo(self, text: str) -> str:
-        return self.votes.echo(text) if self.votes else text
+        return text if self.votes is None else self.votes.echo(text)
 
 
 @provides("echo", Echo)
