@@ -7,6 +7,7 @@ from typing import Any
 from gcm.adl.membranes.controller_files import controller_here
 from gcm.components.running import Runnable
 from gcm.factory import described
+from gcm.membranes.content_hooks import ContentHooksController
 from gcm.membranes.interceptor import Interceptor
 
 _INTERCEPTION = "org.objectweb.proactive.core.component.interception"
@@ -15,7 +16,10 @@ _KNOWN: dict[str, type[Any]] = {
     **{f"{_INTERCEPTION}.{way}Interceptor": Interceptor for way in ("", "Input", "Output")},
 }
 _CONTROLLERS: dict[str, type[Any]] = {
-    one.name: one for kind in ("active", "composite") for one in described(kind).controllers
+    one.name: one
+    for kind in ("active", "composite")
+    for one in described(kind).controllers
+    if one is not ContentHooksController  # which is no public name
 }
 
 

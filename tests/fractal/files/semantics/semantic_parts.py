@@ -28,7 +28,7 @@ class Voice:
     votes: Annotated[Echo, requires(optional=True)]
 
     def echo(self, text: str) -> str:
-        return text if self.votes is None else self.votes.echo(text)
+        return "".join(one.echo(text) for one in filter(None, [self.votes])) or text
 
 
 @provides("echo", Echo)
