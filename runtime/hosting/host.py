@@ -30,7 +30,6 @@ from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, SocketStream
 
-
 DIAL_AGAIN_SECONDS = 30.0
 """How long an address is not dialled again at which nobody answered."""
 
