@@ -17,9 +17,10 @@ def findings_of(
 ) -> list[Finding]:
     """Return all that is wrong: errors before warnings, then in the order of the hosts.
 
-    >>> from runtime.doctor.records import HostFacts, ExaminedHost
+    >>> from runtime.doctor.records import ExaminedHost, HostFacts
     >>> host = ExaminedHost("this machine", "python3", needs_mpi=True, ranks=1)
-    >>> [one.code for one in findings_of([Record(host, HostFacts("n", "ana", "python3", (3, 11, 2)))])]
+    >>> facts = HostFacts("n", "ana", "python3", (3, 11, 2))
+    >>> [one.code for one in findings_of([Record(host, facts)])]
     ['no-mpiexec']
     """
     found: list[Finding] = []
