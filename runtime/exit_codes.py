@@ -16,6 +16,8 @@ LOST = 204
 """A part of the machine failed while the application ran: a front-end, an `mpiexec`, a node."""
 OUTPUT_FAILED = 205
 """What the application made could not be written or brought home."""
+UNHEALTHY = 206
+"""`gcm-deploy doctor` found something with which a run will fail."""
 INTERRUPTED = 130
 """Ctrl-C ended the run."""
 READER_LEFT = 141

@@ -54,6 +54,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.completion import print_completion
 
         return print_completion(words[1:])
+    if first == "doctor":
+        from runtime.cli.doctor import run_doctor
+
+        return run_doctor(words[1:])
     if first and not first.startswith("-"):
         if not os.path.isfile(first):
             from runtime.cli.slips import refuse_slip

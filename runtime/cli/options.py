@@ -16,6 +16,7 @@ from runtime.exit_codes import WRONG_USAGE
 _USAGE = """\
 gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ...]
        gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]
+       gcm-deploy doctor [DESCRIPTOR]
        gcm-deploy new [FILE]
        gcm-deploy completion bash|zsh|fish"""
 
@@ -27,6 +28,7 @@ Run an MPI program on several clusters as if they were one machine.
   gcm-deploy -H ana@lyon:4,porto:4 ring.py --steps 20
                                           a cluster on each host, reached over ssh
   gcm-deploy new                          ask four questions and write a descriptor
+  gcm-deploy doctor laptop.xml            say what would not work, and how to mend it
   gcm-deploy laptop.xml -- --steps 20     run what a descriptor describes
   gcm-deploy --dry-run laptop.xml         show what would be started, and start nothing
 
@@ -45,7 +47,8 @@ more examples:
 exit codes:
   0 all is well, else that of the rank that failed first (128 + n for signal n); 130 Ctrl-C
   201 the descriptor has faults, 202 the command line has, 203 the deployment failed,
-  204 the machine failed while the application ran, 205 its output could not be written"""
+  204 the machine failed while the application ran, 205 its output could not be written,
+  206 gcm-deploy doctor found something with which a run will fail"""
 
 DEFAULT_TIMEOUT = 60.0
 
@@ -207,7 +210,7 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
         help="show the progress as a live tree; auto: on a terminal, else as plain lines",
     )  # fmt: skip
     group.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=DEFAULT_TIMEOUT,
+        "--timeout", metavar="SECONDS", type=seconds, default=DEFAULT_TIMEOUT,
         help="give up when the application does not run by then (default: %(default)g), and a"
         " second later for each MB that is copied",
     )  # fmt: skip
@@ -240,11 +243,12 @@ def _document(text: str) -> str:
     return text
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """Return a number of seconds above 0; raises ArgumentTypeError for anything else."""
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < math.inf:
+        number = 0.0
+    if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
-    return seconds
+    return number
