@@ -102,7 +102,7 @@ class Host:
             stream,
             peer,
             self.serve,
-            relay=lambda path: self._onward(path, made),
+            relay=lambda target: self._onward(target.component, made),
             codec=self.codec,
         )
         for prefix in prefixes:

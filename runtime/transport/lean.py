@@ -23,6 +23,7 @@ from runtime.transport.messages import (
     CALL,
     FAILURE,
     NOTE,
+    PLAIN_DATA,
     RESULT,
     Target,
     arguments_of,
@@ -187,8 +188,8 @@ class LeanChannel:
         return outcome_of(frame, self.peer)
 
     def opened(self, frame: Frame) -> tuple[Target, tuple[Any, ...], dict[str, Any]]:
-        """Return where a call that was received goes, and its arguments."""
-        return target_of(frame), *arguments_of(frame)
+        """Return where a call that was received goes, and its arguments, which are plain data."""
+        return target_of(frame), *arguments_of(frame, PLAIN_DATA)
 
     def answer(self, frame: Frame, value: Any = None) -> None:
         """Answer a call that was received; an exception as `value` is raised at the caller."""
