@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
 from runtime.coupling.words import DRIVER_PATH, cluster_of, identifier_of
-from runtime.engine.configuration import REFUSED, Configuration, OtherVersion, read_first_input
+from runtime.engine.configuration import (
+    LISTENER,
+    REFUSED,
+    Configuration,
+    OtherVersion,
+    read_first_input,
+)
 from runtime.engine.control import MemberHost
 from runtime.engine.cores import leave_no_core_file
 from runtime.engine.front_end_components import Components, rehearse
@@ -381,10 +387,8 @@ def _part(configurations: tuple[Configuration, ...]) -> int:
 
 
 def _dial(configuration: Configuration) -> None:
-    credentials = Credentials(
-        configuration.secret, configuration.cluster, configuration.certificate
-    )
-    connected, _, received = dial(configuration.launcher, credentials)
+    credentials = Credentials(configuration.keys, configuration.cluster, configuration.certificate)
+    connected, _, received = dial(configuration.launcher, credentials, peer=LISTENER)
     _serve(configuration, SocketStream(connected), received)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from runtime.membership.room import address_in, as_others_see, remove_key
 from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, TransportError
+from runtime.transport.keys import member_name
 from runtime.transport.listening import Door
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
@@ -61,12 +63,16 @@ class Gate:
         watcher: Watcher,
         *,
         served: Served,
+        ranks: Iterable[str],
+        incarnation: int = 1,
         relay: Relay | None = None,
     ) -> None:
         """Listen, on this host only if `port` is None; raises Unreachable.
 
-        `served` is what ranks can call, `relay` says where what ranks send to others goes on.
+        `served` is what ranks can call, `relay` says where what ranks send to others goes on. Let
+        in are these `ranks` in this incarnation, each once.
         """
+        self._expected = {member_name(rank, incarnation): rank for rank in ranks}
         self._reactor = reactor
         self._relay = relay
         self._room = room
@@ -125,7 +131,12 @@ class Gate:
             sum(one.received_bytes for one in channels),
         )
 
-    def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
+    def _admit(self, connected: socket.socket, member: str, received: bytes) -> None:
+        name = self._expected.pop(member, None)
+        if name is None:
+            _log.warning("%s was refused: it is no rank that is expected, or not any more", member)
+            connected.close()
+            return
         guest = _Guest(
             self._reactor,
             connected,

@@ -124,18 +124,27 @@ class Host:
 
         return Door(self.reactor, address, credentials, admitted)
 
-    def dial(self, address: str, credentials: Credentials, prefixes: Iterable[str] = ()) -> Channel:
+    def dial(
+        self,
+        address: str,
+        credentials: Credentials,
+        prefixes: Iterable[str] = (),
+        *,
+        peer: str = "",
+    ) -> Channel:
         """Connect to a process that listens, to reach what is under its home and `prefixes`.
+
+        `peer` is the name that it should have; it may be left out where all share a secret.
 
         Raises:
             Unreachable: nobody answers there.
             AuthenticationFailed: who answers does not belong to the run.
         """
-        connected, peer, received = dial(address, credentials)
+        connected, peer, received = dial(address, credentials, peer=peer)
         return self.channel(SocketStream(connected), peer, [peer, *prefixes], received)
 
-    def reach(self, address: str, prefixes: Iterable[str]) -> bool:
-        """Try to reach what is under `prefixes` without detours; tell whether that is possible.
+    def reach(self, address: str, home: str, prefixes: Iterable[str] = ()) -> bool:
+        """Try to reach what is under a home and `prefixes` without detours; tell if it works.
 
         It is where this process has `credentials`, and somebody answers.
         """
@@ -145,10 +154,10 @@ class Host:
             known = self._direct.get(address)
             if known is None or known.is_closed:
                 try:
-                    known = self._direct[address] = self.dial(address, self.credentials)
+                    known = self._direct[address] = self.dial(address, self.credentials, peer=home)
                 except (Unreachable, AuthenticationFailed):
                     return False  # the detour that is known works too
-        for prefix in prefixes:
+        for prefix in (home, *prefixes):
             if self.routes.find(prefix) is not known:
                 self.routes.add(prefix, known)
         return True

@@ -12,6 +12,7 @@ from runtime.machine.wrapper import RankWrapper
 from runtime.membership.room import read_key
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
+from runtime.transport.keys import member_name
 from runtime.transport.lean import LeanChannel
 from runtime.transport.messages import CALL, Target
 
@@ -57,17 +58,20 @@ class RankLink:
 
     def __init__(self, room: str, name: str) -> None:
         """Connect; raises OSError without a key in the room, Unreachable, AuthenticationFailed."""
-        address, secret, reach, certificate = read_key(room)
+        told = read_key(room, name)
         self.name = name
-        self.credentials = Credentials(secret, name, certificate)
+        self.incarnation = told.incarnation
+        proved = member_name(name, told.incarnation)
+        self.credentials = Credentials(told.keys, proved, told.certificate)
         self.doors: list[_socket.socket] = []
         """Where this rank listens for others, until its post takes them."""
         self._room = room
-        self._reach = reach
+        self._reach = told.reach
         self._served = Served()
-        above = clustering_path(name.rpartition(":")[0])
+        cluster = name.rpartition(":")[0]
+        above = clustering_path(cluster)
         self.wrapper = RankWrapper(name, self._served, self._call_above, above)
-        self._channel = _Shared.dial(address, self.credentials, PATIENCE)
+        self._channel = _Shared.dial(told.address, self.credentials, PATIENCE, peer=cluster)
         self._lock = _thread.allocate_lock()
         self.coupling = stub(Coupling, lambda *call: self._tell(COUPLING, *call))
         """What the launcher serves for coupled codes."""

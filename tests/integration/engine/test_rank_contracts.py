@@ -18,14 +18,17 @@ from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import Facts, Membership, Routes
 from runtime.membership.doorstep import NOWHERE
 from runtime.membership.rank_link import RankLink
-from runtime.membership.room import write_key
+from runtime.membership.room import Entrance, write_key
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
+from runtime.transport.keys import RunKeys, audience_of
 from runtime.transport.messages import Target
 from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
 
 SECRET = b"a secret of a test of contracts"
+KEYS = RunKeys(SECRET).keyring([audience_of("0:0"), audience_of("0:0:0")])
+RANKS = ["0:0:0", "0:0:1", "0:0:2"]
 PATIENCE = 20.0
 
 
@@ -40,13 +43,13 @@ class FrontEnd:
         here, there = MemoryStream.pair()
         Channel(reactor, there, "here", self.further).open()
         onward = Channel(reactor, here, "further").open()
-        known = Credentials(SECRET, "0:0")
+        known = Credentials(KEYS, "0:0")
 
         def relay(target: Target) -> Channel | None:
             return onward if target.component == "/ranks/1:0:0" else None
 
-        self.gate = Gate(reactor, room, None, known, self, served=served, relay=relay)
-        write_key(room, self.gate.address, SECRET, NOWHERE)
+        self.gate = Gate(reactor, room, None, known, self, served=served, ranks=RANKS, relay=relay)
+        write_key(room, RANKS, Entrance(self.gate.address, NOWHERE, 1, KEYS))
 
     def calls(
         self, interface: str, operation: str, *args: Any, path: str = "/grid", client: str = ""
