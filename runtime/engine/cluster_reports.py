@@ -34,7 +34,6 @@ from runtime.machine.contracts import (
 
 if TYPE_CHECKING:
     from runtime.engine.deployed_assembly import DeployedAssembly
-    from runtime.hosting.node import NodeFacts
 
 
 class Run(Protocol):
@@ -114,10 +113,10 @@ class ClusterReports:
         """Know that all members of a part of the machine have told who they are."""
         self._post(StepUp(f"handshake:{part or 'grid'}"))
 
-    def node_up(self, member: str, name: str, home: str, facts: NodeFacts) -> None:
+    def node_up(self, member: str, name: str, home: str, facts: tuple[Any, ...]) -> None:
         """Know that a node process serves."""
         if self._assembly is not None:
-            self._assembly.node_up(member, name, home, facts)
+            self._assembly.node_up(member, name, home, *facts)
 
     # --- health ---------------------------------------------------------------------------------
 

@@ -13,12 +13,16 @@ from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.home import HOME
 from runtime.membership.doorstep import NOWHERE
+from runtime.transport.keys import Keyring
 
 PROTOCOL = 1
 """To be raised when what the processes of a run say to each other gets another meaning."""
 
 REFUSED = 87
 """The exit code of a process that said on its stderr why it cannot do what it is told."""
+
+LISTENER = "launcher"
+"""What the launcher is called where it listens for front-ends."""
 
 _LENGTH = 4
 
@@ -63,7 +67,7 @@ class NodeJob:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What members of a run know: its secret, and its certificate if hosts have to be crossed."""
+    """What the launcher makes for a run: its secret, and a certificate if hosts are crossed."""
 
     secret: bytes = field(repr=False)
     certificate: bytes = field(default=b"", repr=False)
@@ -71,11 +75,15 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class NodeStart:
-    """What a node process reads first: who it is, where its front-end is, and the secrets."""
+    """What a node process reads first: who it is, where its front-end is, and its keys.
+
+    `cluster` is the name of the front-end.
+    """
 
     job: NodeJob
+    cluster: str
     front_end: str
-    secret: bytes = field(repr=False)
+    keys: Keyring = field(repr=False)
     certificate: bytes = field(default=b"", repr=False)
 
 
@@ -102,7 +110,7 @@ class Configuration:
     job: Job | None
     at_once: bool
     launcher: str
-    secret: bytes = field(repr=False)
+    keys: Keyring = field(repr=False)
     nodes: tuple[NodeJob, ...] = ()
     machine: bytes = b""
     reach: str = NOWHERE

@@ -16,12 +16,11 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
-from runtime.coupling.words import cluster_of
+from runtime.coupling.words import DRIVER, DRIVER_PATH, cluster_of, rank_path
 from runtime.deployment.model import ASSEMBLY
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.engine.cluster_reports import ClusterReports
-from runtime.engine.control import LAUNCHER
 from runtime.engine.crew import Crew, Failed
 from runtime.engine.events import (
     Effect,
@@ -52,12 +51,12 @@ from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
-from runtime.machine.calls import NotServed, Served
-from runtime.machine.paths import clustering_path
-from runtime.membership.rank_link import COUPLING
+from runtime.machine.calls import NotServed, Served, stub
+from runtime.machine.contracts import CouplingNews, Mail
+from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.transport.channel import Channel, IncomingCall
-from runtime.transport.errors import ChannelClosed
-from runtime.transport.messages import PLAIN_DATA
+from runtime.transport.errors import ChannelClosed, TransportError
+from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
@@ -108,7 +107,11 @@ class Executor:
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
             cluster.identifier: (RemotePlace if cluster.hops else Place)(
-                cluster, local, self._way_to, idle=codes.idle, codec=self._host.codec
+                cluster,
+                local,
+                partial(self._onward, cluster.identifier),
+                idle=codes.idle,
+                codec=self._host.codec,
             )
             for cluster in plan.deployment.clusters()
         }
@@ -130,7 +133,7 @@ class Executor:
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
         self._codes = codes
-        codes.hub.connect(partial(self._send_on, now=True), self._send_on)
+        codes.hub.connect(self._news_to, self._mail_to)
         codes.connect(
             lambda cluster: self._places[cluster].control,
             lambda cluster: self._places[cluster].views,
@@ -347,8 +350,32 @@ class Executor:
         future.set_exception(ChannelClosed("nothing leads there", place=invocation.component))
         return future
 
-    def _send_on(self, path: str, operation: str, *args: Any, now: bool = False) -> None:
-        self._places[cluster_of(path)].post(path, operation, *args, now=now)
+    def _onward(self, cluster: str, target: Target) -> Channel | None:
+        """Return the way for what comes from a cluster, in whose name its ranks alone may call."""
+        path = target.component
+        is_mail = path.startswith(RANKS) or path in (COUPLING, DRIVER_PATH)
+        if is_mail and cluster_of(rank_path(target.client)) != cluster:
+            raise TransportError(f"{cluster} calls {target} in the name of {target.client!r}")
+        return self._way_to(path)
+
+    def _news_to(self, rank: str) -> CouplingNews:
+        return stub(CouplingNews, partial(self._tell_rank, rank_path(rank), LAUNCHER, now=True))
+
+    def _mail_to(self, path: str) -> Mail:
+        return stub(Mail, partial(self._tell_rank, path, DRIVER, now=False))
+
+    def _tell_rank(
+        self,
+        path: str,
+        client: str,
+        interface: str,
+        operation: str,
+        args: tuple[Any, ...],
+        *,
+        now: bool,
+    ) -> None:
+        call = Invocation(path, interface, operation, args, client=client)
+        self._places[cluster_of(path)].note(call, now=now)
 
     def _shake_hands(self) -> None:
         """Let parts of the machine wait for their members, but not before all front-ends serve."""
@@ -381,10 +408,14 @@ class Executor:
         target = request.target
         if cluster_of(target.component):  # of no rank that is there, so it must not be opened here
             raise NoSuchComponentError("no such rank is here", component=target.component)
-        if target.interface == COUPLING:
-            self._codes.hub.hear(target.component, target.operation, request.invocation().args)
+        if target.component in (COUPLING, DRIVER_PATH):
+            args = request.invocation(PLAIN_DATA).args
+            hub, called = self._codes.hub, (target.component, target.interface, target.operation)
+            hub.hear(target.client, *called, args)
             return None
         if target.component != LAUNCHER:
+            if self._assembly is None:
+                raise NoSuchComponentError("nothing is served here", component=target.component)
             return self._host.serve(request)
         self._post(lambda: self._understand(place, request))
         return None
@@ -392,7 +423,7 @@ class Executor:
     def _understand(self, place: Place, request: IncomingCall) -> None:
         target = request.target
         try:
-            args = request.invocation().args
+            args = request.invocation(PLAIN_DATA).args
             if args[:1] != (place.identifier,):
                 raise NotServed(f"{target} is told in the name of another member")
             self._served[place.identifier].call(target.interface, target.operation, args)

@@ -11,9 +11,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
-from runtime.coupling.words import DRIVER_PATH, HUB_PATH, cluster_of, identifier_of
-from runtime.engine.configuration import REFUSED, Configuration, OtherVersion, read_first_input
-from runtime.engine.control import LAUNCHER, MemberHost
+from runtime.coupling.words import DRIVER_PATH, cluster_of, identifier_of
+from runtime.engine.configuration import (
+    LISTENER,
+    REFUSED,
+    Configuration,
+    OtherVersion,
+    read_first_input,
+)
+from runtime.engine.control import MemberHost
 from runtime.engine.cores import leave_no_core_file
 from runtime.engine.front_end_components import Components, rehearse
 from runtime.engine.outcome import Connections, ForwardedTraffic
@@ -27,7 +33,7 @@ from runtime.launchers.forked_guard import ForkedGuard
 from runtime.machine.calls import Served
 from runtime.machine.contracts import ClusterControl, ClusterViews, Facts, Input
 from runtime.machine.launcher import LauncherStubs
-from runtime.machine.paths import part_path
+from runtime.machine.paths import COUPLING, LAUNCHER, part_path
 from runtime.machine.table import decoded, encoded
 from runtime.membership.doorstep import NOT_FOUND
 from runtime.membership.whereabouts import Whereabouts, report
@@ -35,6 +41,7 @@ from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
+from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, PipeStream, SocketStream
 
@@ -319,15 +326,17 @@ class FrontEndProcess:
             fresh.start(self._ended)
             self._ended = []
 
-    def _outward(self, path: str) -> Channel | None:
+    def _outward(self, target: Target) -> Channel | None:
         """Return the way for what a rank sends to another one, or to the launcher."""
-        cluster = cluster_of(path)
+        cluster = cluster_of(target.component)
         if cluster == self._configuration.cluster:
-            return self._inward(path)
-        return self._channel if cluster or path in (HUB_PATH, DRIVER_PATH) else None
+            return self._inward(target)
+        is_launchers = target.component in (COUPLING, DRIVER_PATH)
+        return self._channel if cluster or is_launchers else None
 
-    def _inward(self, path: str) -> Channel | None:
+    def _inward(self, target: Target) -> Channel | None:
         """Return the way to a rank or a node of this cluster."""
+        path = target.component
         rank = identifier_of(path)
         if rank:
             return self._ranks.find(rank) if self._ranks is not None else None
@@ -378,10 +387,8 @@ def _part(configurations: tuple[Configuration, ...]) -> int:
 
 
 def _dial(configuration: Configuration) -> None:
-    credentials = Credentials(
-        configuration.secret, configuration.cluster, configuration.certificate
-    )
-    connected, _, received = dial(configuration.launcher, credentials)
+    credentials = Credentials(configuration.keys, configuration.cluster, configuration.certificate)
+    connected, _, received = dial(configuration.launcher, credentials, peer=LISTENER)
     _serve(configuration, SocketStream(connected), received)
 
 

@@ -28,7 +28,7 @@ from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
 from runtime.machine.contracts import Control, Facts, Views
 from runtime.machine.launcher import LauncherStubs
-from runtime.membership.room import crash_file, write_key
+from runtime.membership.room import Entrance, crash_file, write_key
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
@@ -82,9 +82,11 @@ class RanksLife:
         components: RanksAbove,
         routes: SharedRoutes,
         room: OutputRoom,
+        incarnation: int = 1,
         guard: ForkedGuard | None = None,
     ) -> None:
         assert told.job is not None
+        self.incarnation = incarnation
         self._told = told
         self._ranks = told.job
         self._reactor = reactor
@@ -140,7 +142,8 @@ class RanksLife:
         With `reads_input` the first rank of all reads the standard input of the run, else no rank.
         """
         told = self._told
-        credentials = Credentials(told.secret, told.cluster, told.certificate)
+        credentials = Credentials(told.keys, told.cluster, told.certificate)
+        ranks = [f"{told.cluster}:{number}" for number in range(self._ranks.ranks)]
         try:
             self._gate = Gate(
                 self._reactor,
@@ -149,10 +152,15 @@ class RanksLife:
                 credentials,
                 self,
                 served=self._components.from_ranks,
+                ranks=ranks,
+                incarnation=self.incarnation,
                 relay=self._relay,
             )
             self._routes.gate = self._gate
-            write_key(told.room, self._gate.address, told.secret, told.reach, told.certificate)
+            entrance = Entrance(
+                self._gate.address, told.reach, self.incarnation, told.keys, told.certificate
+            )
+            write_key(told.room, ranks, entrance)
             if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.hosts:
                 self._input = self._new_input()
         except GridError as fault:
@@ -398,6 +406,7 @@ class RanksLife:
         if facts["size"] not in (None, self._ranks.ranks):
             self._fail("ranks", _wrong(self._ranks.mpiexec, self._ranks.ranks, facts))
             return
+        facts["incarnation"] = self.incarnation
         self._ready[member] = facts
         self._launcher.membership.rank_ready(self._launcher.name, member, facts)
         self._components.is_ready(member)

@@ -107,7 +107,7 @@ class Host:
             stream,
             peer,
             self.serve,
-            relay=lambda path: self._onward(path, made),
+            relay=lambda target: self._onward(target.component, made),
             codec=self.codec,
         )
         for prefix in prefixes:
@@ -129,18 +129,27 @@ class Host:
 
         return Door(self.reactor, address, credentials, admitted)
 
-    def dial(self, address: str, credentials: Credentials, prefixes: Iterable[str] = ()) -> Channel:
+    def dial(
+        self,
+        address: str,
+        credentials: Credentials,
+        prefixes: Iterable[str] = (),
+        *,
+        peer: str = "",
+    ) -> Channel:
         """Connect to a process that listens, to reach what is under its home and `prefixes`.
+
+        `peer` is the name that it should have; it may be left out where all share a secret.
 
         Raises:
             Unreachable: nobody answers there.
             AuthenticationFailed: who answers does not belong to the run.
         """
-        connected, peer, received = dial(address, credentials)
+        connected, peer, received = dial(address, credentials, peer=peer)
         return self.channel(SocketStream(connected), peer, [peer, *prefixes], received)
 
-    def reach(self, address: str, prefixes: Iterable[str]) -> bool:
-        """Try to reach what is under `prefixes` without detours; tell whether that is possible.
+    def reach(self, address: str, home: str, prefixes: Iterable[str] = ()) -> bool:
+        """Try to reach what is under a home and `prefixes` without detours; tell if it works.
 
         It is where this process has `credentials`, and somebody answers. An address where nobody
         did is left alone for a while: the detour that is known works too.
@@ -153,11 +162,11 @@ class Host:
                 if time.monotonic() < self._dial_again.get(address, 0.0):
                     return False
                 try:
-                    known = self._direct[address] = self.dial(address, self.credentials)
+                    known = self._direct[address] = self.dial(address, self.credentials, peer=home)
                 except (Unreachable, AuthenticationFailed):
                     self._dial_again[address] = time.monotonic() + DIAL_AGAIN_SECONDS
                     return False
-        for prefix in prefixes:
+        for prefix in (home, *prefixes):
             if self.routes.find(prefix) is not known:
                 self.routes.add(prefix, known)
         return True

@@ -148,7 +148,7 @@ class DistantBlock:
         if self._asked is None:
             owner, stop = self.owner, self.start + len(self)
             if owner.address:
-                self._host.reach(owner.address, [owner.home])
+                self._host.reach(owner.address, owner.home)
             call = Invocation(owner.home, BLOCKS, TAKE, (owner.token, self.start, stop))
             self._asked = self._host.call(call)
 

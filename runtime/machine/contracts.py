@@ -13,7 +13,8 @@ rank               a wrapper in each process
 A contract has one class for each direction in which it is called. Between the components of the
 machine go `Membership`, `Health` and `References` upwards, `Views`, `Control` and `Routes`
 downwards. The launcher is their client: to it front-ends tell `Cluster...` and `Output`, and from
-it they hear `ClusterViews`, `ClusterControl` and `Input`.
+it they hear `ClusterViews`, `ClusterControl` and `Input`. Ranks of coupled codes ask the launcher
+by `Coupling`, which answers with `CouplingNews`, and send each other `Mail`.
 
 All operations are notifications: nobody waits for an answer, and those of one sender arrive in the
 order in which they were sent. They are carried out at once by the thread that receives them, so
@@ -119,6 +120,55 @@ class Routes(Protocol):
         ...
 
 
+class Coupling(Protocol):
+    """From a rank of a coupled code to the launcher: what it wants to know of the other codes."""
+
+    def attach(self, member: str) -> None:
+        """Ask which codes there are, and to be told when they begin and end."""
+        ...
+
+    def watch(self, member: str, code: str, rank: int) -> None:
+        """Ask to be told when a rank of a code ends."""
+        ...
+
+
+class CouplingNews(Protocol):
+    """From the launcher to a rank, the other half of coupling: who runs, and who has ended."""
+
+    def welcome(
+        self, code: str, rank: int, life: int, directory: tuple[Any, bool], states: dict[str, Any]
+    ) -> None:
+        """Answer `attach`: who the rank is, what makes a `Directory`, and the states of codes."""
+        ...
+
+    def began(self, code: str, life: int) -> None:
+        """Tell that a code runs; `life` counts its starts."""
+        ...
+
+    def ended(self, code: str, why: str) -> None:
+        """Tell that all of a code has ended."""
+        ...
+
+    def rank_ended(self, code: str, rank: int, why: str) -> None:
+        """Tell that one rank has ended."""
+        ...
+
+
+class Mail(Protocol):
+    """From a rank of a coupled code, or the program that drives the run, to another of these.
+
+    Who passes it on reads where it goes and who sends it, and opens nothing.
+    """
+
+    def deliver(self, member: str, life: int, tag: int, *parts: Any) -> None:
+        """Bring a message; `parts` are the bytes of its value, opened by who receives it."""
+        ...
+
+    def taken(self, member: str, life: int, weight: int) -> None:
+        """Tell how much was received of what the peer has sent in one of its lives."""
+        ...
+
+
 class ClusterMembership(Protocol):
     """From a front-end to the launcher: who has come."""
 
@@ -143,7 +193,7 @@ class ClusterMembership(Protocol):
         ...
 
     def node_up(self, member: str, name: str, home: str, facts: Any) -> None:
-        """Tell that a process for the components of a node serves; `facts` are `NodeFacts`."""
+        """Tell that a process for the components of a node serves; `facts` make a `NodeFacts`."""
         ...
 
 
@@ -272,6 +322,9 @@ CONTRACTS: dict[type, str] = {
     References: "references",
     Control: "control",
     Routes: "routes",
+    Coupling: "coupling",
+    CouplingNews: "coupling-news",
+    Mail: "mail",
     ClusterMembership: "cluster-membership",
     ClusterViews: "cluster-views",
     ClusterHealth: "cluster-health",

@@ -130,7 +130,7 @@ class DirectConnector:
                 f"{party} cannot be reached",
                 cure="It has no address here; was it started after this rank?",
             )
-        return Dialling(str(party), party.name, ways, credentials, now)
+        return Dialling(str(party), party.member, ways, credentials, now)
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Take note of how a peer is reached, where it is this end that has dialled."""
@@ -246,7 +246,8 @@ class Dialling:
                 return False
             raise
         self._socket = connected = secured(connected, self._credentials, dialled=True)
-        self._exchange = Exchange(connected, Dialler(self._credentials, os.urandom(NONCE)))
+        greeting = Dialler(self._credentials, os.urandom(NONCE), self._name)
+        self._exchange = Exchange(connected, greeting)
         return True
 
     def _next(self, now: float) -> None:

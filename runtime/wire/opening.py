@@ -167,7 +167,7 @@ def directory_of(link: RankLink) -> Directory:
     """Return who is where, as far as a rank was told."""
     return Directory(
         tuple(
-            Party(str(one.identifier), one.host, one.machine, one.addresses)
+            Party(str(one.identifier), one.host, one.machine, one.addresses, one.incarnation)
             for one in everybody(link).residents
         )
     )

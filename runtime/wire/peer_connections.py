@@ -14,6 +14,7 @@ from contextlib import suppress
 from runtime.later import logger
 from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
+from runtime.transport.keys import parsed
 from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.directory import Directory
 from runtime.wire.errors import WireError
@@ -310,9 +311,10 @@ class PeerConnections:
         if name.endswith(PROBES):
             connected.close()  # it knows now
             return
-        index = self._directory.index(name.removesuffix(LANE))
-        if index is None or index == self.me:
-            _log.warning("a connection of %s was refused: it is no peer", name)
+        member = name.removesuffix(LANE)
+        index = self._directory.index(parsed(member)[0])
+        if index in (None, self.me) or self._directory.party(index).member != member:
+            _log.warning("a connection of %s was refused: it is no peer, or not any more", name)
             connected.close()
             return
         if name.endswith(LANE):
