@@ -95,6 +95,10 @@ class Connector(Protocol):
         """
         ...
 
+    def came(self, peer: int, now: float) -> None:
+        """Record that a peer has dialled while this end tried to."""
+        ...
+
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Record that a connection to a peer is used, opened by this end or the other."""
         ...
@@ -160,6 +164,9 @@ class DirectConnector:
             )
         patience = self._proof_timeout
         return Dialling(str(party), party.name, ways, credentials, now, proof_timeout=patience)
+
+    def came(self, peer: int, now: float) -> None:
+        """Do nothing: there are no routes of which one could be better."""
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Take note of how a peer is reached, where it is this end that has dialled."""

@@ -203,6 +203,8 @@ class Joining:
             self._parked_until = self._context.now() + PARKED_TIMEOUT if can_resume else _FOREVER
             self._context.look_again()
         else:
+            if self._attempt is not None:
+                self._context.connector.came(self._index, self._context.now())
             self._drop()
             self._accept(connected, received)
 

@@ -57,6 +57,7 @@ class RoutedConnector:
         self._head_start = head_start
         self._tension = Tension()
         self._used: dict[int, Route] = {}
+        self._races: dict[int, Race] = {}
         self.between: dict[int, tuple[str, ...]] = {}
         self.tries = 0
         self.failures = 0
@@ -78,7 +79,8 @@ class RoutedConnector:
                 "reached, or add a cluster that relays",
             )
         ordered = self._tension.order(usable, now)
-        return Race(self, peer, ordered, now, head_start=self._head_start)
+        race = self._races[peer] = Race(self, peer, ordered, now, head_start=self._head_start)
+        return race
 
     def again(self, peer: int, now: float) -> Attempt | None:
         """Begin to open a lane, by the route in use; None where the other end has dialled."""
@@ -88,8 +90,15 @@ class RoutedConnector:
         credentials = self._credentials.named(self._credentials.name + LANE)
         return self.begin(peer, route, now, credentials=credentials)
 
+    def came(self, peer: int, now: float) -> None:
+        """Learn from a connection that a peer has opened which routes to it are closed."""
+        race = self._races.get(peer)
+        if race is not None:
+            race.overtaken(now)
+
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Forget the route that this end has chosen, if a connection of the other end is used."""
+        self._races.pop(peer, None)
         if not is_dialled:
             self._used.pop(peer, None)
             self.between.pop(peer, None)

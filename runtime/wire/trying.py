@@ -15,6 +15,7 @@ from runtime.routing import Route
 from runtime.wire.connecting import Attempt
 from runtime.wire.errors import PeerLost, PeerSilent
 from runtime.wire.line import READ
+from runtime.wire.resuming import says_nobody
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -31,8 +32,12 @@ HEAD_START = 0.3
 MOST_AT_ONCE = 6
 """How many routes are tried at the same time."""
 
-_AS_SLOW = 2.0
-"""How many times as long as the route that worked one was tried of which nothing was heard."""
+CALLED_AFTER_REFUSAL = 1.0
+"""Seconds for a peer to dial at whose address nobody listens: it has ended, or a firewall refuses."""
+
+_AS_SLOW, _SLOW = 2.0, 1.0
+"""A route of which nothing was heard has failed after so many times as long as the one that worked
+has taken, or after so many seconds."""
 
 
 class Called:
@@ -125,6 +130,7 @@ class Race:
         self._head_start = head_start
         self._most = most
         self._next_start = now
+        self._given_up_at = float("inf")
         self._runners: list[_Runner] = []
         self._faults: dict[int, PeerLost] = {}  # by the place of the route
         self._failures: list[tuple[Route, float]] = []
@@ -145,7 +151,7 @@ class Race:
     @property
     def deadline(self) -> float:
         """When it has to be looked after again."""
-        times = [one.attempt.deadline for one in self._runners]
+        times = [self._given_up_at, *(one.attempt.deadline for one in self._runners)]
         return min([*times, self._next_start] if self._may_start else times)
 
     @property
@@ -182,7 +188,7 @@ class Race:
             if started is None:
                 break
             tried = [started]
-        if not self._runners:
+        if self._is_over(now):
             self.close()
             raise self._lost()
         return None
@@ -194,6 +200,13 @@ class Race:
         self._runners.clear()
         self._left.clear()
         self._epoll.close()
+
+    def _is_over(self, now: float) -> bool:
+        if self._left or not all(one.attempt.is_passive for one in self._runners):
+            return False
+        if self._given_up_at == float("inf") and any(map(says_nobody, self._faults.values())):
+            self._given_up_at = now + CALLED_AFTER_REFUSAL
+        return not self._runners or now >= self._given_up_at
 
     @property
     def _may_start(self) -> bool:
@@ -234,13 +247,22 @@ class Race:
             self._epoll.register(attempt.fileno(), attempt.events)
         return None
 
+    def overtaken(self, now: float) -> None:
+        """Learn from it that the peer has dialled, if it was asked to."""
+        called = next((one for one in self._runners if one.attempt.is_passive), None)
+        if called is not None:
+            self._runners.remove(called)
+            called.attempt.close()
+            self._won(called, now)
+
     def _won(self, winner: _Runner, now: float) -> None:
         """Close all others; those of which nothing was heard for long enough have failed."""
-        enough = max(self._head_start, _AS_SLOW * (now - winner.begun))
+        enough = max(self._head_start, min(_SLOW, _AS_SLOW * (now - winner.begun)))
         slow = [
             (one.route, now)
             for one in self._runners
-            if not one.attempt.is_passive and not one.attempt.is_taken and now - one.begun >= enough
+            if not one.attempt.is_taken
+            and now - one.begun >= (_SLOW if one.attempt.is_passive else enough)
         ]
         self._starter.failures += len(slow)
         self.close()
