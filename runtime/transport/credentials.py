@@ -129,6 +129,11 @@ class Greeting(ABC):
         """What came behind the exchange."""
         return self._reader.rest
 
+    @property
+    def has_proved(self) -> bool:
+        """Whether this end has proved itself, or is about to; the other one may know it by now."""
+        return bool(self._theirs)
+
     @abstractmethod
     def begin(self) -> bytes:
         """Return what to send before anything is received."""

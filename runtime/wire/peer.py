@@ -12,7 +12,7 @@ import socket
 from runtime.later import Later, logger
 from runtime.wire.breadth import Breadth
 from runtime.wire.duplex import DuplexStream
-from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost, gone, said
+from runtime.wire.errors import BadFrame, NoRoute, PeerAbsent, PeerLeft, PeerLost, gone, said
 from runtime.wire.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
 from runtime.wire.joining import Joining
 from runtime.wire.line import READ, Line
@@ -190,7 +190,7 @@ class Peer:
             if isinstance(fault, ConnectionRefusedError):
                 self._resuming.deadline = now
             self._resuming.failed(fault, now)
-        elif isinstance(fault, PeerLost | ConnectionRefusedError):
+        elif isinstance(fault, NoRoute | ConnectionRefusedError):
             self._give_up(self._absent(fault))
         else:
             self._resuming = breaks.Resuming(fault, now, self._context.resume_timeout)
@@ -259,13 +259,36 @@ class Peer:
             self._resuming = breaks.Resuming(fault, now, self._context.resume_timeout)
 
     def _go_on_resuming(self, resuming: breaks.Resuming, now: float) -> None:
+        resuming.taken(self._joining.taken_at(now))
         if resuming.is_over(now):
-            fault = self._gone(said(resuming.why), resuming.reasons)
-            self._give_up(self._absent(fault))
+            self._give_up(self._absent(self._link_lost(resuming, now)))
         elif not self._joining.is_busy and now >= resuming.next_try:
             self._joining.dial()
             if self._joining.is_called:
                 resuming.called()
+
+    def postpone(self, seconds: float) -> None:
+        """Do not count seconds in which this process could not try to resume a connection."""
+        if self._resuming is not None:
+            self._resuming.postpone(seconds)
+
+    def describe_opening(self) -> str:
+        """Say what keeps a connection from being opened; nothing if it is there, or not needed."""
+        return self._joining.describe() or (said(self._resuming.why) if self._resuming else "")
+
+    def _link_lost(self, resuming: breaks.Resuming, now: float) -> PeerLost:
+        """Return that nothing led to the peer any more, and all that was tried."""
+        peer, link = self._context.describe(self.index), self._context.link_to(self.index)
+        tried = [*resuming.reasons.splitlines(), *self._joining.describe().splitlines()]
+        if resuming.is_refused:
+            return gone(peer, f"nobody is there any more: {said(resuming.why)}", "\n".join(tried))
+        verb = "is broken" if self.connections else "could not be opened"
+        return PeerLost(
+            f"{peer} cannot be reached: {link} {verb} for {resuming.lasts(now):.0f} s",
+            cause="\n".join([f"first: {said(resuming.why)}", *tried]),
+            cure="Is the network between them down, or does a firewall cut it? gcm-deploy tries all"
+            " routes, also those through the front-ends of other clusters",
+        )
 
     def _absent(self, fault: Exception) -> PeerLost:
         """Return that a peer cannot be reached; absent is one that nothing connects with it."""

@@ -40,6 +40,9 @@ _COARSE = 4e-3
 
 _MOST_SELECTABLE = 1024
 
+_LATE = 1.0
+"""Seconds after which it is this process that did not run, and nobody else is to blame."""
+
 _LEAVE = 50e-6
 """Seconds in which others that were woken get up, rather than to keep them from that."""
 
@@ -236,6 +239,15 @@ class PeerConnections:
         """Return how errors name a peer: its rank, its host, its addresses."""
         return str(self._directory.party(peer))
 
+    def link_to(self, peer: int) -> str:
+        """Return how errors name what is between this rank and a peer."""
+        return self._directory.link(self.me, peer)
+
+    def describe_opening(self, peer: int) -> str:
+        """Say what keeps a connection to a peer from being opened; nothing if nothing does."""
+        found = self._peers.get(peer)
+        return "" if found is None else found.describe_opening()
+
     def is_near(self, peer: int) -> bool:
         """Tell whether a peer is on this machine."""
         machine = self._directory.party(peer).machine
@@ -362,8 +374,11 @@ class PeerConnections:
         while self._wishes:
             self._wishes.popleft()()
         now = self.now()
+        late = 0.0 if self._deadline is None else now - self._deadline
         self._meetings.look(now)
         for peer in list(self._peers.values()):
+            if late > _LATE:
+                peer.postpone(late)
             peer.look(now)
         times = [peer.deadline for peer in self._peers.values()]
         times.append(self._meetings.deadline)

@@ -19,13 +19,14 @@ _NOBODY = (os.strerror(errno.ECONNREFUSED), os.strerror(errno.ENOENT))
 class Resuming:
     """One interruption: `why` the connection broke, and `last`, why it is not resumed yet."""
 
-    __slots__ = ("_begun", "_pause", "_refusals", "deadline", "last", "next_try", "why")
+    __slots__ = ("_begun", "_pause", "_refusals", "_timeout", "deadline", "last", "next_try", "why")
 
     def __init__(self, why: Exception, now: float, timeout: float) -> None:
         self.why = why
         self.last: Exception | None = None
         self.next_try = now
         self.deadline = now + timeout
+        self._timeout = timeout
         self._begun = now
         self._pause = _FIRST_PAUSE
         self._refusals = 0
@@ -43,9 +44,29 @@ class Resuming:
         if isinstance(self.why, EOFError):
             self.deadline = min(self.deadline, self._begun + CALLED_TIMEOUT)
 
+    def taken(self, at: float) -> None:
+        """Record when the peer's system last had a connection: it can be reached, and lives.
+
+        A process that is stopped, or busy in one long call, is waited for as long as that is so.
+        """
+        self.deadline = max(self.deadline, at + self._timeout)
+
+    def postpone(self, seconds: float) -> None:
+        """Do not count seconds in which this process could not try."""
+        self.deadline += seconds
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nobody is there any more."""
+        return self._refusals >= _REFUSALS
+
+    def lasts(self, now: float) -> float:
+        """Return for how many seconds it was tried."""
+        return now - self._begun
+
     def is_over(self, now: float) -> bool:
         """Tell whether to give up: nobody is there any more, or the time is over."""
-        return self._refusals >= _REFUSALS or now >= self.deadline
+        return self.is_refused or now >= self.deadline
 
     @property
     def reasons(self) -> str:

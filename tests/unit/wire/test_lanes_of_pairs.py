@@ -100,6 +100,9 @@ class Side:
     def now(self) -> float:
         return self.time
 
+    def link_to(self, peer: int) -> str:
+        return f"the link to {peer}"
+
     def describe(self, peer: int) -> str:
         return f"rank {peer}"
 
