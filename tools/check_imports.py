@@ -60,6 +60,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
         "writing",
     },
     "runtime.topology": set(),
+    "runtime.health": set(),
     "runtime.routing": set(),
     "runtime.matching": set(),
     "runtime.collectives": set(),

@@ -22,6 +22,7 @@ _DEPLOYMENT = ElementType(
         ChildRule("process"),
         ChildRule("dependent-sequence"),
         ChildRule("file-transfer"),
+        ChildRule("failure-detector", most=1),
         ChildRule("emulate", most=1),
         ChildRule("grid", most=1),
     ),
@@ -415,6 +416,40 @@ _NODES = ElementType(
     ),
 )
 
+_FAILURE_DETECTOR = ElementType(
+    "failure-detector",
+    "How the launcher and the front-ends watch each other. Without this element they do so where "
+    "clusters are reached over ssh; on one machine the end of a process is seen in any case.",
+    (
+        Attribute(
+            "protocol",
+            ValueKind.CHOICE,
+            "How heartbeats spread; with `none` a host is lost when its connection ends.",
+            default="dbrr",
+            choices=("dbrr", "brr", "round-robin", "none"),
+        ),
+        Attribute(
+            "timeout",
+            ValueKind.DURATION,
+            "After how long a host or a way to it that is silent counts as lost.",
+            default="3s",
+        ),
+        Attribute(
+            "period",
+            ValueKind.DURATION,
+            "The time between two heartbeats; 0.5 s by default, or what fits the timeout.",
+        ),
+        Attribute(
+            "frozen",
+            ValueKind.CHOICE,
+            "What is done about a front-end or a rank of this machine that stands still although "
+            "its process is there: `suspect` says so, `lost` ends it.",
+            default="suspect",
+            choices=("suspect", "lost"),
+        ),
+    ),
+)
+
 _ARGUMENT = ElementType(
     "argument",
     "One argument, taken as it is, after those of `arguments`.",
@@ -455,6 +490,7 @@ _ELEMENTS = (
     _SEQUENCE,
     _REFERENCE,
     _TRANSFER,
+    _FAILURE_DETECTOR,
 )
 
 LANGUAGE = Grammar("deployment", {element.name: element for element in _ELEMENTS})

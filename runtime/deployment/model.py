@@ -9,6 +9,7 @@ from enum import StrEnum
 from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.deployment.variables import Variable
+from runtime.health import DetectorProtocol
 from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
 Position = tuple[int, int]
@@ -253,6 +254,21 @@ class FileTransfer:
 
 
 @dataclass(frozen=True, slots=True)
+class FailureDetection:
+    """How the launcher and the front-ends watch each other.
+
+    `protocol` is None where they do not, `period` where it follows from the timeout. With
+    `frozen_is_lost`, what stands still on this machine is ended.
+    """
+
+    protocol: DetectorProtocol | None = DetectorProtocol.DBRR
+    timeout: float = 3.0
+    period: float | None = None
+    frozen_is_lost: bool = False
+    is_asked_for: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """A whole checked descriptor.
 
@@ -271,6 +287,7 @@ class Deployment:
     transfers: tuple[FileTransfer, ...]
     variables: tuple[Variable, ...]
     encryption: Encryption = Encryption.TLS
+    detection: FailureDetection = field(default_factory=FailureDetection)
     umask: int = 0o022
 
     def clusters(self) -> Iterator[DeployedCluster]:

@@ -10,6 +10,7 @@ from dataclasses import field, fields
 from typing import Any
 
 from gcm.records import dataclass
+from runtime.engine.watch import WatchedGroup
 from runtime.errors import GridError
 from runtime.home import HOME
 from runtime.membership.doorstep import NOWHERE
@@ -97,7 +98,7 @@ class Configuration:
     `machine` is the pickle of the whole machine, a `Grid`, for whoever opens it; `reach` says from
     where the ranks expect those of other clusters. `forwards` is the address at which the front-end
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
-    which they reach it.
+    which they reach it. `watch` says who watches whom, if anybody does.
     """
 
     cluster: str
@@ -117,6 +118,7 @@ class Configuration:
     forwards: str = ""
     known_as: str = ""
     certificate: bytes = field(default=b"", repr=False)
+    watch: WatchedGroup | None = None
 
 
 def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:

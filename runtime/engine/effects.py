@@ -45,14 +45,17 @@ from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
 from runtime.engine.run_state import RunState
 from runtime.engine.standard_input import StandardInput
+from runtime.engine.verdicts import Verdicts
 from runtime.engine.warm_start import WarmStart
+from runtime.engine.watch import watch_of
+from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import NotServed, Served, stub
-from runtime.machine.contracts import CouplingNews, Mail
+from runtime.machine.contracts import CONTRACTS, CouplingNews, Heartbeats, Mail
 from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
@@ -97,7 +100,6 @@ class Executor:
         stdin: int | None = None,
     ) -> None:
         self._plan = plan
-        self._ears = Ears(reactor, self._hear, self._gone)
         self._local = local
         self._post = post
         self._crew = Crew()
@@ -115,6 +117,8 @@ class Executor:
             )
             for cluster in plan.deployment.clusters()
         }
+        self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
+        self._ears = Ears(reactor, self._hear, self._verdicts.ended)
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
@@ -286,6 +290,7 @@ class Executor:
 
     def _stop(self) -> None:
         self._stopping = True
+        self._verdicts.end()
         kill_all(self._helpers)
         if self._assembly is None:
             self._stop_places()
@@ -311,17 +316,17 @@ class Executor:
         """Return what tells that a step failed."""
         return lambda fault: self._post(StepFailed(step.name, str(fault)))
 
-    def _gone(self, place: Place, words: str) -> None:
-        self._post(lambda: self._has_gone(place, words))
+    def _is_lost(self, place: Place, words: str, fault: GridError | None) -> None:
+        self._post(lambda: self._lose(place, words, fault))
 
-    def _has_gone(self, place: Place, words: str) -> None:
-        if place.is_gone:
-            return
-        place.is_gone = True
+    def _lose(self, place: Place, words: str, fault: GridError | None) -> None:
+        """Do what a verdict leads to: the run ends, or waits for one place less."""
+        if fault is not None:
+            place.kill()  # what is not heard of any more must not come back
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
-            return
-        self._openings.lost(place, words)
+        else:
+            self._openings.lost(place, words, fault)
 
     def _help(self, step: Step) -> None:
         launcher = self._places[step.by.partition(":")[2]].launcher if step.by else self._local
@@ -380,6 +385,7 @@ class Executor:
     def _shake_hands(self) -> None:
         """Let parts of the machine wait for their members, but not before all front-ends serve."""
         if all(one.is_up for one in self._places.values()):
+            self._verdicts.begin()
             waiting, self._handshakes = self._handshakes, []
             for part in waiting:
                 self._host_of(part).views.expect(part, 0, self._members(part))
@@ -417,6 +423,9 @@ class Executor:
             if self._assembly is None:
                 raise NoSuchComponentError("nothing is served here", component=target.component)
             return self._host.serve(request)
+        if target.interface == CONTRACTS[Heartbeats]:
+            self._verdicts.hear(place, request.invocation().args)
+            return None
         self._post(lambda: self._understand(place, request))
         return None
 
@@ -434,7 +443,8 @@ class Executor:
             raise fault.__cause__ or fault from None
         except Exception as fault:  # without what it said the run could wait for ever
             _log.exception("what %s says is not understood: %s", place.cluster.path, target)
-            self._has_gone(place, f"{target} is not understood: {type(fault).__name__}: {fault}")
+            words = f"{target} is not understood: {type(fault).__name__}: {fault}"
+            self._verdicts.ended(place, words)
 
     def read_input(self, place: Place, size: int) -> None:
         """Read what the first rank wants to read, if the run has an input at all."""

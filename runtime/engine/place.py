@@ -62,7 +62,6 @@ class Place:
         self.work = ""  # the copy of the program folder; empty where the cluster works in place
         self.folder = ""  # where the ranks start, and what paths of results begin at
         self.is_up = False
-        self.is_gone = False
         self.was_lost = False  # its front-end could not clean up
         self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
         self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # of `Relay`

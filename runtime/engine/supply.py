@@ -25,6 +25,7 @@ from runtime.deployment.workplace import workplace_of
 from runtime.engine.configuration import LISTENER, Configuration, Job, Keys, NodeJob
 from runtime.engine.folders import find_path, make_path
 from runtime.engine.hierarchy import node_path
+from runtime.engine.watch import watch_of
 from runtime.engine.work_folder import make_work_folder
 from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
@@ -109,6 +110,7 @@ def supply(
         reach=_reach(plan, cluster),
         forwards=forwards,
         known_as=cluster.front_end.address,
+        watch=watch_of(plan),
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)

@@ -233,6 +233,14 @@ class ClusterHealth(Protocol):
         ...
 
 
+class Heartbeats(Protocol):
+    """Between the launcher and front-ends, all with all: who lives."""
+
+    def hear(self, member: str, kind: str, fields: tuple[Any, ...]) -> None:
+        """Take a message of a member's failure detector; see `runtime.health.messages`."""
+        ...
+
+
 class ClusterReferences(Protocol):
     """From a front-end to the launcher: what was carried over which connections."""
 
@@ -306,6 +314,10 @@ class ClusterControl(Protocol):
         """Start the process for the components of a node."""
         ...
 
+    def watch(self, elapsed: float) -> None:
+        """Watch the other front-ends and the launcher, which began so many seconds ago."""
+        ...
+
     def lead(self, path: str, home: str) -> None:
         """Let everything under a path be found in the node process at `home`."""
         ...
@@ -328,6 +340,7 @@ CONTRACTS: dict[type, str] = {
     ClusterMembership: "cluster-membership",
     ClusterViews: "cluster-views",
     ClusterHealth: "cluster-health",
+    Heartbeats: "heartbeats",
     ClusterReferences: "cluster-references",
     ClusterControl: "cluster-control",
     Output: "output",
