@@ -253,6 +253,20 @@ class FileTransfer:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedClass:
+    """A class that decides or intercepts, named in the grid (no `scope`), a site or a cluster.
+
+    `role` is that of a controller, or `interceptor`; only the latter stands `between` something.
+    """
+
+    role: str
+    name: str
+    scope: tuple[int, ...]
+    between: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """A whole checked descriptor.
 
@@ -272,6 +286,7 @@ class Deployment:
     variables: tuple[Variable, ...]
     encryption: Encryption = Encryption.TLS
     umask: int = 0o022
+    named_classes: tuple[NamedClass, ...] = ()
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""

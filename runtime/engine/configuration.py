@@ -12,6 +12,7 @@ from typing import Any
 from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.home import HOME
+from runtime.machine.composition import PlainNamed
 from runtime.membership.doorstep import NOWHERE
 
 PROTOCOL = 1
@@ -89,7 +90,8 @@ class Configuration:
     `machine` is the pickle of the whole machine, a `Grid`, for whoever opens it; `reach` says from
     where the ranks expect those of other clusters. `forwards` is the address at which the front-end
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
-    which they reach it.
+    which they reach it. `named_classes` are the controllers and interceptors that the descriptor
+    names, as ranks are told of them.
     """
 
     cluster: str
@@ -109,6 +111,7 @@ class Configuration:
     forwards: str = ""
     known_as: str = ""
     certificate: bytes = field(default=b"", repr=False)
+    named_classes: tuple[PlainNamed, ...] = ()
 
 
 def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:
