@@ -82,13 +82,20 @@ def read_document(
 def _surroundings(
     file: str, settings: Mapping[str, str], *, with_classes: bool = False
 ) -> DescriptorContext:
-    return surroundings_of(
+    found = surroundings_of(
         file,
         settings=settings,
         python=sys.executable or "python3",
         with_assembly=True,
         with_classes=with_classes,
     )
+    return replace(found, named_classes=_faults_of) if with_classes else found
+
+
+def _faults_of(search: str, wanted: tuple[tuple[str, str], ...]) -> Sequence[str]:
+    from runtime.cli.named_classes import faults_of  # only for descriptors that name some
+
+    return faults_of(search, wanted)
 
 
 def write_findings_of(diagnostics: Diagnostics, style: Format) -> None:

@@ -230,6 +230,8 @@ _TRANSFER = ElementType(
     ),
 )
 
+_NAMED = (ChildRule("controller"), ChildRule("interceptor"))
+
 _EMULATE = ElementType(
     "emulate",
     "The short form of a grid: equal clusters, all emulated on this machine.",
@@ -262,7 +264,7 @@ _EMULATE = ElementType(
             most=1_000,
         ),
     ),
-    (ChildRule("mpi", most=1),),
+    (ChildRule("mpi", most=1), *_NAMED),
 )
 
 _GRID = ElementType(
@@ -283,7 +285,7 @@ _GRID = ElementType(
             choices=("tls", "none"),
         ),
     ),
-    (ChildRule("mpi", most=1), ChildRule("site", least=1)),
+    (ChildRule("mpi", most=1), *_NAMED, ChildRule("site", least=1)),
 )
 
 _SITE = ElementType(
@@ -297,7 +299,7 @@ _SITE = ElementType(
             "The `cluster` whose front-end hosts the site component (L4); the first.",
         ),
     ),
-    (ChildRule("ssh"), ChildRule("mpi", most=1), ChildRule("cluster", least=1)),
+    (ChildRule("ssh"), ChildRule("mpi", most=1), *_NAMED, ChildRule("cluster", least=1)),
 )
 
 _CLUSTER = ElementType(
@@ -319,6 +321,7 @@ _CLUSTER = ElementType(
         ChildRule("ssh"),
         ChildRule("mpi", most=1),
         ChildRule("front-end", most=1),
+        *_NAMED,
         ChildRule("nodes"),
     ),
 )
@@ -396,6 +399,49 @@ _MPI = ElementType(
             most=1_000_000,
         ),
         Attribute("options", ValueKind.WORDS, "Further options of `mpiexec`."),
+    ),
+)
+
+_CLASS = Attribute(
+    "class",
+    ValueKind.TEXT,
+    "`module.Class`, which lies in the program folder or is installed where the ranks are.",
+    required=True,
+)
+
+_CONTROLLER = ElementType(
+    "controller",
+    "A class that decides instead of the usual controller of the grid, a site or a cluster, or "
+    "before it: it is made with the one whose place it takes, and may ask that. The nearest one is "
+    "asked first, then the first one that is written.",
+    (
+        _CLASS,
+        Attribute(
+            "role",
+            ValueKind.CHOICE,
+            "What it decides. `plan-choice`: which plan carries out a collective over several "
+            "clusters; that of a site is asked for communicators within that site.",
+            required=True,
+            choices=("plan-choice",),
+        ),
+    ),
+)
+
+_INTERCEPTOR = ElementType(
+    "interceptor",
+    "A class that stands in the ports by which ranks of different clusters exchange messages, at "
+    "both ends, where one of the two lies in the grid, site or cluster that names it. Several "
+    "stand in the order in which they are written.",
+    (
+        _CLASS,
+        Attribute(
+            "between",
+            ValueKind.CHOICE,
+            "Which messages it sees: those between `sites`, or all between `clusters`. Within a "
+            "cluster the native MPI carries them.",
+            default="clusters",
+            choices=("sites", "clusters"),
+        ),
     ),
 )
 
@@ -483,6 +529,8 @@ _ELEMENTS = (
     _SSH,
     _FRONT_END,
     _MPI,
+    _CONTROLLER,
+    _INTERCEPTOR,
     _NODES,
     _ASSEMBLY,
     _VIRTUAL_NODE,

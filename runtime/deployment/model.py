@@ -269,6 +269,20 @@ class FailureDetection:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedClass:
+    """A class that decides or intercepts, named in the grid (no `scope`), a site or a cluster.
+
+    `role` is that of a controller, or `interceptor`; only the latter stands `between` something.
+    """
+
+    role: str
+    name: str
+    scope: tuple[int, ...]
+    between: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """A whole checked descriptor.
 
@@ -289,6 +303,7 @@ class Deployment:
     encryption: Encryption = Encryption.TLS
     detection: FailureDetection = field(default_factory=FailureDetection)
     umask: int = 0o022
+    named_classes: tuple[NamedClass, ...] = ()
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""

@@ -13,6 +13,7 @@ from gcm.records import dataclass
 from runtime.engine.watch import WatchedGroup
 from runtime.errors import GridError
 from runtime.home import HOME
+from runtime.machine.composition import PlainNamed
 from runtime.membership.doorstep import NOWHERE
 from runtime.transport.keys import Keyring
 
@@ -98,7 +99,8 @@ class Configuration:
     `machine` is the pickle of the whole machine, a `Grid`, for whoever opens it; `reach` says from
     where the ranks expect those of other clusters. `forwards` is the address at which the front-end
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
-    which they reach it. `watch` says who watches whom, if anybody does.
+    which they reach it. `watch` says who watches whom, if anybody does. `named_classes` are the
+    controllers and interceptors that the descriptor names, as ranks are told of them.
     """
 
     cluster: str
@@ -119,6 +121,7 @@ class Configuration:
     known_as: str = ""
     certificate: bytes = field(default=b"", repr=False)
     watch: WatchedGroup | None = None
+    named_classes: tuple[PlainNamed, ...] = ()
 
 
 def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:

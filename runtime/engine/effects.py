@@ -424,7 +424,7 @@ class Executor:
                 raise NoSuchComponentError("nothing is served here", component=target.component)
             return self._host.serve(request)
         if target.interface == CONTRACTS[Heartbeats]:
-            self._verdicts.hear(place, request.invocation().args)
+            self._verdicts.hear(place, request.invocation(PLAIN_DATA).args)
             return None
         self._post(lambda: self._understand(place, request))
         return None

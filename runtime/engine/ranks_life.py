@@ -199,7 +199,11 @@ class RanksLife:
             self._gate.release()
             self._components.views.view(epoch, table)
             self._components.control.configure(
-                {"machine": self._told.machine, "routes": self._routes.known()}
+                {
+                    "machine": self._told.machine,
+                    "routes": self._routes.known(),
+                    "named-classes": list(self._told.named_classes),
+                }
             )
             self._components.control.go()
         if self._input is not None:

@@ -111,6 +111,10 @@ def supply(
         forwards=forwards,
         known_as=cluster.front_end.address,
         watch=watch_of(plan),
+        named_classes=tuple(
+            (one.role, one.name, one.scope, one.between, str(one.location))
+            for one in plan.deployment.named_classes
+        ),
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)

@@ -287,6 +287,10 @@ class PeerConnections:
             if peer.line is not None
         }
 
+    def interceptors_of(self, peer: int) -> list[str]:  # noqa: ARG002 - others have some
+        """Return what stands in the port to a peer, and what it has done to messages."""
+        return []
+
     @property
     def lanes(self) -> int:
         """How many connections there are beside the first one to each peer."""

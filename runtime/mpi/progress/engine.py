@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
+    from runtime.machine.composition import Composition
     from runtime.matching import Envelope
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 _SHUT = "the connections of this process are shut"
 
-_HEAD = struct.Struct("<8s?ii")
+HEAD = struct.Struct("<8s?ii")
 """Of a message: the context, whether it is of a collective, the rank of its sender, the tag."""
 
 
@@ -74,6 +75,8 @@ class Engine:
         self.connections: PeerConnections | None = None
         self.wake_ups: WakeUps | None = None
         """What wakes members of this cluster for which native MPI has something."""
+        self.composition: Composition | None = None
+        """The controllers and interceptors that the descriptor names for this rank, if any."""
         self.waits = Waits(self)
         self._progress_thread: ProgressThread | None = None
         self._boxes: dict[tuple[bytes, bool], Mailbox] = {}
@@ -142,7 +145,7 @@ class Engine:
         pieces: Sequence[Any] = data if isinstance(data, list | tuple) else [data]
         near = m.near.get(to)
         if near is None:
-            return self._send_far(m, to, _HEAD.pack(m.context, inner, m.rank, tag), pieces, sync)
+            return self._send_far(m, to, HEAD.pack(m.context, inner, m.rank, tag), pieces, sync)
         if near == MPI.PROC_NULL:
             return Finished()
         comm = m.inner if inner else m.native
@@ -198,7 +201,7 @@ class Engine:
 
     def head_of(self, m: CommunicatorMembers, tag: int) -> bytes:
         """Return how this process's messages of collectives with a tag begin."""
-        return _HEAD.pack(m.context, True, m.rank, tag)
+        return HEAD.pack(m.context, True, m.rank, tag)
 
     def send_brief(
         self, m: CommunicatorMembers, to: int, head: bytes, data: Data
@@ -363,7 +366,7 @@ class Engine:
 
     def arrived(self, incoming: Incoming) -> None:
         """Match a message of another cluster, or keep it."""
-        context, inner, rank, tag = _HEAD.unpack(incoming.head)
+        context, inner, rank, tag = HEAD.unpack(incoming.head)
         box = self._boxes.get((context, inner)) or self._box(context, inner)
         box.arrive(rank, tag, incoming)
         owner = incoming.owner
@@ -385,6 +388,14 @@ class Engine:
         for box in tuple(self._boxes.values()):
             for asked in box.matcher.pending():
                 self._fail_if_hopeless(asked.owner)
+
+    def interceptors_of(self, peer: int) -> list[str]:
+        """Return what stands between this process and another, and what it held up or dropped.
+
+        Each is one phrase, for whoever explains why something does not come.
+        """
+        connections = self.connections
+        return [] if connections is None else connections.interceptors_of(peer)
 
     def names_of_gone(self) -> list[str]:
         """Return the identifiers of the ranks that are gone, such as `0:1:3`."""
