@@ -83,8 +83,7 @@ class Collecting:
     @cached_property
     def layout(self) -> Layout:
         """Where all of them live."""
-        known = here().everybody
-        places = [(known[index].site, known[index].cluster) for index in self.everybody.group]
+        places = [here().neighbourhood_of(index) for index in self.everybody.group]
         return Layout(places, self.everybody.rank)
 
     @cached_property

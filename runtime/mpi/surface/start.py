@@ -18,6 +18,7 @@ from runtime.topology import Communicator, rank_table
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from runtime.membership.rank_link import RankLink
 
@@ -49,10 +50,9 @@ def handle_errors() -> None:
 
 
 def _communicators(place: Place, engine: Engine | None) -> dict[str, MPI.Comm]:
-    comms: dict[str, MPI.Comm] = {
-        "COMM_SELF": near(MPI.COMM_SELF),
-        "COMM_CLUSTER": near(MPI.COMM_WORLD),
-    }
+    comms: dict[str, MPI.Comm] = {"COMM_SELF": near(MPI.COMM_SELF)}
+    if not place.is_isolated:
+        comms["COMM_CLUSTER"] = near(MPI.COMM_WORLD)
     for name in Communicator:
         if name not in comms:
             comms[name] = _named(place, engine, name)
@@ -93,4 +93,19 @@ def _engine(place: Place, link: RankLink) -> Engine:
     engine = Engine(place.index, place.first, place.last, place.name_of)
     connections = open_connections(link, engine)
     engine.attach(connections, connections.wake_ups)
+    if place.is_isolated:
+        connections.ends_are_told = True
+        link.wrapper.hear_of_ends(lambda reports: _hear_of_ends(place, engine, reports))
     return engine
+
+
+def _hear_of_ends(place: Place, engine: Engine, reports: list[dict[str, Any]]) -> None:
+    from runtime.machine.ends import in_words
+    from runtime.topology import Identifier
+    from runtime.wire import PeerLeft, PeerLost
+
+    for one in reports:
+        kind = PeerLost if one["code"] else PeerLeft
+        index = place.index_of(Identifier(*map(int, one["rank"].split(":"))))
+        if index != place.index:
+            engine.explain(index, kind(in_words(one)))
