@@ -43,8 +43,8 @@ class Attendance:
         self._abandoned: list[Operation | Direct] = []
 
     def problem(self, _turn: int) -> Exception | None:
-        """Return the error that names a leader that is lost."""
-        return self.mismatches.lost(self.leaders)
+        """Return the error that says that all is revoked, or names a leader that is lost."""
+        return self.mismatches.revoked or self.mismatches.lost(self.leaders)
 
     def abandon(self, operations: Sequence[Operation]) -> None:
         """Keep what native MPI may still write to; nobody waits for it any more."""
@@ -72,7 +72,7 @@ class CollectiveGuard(Attendance):
 
         `inner` looks for a `problem` whenever it waits.
         """
-        problem = self.mismatches.problem(turn)
+        problem = self.mismatches.problem(turn) or self.mismatches.revoked
         if problem is not None:
             raise problem
         if not self.mismatches.is_settled(turn):
