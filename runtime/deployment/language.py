@@ -73,6 +73,15 @@ _APPLICATION = ElementType(
             choices=("grid", "cluster"),
         ),
         Attribute(
+            "failures",
+            ValueKind.CHOICE,
+            "What the loss of a rank means: `abort` ends the run; with `return` calls of a Python "
+            "program that need the lost rank raise an error of class `MPI.ERR_PROC_FAILED`, and "
+            "everything else goes on.",
+            default="abort",
+            choices=("abort", "return"),
+        ),
+        Attribute(
             "folder",
             ValueKind.TEXT,
             "The program folder, in which ranks start, relative to the descriptor's folder. By "

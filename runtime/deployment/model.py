@@ -52,6 +52,13 @@ class CommWorld(StrEnum):
     CLUSTER = "cluster"
 
 
+class FailureMode(StrEnum):
+    """What the loss of a rank means to an application."""
+
+    ABORT = "abort"
+    RETURN = "return"
+
+
 class Encryption(StrEnum):
     """How connections between hosts are protected; those within a host are plain."""
 
@@ -174,6 +181,7 @@ class Application:
     stage_limit: int
     location: Location
     travelling: Mapping[str, str] = field(default_factory=dict)
+    failures: FailureMode = FailureMode.ABORT
 
     @property
     def is_file(self) -> bool:

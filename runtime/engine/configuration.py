@@ -38,6 +38,7 @@ class Job:
     """The native MPI job of a cluster: what every rank runs, and how they are started.
 
     `options` are those of `mpiexec` as the plan has them, `hosts` what they say about other hosts.
+    With `goes_on` the loss of a rank is no end for the others.
     """
 
     argv: tuple[str, ...]
@@ -47,6 +48,7 @@ class Job:
     hosts: tuple[tuple[str, int], ...]
     options: tuple[str, ...]
     environment: Mapping[str, str]
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)

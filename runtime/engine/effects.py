@@ -32,6 +32,7 @@ from runtime.engine.events import (
     StepFailed,
     StepUp,
     Stop,
+    TellEnd,
 )
 from runtime.engine.exchanged import Exchanged
 from runtime.engine.helpers import Helper, kill_all
@@ -56,6 +57,7 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import CONTRACTS, CouplingNews, Heartbeats, Mail
+from runtime.machine.ends import end_of
 from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
@@ -201,12 +203,20 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
+            case TellEnd(rank, code, why):
+                self._tell_end(rank, code, why)
             case GiveUp():
                 self._homecoming.give_up()
             case Kill():
                 for place in self._places.values():
                     place.was_lost = True
                     place.kill()
+
+    def _tell_end(self, rank: str, code: int, why: str) -> None:
+        host = self._facts.get(rank, {}).get("host", "")
+        reports = [end_of(rank, code, why, host, time.strftime("%H:%M:%S"))]
+        for place in self._places.values():
+            place.views.lost(reports)
 
     def report(self, state: RunState) -> Report:
         """Return what ran where and what was carried."""

@@ -178,10 +178,19 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
+class TellEnd:
+    """Tell the ranks that go on that one has ended: its code, and how, in words."""
+
+    rank: str
+    code: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """There is nothing left; the run ended with this code."""
 
     code: int
 
 
-Effect = Start | Go | Stop | Kill | GiveUp | Show | Finish
+Effect = Start | Go | Stop | Kill | GiveUp | Show | TellEnd | Finish

@@ -258,6 +258,11 @@ class FrontEndProcess:
         self._whereabouts.moved(reports)
         self._tell_forwarding()
 
+    def lost(self, reports: list[Facts]) -> None:
+        """Let the ranks know which others have ended."""
+        if self._ranks is not None and self._ranks.is_released:
+            self._components.views.lost(reports)
+
     def _new_components(self) -> Components:
         return Components(
             self._host,

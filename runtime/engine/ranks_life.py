@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import partial
 from pickle import PickleBuffer
 from typing import Any, Protocol
@@ -35,6 +35,7 @@ from runtime.transport.reactor import Reactor
 
 HUSH = 2.0  # seconds in which it becomes known how a rank has ended that is gone
 LOOK_AGAIN = 1.0  # seconds between two looks at ranks that have not come yet
+AT_ONCE, FLUSH = 0.1, 1.0  # seconds in which last words arrive: from here, from other hosts
 ENOUGH = 2  # looks in which a rank has to be missing
 
 
@@ -116,6 +117,7 @@ class RanksLife:
         self._input: RankInput | None = None
         self._last: tuple[Exit, str] | None = None
         self._stopping = False
+        self._has_ended_as_one = False  # the parents of its ranks were ended with the last one
         self._starting: threading.Thread | None = None
         self._killed = threading.Event()
         self.has_begun = False
@@ -321,7 +323,7 @@ class RanksLife:
         names = [f"{self._told.cluster}:{number}" for number in range(self._ranks.ranks)]
         come = [name for name in names if name in self._ready]
         found, fault = self._ends.job_over(ended, self._job.own_words, come, self._job.signal_told)
-        code = self._ends.first_code or ended.shell_code
+        code = self._ends.first_code or (0 if self._has_ended_as_one else ended.shell_code)
         if self.is_released:
             for end in found:
                 self._pass_on(end)
@@ -336,6 +338,8 @@ class RanksLife:
         """Tell how a rank has ended; before the application runs that ends the deployment."""
         if end is None:
             return
+        if self._ranks.goes_on and self.is_released:
+            self._end_with_the_last()
         self._job.has_failed = self._job.has_failed or bool(end.code)
         if self.is_released:
             told = (end.rank, end.code, end.why, *astuple(end.facts))
@@ -348,6 +352,16 @@ class RanksLife:
                 cure="The last lines of the ranks' stderr are below",
             )
             self._fail("ranks", fault)
+
+    def _end_with_the_last(self) -> None:
+        """End `mpiexec` once all ranks have: it waits for their parents, and these for its end."""
+        if len(self._ends.told) == self._ranks.ranks and not self._stopping:
+            self._stopping = self._has_ended_as_one = True
+            self._reactor.later(FLUSH if self._ranks.hosts else AT_ONCE, self._end_parents)
+
+    def _end_parents(self) -> None:
+        self._ends.stopping(time.monotonic())
+        self._job.stop()
 
     def _saw(self, rank: int, status: int, at: float) -> None:
         """Take what the parent of a rank has seen of its end."""
@@ -428,7 +442,8 @@ class RanksLife:
 
     def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
         """Pass on how a rank ended by its own word."""
-        self._pass_on(self._ends.said(member, code, why, RankExit(*facts)))
+        exit = replace(RankExit(*facts), is_said=True)
+        self._pass_on(self._ends.said(member, code, why, exit))
 
     def aborted(self, member: str, code: int, *facts: Any) -> None:
         """Pass on that a rank wants everything to end."""

@@ -31,6 +31,7 @@ from runtime.engine.events import (
     StepFailed,
     StepUp,
     Stop,
+    TellEnd,
     Tick,
 )
 from runtime.engine.failures import Failures
@@ -199,10 +200,17 @@ class RunState:
         yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
 
     def _rank_ended(self, event: RankEnded) -> Iterable[Effect]:
+        goes_on = event.rank.rpartition(":")[0] in self.outline.survivors
         if not self.steered:
-            self.failures.rank_ended(event.rank, event.code, event.why, event.facts)
+            is_lost = goes_on and not event.facts.is_said
+            self.failures.rank_ended(
+                event.rank, event.code, event.why, event.facts, goes_on=is_lost
+            )
         yield from self._show_end(event)
-        self._let_others_end()
+        if goes_on:
+            yield TellEnd(event.rank, event.code, _how(event))
+        else:
+            self._let_others_end()
 
     def _show_end(self, event: RankEnded) -> Iterable[Effect]:
         """Keep the code of a rank, unless others had ended it, and show it."""
@@ -223,12 +231,14 @@ class RunState:
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
         self._jobs.discard(event.cluster)
         is_unknown = not self.failures.knows_rank_of(event.cluster)
+        goes_on = event.cluster in self.outline.survivors
         if not self.steered and (event.is_fault or is_unknown):
             code = LOST if event.is_fault else event.code
-            self.failures.other(event.cluster, code, event.why)
+            self.failures.other(event.cluster, code, event.why, goes_on=goes_on)
         word = "done" if event.code == 0 else "failed"
         yield Show(self.outline.paths[f"ranks:{event.cluster}"], word, f"exit code {event.code}")
-        self._let_others_end()
+        if not goes_on:
+            self._let_others_end()
         yield from self._end_if_all_ended()
 
     def _let_others_end(self) -> None:
@@ -257,7 +267,19 @@ class RunState:
         self._open.discard(event.cluster)
         self._jobs.discard(event.cluster)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "lost")
-        yield from self._lost(event.cluster, event.why)
+        if self.state is RunPhase.RUNNING and event.cluster in self.outline.survivors:
+            yield from self._go_on_without(event)
+        else:
+            yield from self._lost(event.cluster, event.why)
+
+    def _go_on_without(self, event: PlaceLost) -> Iterable[Effect]:
+        """Let the others know that a front-end has gone, which its ranks do not outlive."""
+        self.failures.other(event.cluster, LOST, event.why, goes_on=True)
+        for rank in self.outline.ranks[event.cluster]:
+            if rank not in self.codes:
+                self.codes[rank] = LOST
+                yield TellEnd(rank, LOST, "was lost with its front-end")
+        yield from self._end_if_all_ended()
 
     def _node_lost(self, event: NodeLost) -> Iterable[Effect]:
         yield Show(self.outline.paths[event.step], "lost")
@@ -363,6 +385,8 @@ class RunState:
         if self._open or self._fetching:
             return
         self.deadline = None
+        if self.failures.was_not_survived or 0 not in self.codes.values():
+            self.failures.blame_what_was_lost()
         code = self.failures.code if self._outcome is None else self._outcome
         self.state = RunPhase.DONE if code == 0 else RunPhase.FAILED
         yield Finish(code)
@@ -379,6 +403,15 @@ class RunState:
 
     def _nothing(self, _: Event) -> Iterable[Effect]:
         return ()
+
+
+def _how(event: RankEnded) -> str:
+    """Return how a rank has ended, as the other ranks are told."""
+    if not event.code:
+        return "ended"
+    words = in_words(event.code, event.facts.signal)
+    how = f"was killed by {words}" if event.facts.signal else f"ended with {words}"
+    return f"{how} ({event.facts.exception})" if event.facts.exception else how
 
 
 _Action = Callable[..., Iterable[Effect]]

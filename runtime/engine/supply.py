@@ -17,7 +17,7 @@ from runtime.deployment.commands import (
     node_command,
     shared_front_end_command,
 )
-from runtime.deployment.model import DeployedCluster
+from runtime.deployment.model import DeployedCluster, FailureMode
 from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
@@ -91,6 +91,7 @@ def supply(
         ranks = plan.step(f"ranks:{cluster.identifier}")
         at_once = ranks.depends_on == (step.name,) and not idle
         job = _job(cluster, ranks, room, python, library)
+        job = replace(job, goes_on=_goes_on(plan, cluster))
     forwards = _forwards(plan, cluster, room)
     told = Configuration(
         cluster=cluster.identifier,
@@ -252,12 +253,20 @@ def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
 
     Ranks that others cannot reach still listen for their own front-end, which forwards to them.
     """
-    if not _has_others(plan, cluster):
+    if not _has_others(plan, cluster) and not _goes_on(plan, cluster):
         return NOWHERE
     if cluster.reachability is Reachability.DIRECT:
         return ON_MACHINE if is_on_this_machine(plan) else EVERYWHERE
     return (
         ON_MACHINE if all(is_at_front_end(cluster, node) for node in cluster.nodes) else EVERYWHERE
+    )
+
+
+def _goes_on(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
+    """Tell whether the ranks of a cluster go on when others are lost."""
+    return any(
+        one.name == cluster.application and one.failures is FailureMode.RETURN
+        for one in plan.deployment.applications
     )
 
 

@@ -47,6 +47,10 @@ class Views(Protocol):
         """Tell who is where, encoded once by the component on top; see `runtime.machine.table`."""
         ...
 
+    def lost(self, reports: list[Facts]) -> None:
+        """Tell which members have ended, where the others go on; see `runtime.machine.ends`."""
+        ...
+
 
 class Health(Protocol):
     """Upwards: how members end, and why some cannot begin."""
@@ -206,6 +210,10 @@ class ClusterViews(Protocol):
 
     def moved(self, reports: list[Facts]) -> None:
         """Tell where ranks are that were started since, or again."""
+        ...
+
+    def lost(self, reports: list[Facts]) -> None:
+        """Tell which ranks have ended, where the others go on; see `runtime.machine.ends`."""
         ...
 
 

@@ -56,6 +56,8 @@ class RankWrapper:
         self._lock = _thread.allocate_lock()
         self._routes: Routes | None = None
         self._early: list[Callable[[Routes], None]] = []
+        self._ends: list[dict[str, Any]] = []
+        self._hear_of_ends: Callable[[list[dict[str, Any]]], None] | None = None
         served.serve(Views, self)
         served.serve(Control, self)
         served.serve(Routes, self)
@@ -86,6 +88,20 @@ class RankWrapper:
         """Keep who is where, unless something newer is known."""
         if epoch >= self.epoch:
             self.epoch, self.table = epoch, table
+
+    def lost(self, reports: list[dict[str, Any]]) -> None:
+        """Pass on which other ranks have ended."""
+        with self._lock:
+            if self._hear_of_ends is None:
+                self._ends += reports
+            else:
+                self._hear_of_ends(reports)
+
+    def hear_of_ends(self, hear: Callable[[list[dict[str, Any]]], None]) -> None:
+        """Let `hear` know of all ranks that end from now on, and of those that have ended."""
+        with self._lock:
+            self._hear_of_ends = hear
+            hear(self._ends)
 
     def configure(self, settings: dict[str, Any]) -> None:
         """Keep what the rank needs to know before it runs."""

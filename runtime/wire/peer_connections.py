@@ -17,7 +17,7 @@ from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.keys import parsed
 from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.directory import Directory
-from runtime.wire.errors import WireError
+from runtime.wire.errors import PeerLost, WireError
 from runtime.wire.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
 from runtime.wire.listeners import Listeners
 from runtime.wire.meetings import Meetings
@@ -91,6 +91,8 @@ class PeerConnections:
         """What is called once, when all has been sent and all have heard goodbye."""
         self._sleepers = 0
         self._is_closed = False
+        self.ends_are_told = False
+        """Whether `explain` is called for each peer that ends."""
         self._epoll.register(self._wake_up, READ)
         self.wake_ups = WakeUps(me, directory)
         """Those of this machine; `ready` returns when somebody wakes this rank."""
@@ -220,6 +222,10 @@ class PeerConnections:
     def watch(self, peer: int) -> None:
         """See to it that the loss of a peer is noticed, also where nothing is sent to it."""
         (self._peers.get(peer) or self._meet(peer)).watch()
+
+    def explain(self, peer: int, why: PeerLost) -> None:
+        """Know how a peer has ended: nobody waits for it longer than for its last words."""
+        (self._peers.get(peer) or self._meet(peer)).explain(why)
 
     def soon(self, wish: Callable[[], None]) -> None:
         """Let a later `progress` call `wish`; any thread may ask for that."""

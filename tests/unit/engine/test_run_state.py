@@ -21,11 +21,13 @@ from runtime.engine.events import (
     Show,
     Start,
     Stop,
+    TellEnd,
 )
 from runtime.engine.failure_report import messages
 from runtime.engine.outline import Outline
 from runtime.engine.rank_exit import RankExit
 from runtime.engine.run_state import TRANSITIONS, IllegalEvent, Patience, RunPhase, RunState
+from runtime.exit_codes import LOST
 
 PATIENCE = Patience(start=100, settle=5, grace=6)
 
@@ -73,6 +75,8 @@ def write(effect: Effect) -> str:
             return f"start {step}"
         case Finish(code):
             return f"finish {code}"
+        case TellEnd(rank, code, why):
+            return f"tell all that {rank} {why} ({code})"
         case Go() | Stop() | Kill() | GiveUp():
             return type(effect).__name__.lower()
 
@@ -594,3 +598,81 @@ def test_an_event_that_cannot_happen_is_refused_and_changes_nothing(started: Run
 
 def test_nothing_can_happen_once_a_run_is_over() -> None:
     assert not [pair for pair in TRANSITIONS if pair[0] in (RunPhase.DONE, RunPhase.FAILED)]
+
+
+@pytest.fixture
+def surviving() -> RunState:
+    plan = dataclasses.replace(outline("0:0", "1:0"), survivors=frozenset({"0:0", "1:0"}))
+    machine = RunState(plan, PATIENCE)
+    play(machine, UP)
+    return machine
+
+
+def test_ranks_that_go_on_are_told_of_one_that_is_lost_and_the_run_ends_well(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > RankEnded 0:0:1 7
+        /0:0:1 is failed exit code 7
+        tell all that 0:0:1 ended with exit code 7 (7)
+        > RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > JobEnded 0:0 7
+        /0:0 is failed exit code 7
+        > at 50 Tick
+        > RankEnded 1:0:0 0
+        /1:0:0 is done exit code 0
+        tell all that 1:0:0 ended (0)
+        > RankEnded 1:0:1 0
+        /1:0:1 is done exit code 0
+        tell all that 1:0:1 ended (0)
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 0
+        """,
+    )
+    assert said(surviving) == []
+
+
+def test_a_front_end_that_is_lost_takes_only_its_own_ranks_along_where_others_go_on(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > PlaceLost 0:0 "power failure"
+        /0:0 is lost
+        tell all that 0:0:0 was lost with its front-end (202)
+        tell all that 0:0:1 was lost with its front-end (202)
+        """.replace("202", str(LOST)),
+    )
+    assert surviving.state is RunPhase.RUNNING
+
+
+def test_the_run_has_failed_if_nobody_is_left_to_bring_it_to_its_end(surviving: RunState) -> None:
+    play(
+        surviving,
+        """
+        > RankEnded 0:0:1 7
+        /0:0:1 is failed exit code 7
+        tell all that 0:0:1 ended with exit code 7 (7)
+        > PlaceLost 0:0 gone
+        /0:0 is lost
+        tell all that 0:0:0 was lost with its front-end (202)
+        > PlaceLost 1:0 gone
+        /1:0 is lost
+        tell all that 1:0:0 was lost with its front-end (202)
+        tell all that 1:0:1 was lost with its front-end (202)
+        stop
+        finish 7
+        """.replace("202", str(LOST)),
+    )
+    assert any("0:0:1" in line for line in said(surviving))
