@@ -64,6 +64,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.matching": set(),
     "runtime.collectives": set(),
     "runtime.deployment": set(),
+    "runtime.waits": set(),
 }
 
 

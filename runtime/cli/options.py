@@ -43,7 +43,8 @@ more examples:
   gcm-deploy --draw machine.svg laptop.xml             draw the machine
 
 exit codes:
-  0 all is well, else that of the rank that failed first (128 + n for signal n); 130 Ctrl-C
+  0 all is well, else that of the rank that failed first (128 + n for signal n);
+  130 Ctrl-C, 124 --run-timeout
   201 the descriptor has faults, 202 the command line has, 203 the deployment failed,
   204 the machine failed while the application ran, 205 its output could not be written"""
 
@@ -84,6 +85,8 @@ class Options:
     output_dir: str
     all_tracebacks: bool
     timeout: float
+    run_timeout: float | None
+    explain_waits: float | None
     progress: ProgressMode
     quiet: bool
 
@@ -113,6 +116,8 @@ def read_options(words: Sequence[str]) -> Options:
         output_dir=found.output_dir,
         all_tracebacks=found.all_tracebacks,
         timeout=found.timeout,
+        run_timeout=found.run_timeout,
+        explain_waits=found.explain_waits,
         progress=ProgressMode(found.progress),
         quiet=found.quiet,
     )
@@ -212,6 +217,14 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
         " second later for each MB that is copied",
     )  # fmt: skip
     group.add_argument(
+        "--run-timeout", metavar="SECONDS", type=_seconds,
+        help="end everything when the application runs longer, and tell what each rank was doing",
+    )  # fmt: skip
+    group.add_argument(
+        "--explain-waits", metavar="SECONDS", type=_seconds_or_none,
+        help="tell why ranks wait that are in an MPI call for so long (default: 30; 0: never)",
+    )  # fmt: skip
+    group.add_argument(
         "--quiet", action="store_true", help="show neither progress nor summary, only faults"
     )
 
@@ -238,6 +251,10 @@ def _document(text: str) -> str:
     if ending != ".fractal" or not stem.isprintable():
         raise argparse.ArgumentTypeError(f"'{text}' is not a file whose name ends in .fractal")
     return text
+
+
+def _seconds_or_none(text: str) -> float:
+    return 0.0 if text.strip("0.") == "" and text.count("0") else _seconds(text)
 
 
 def _seconds(text: str) -> float:

@@ -42,7 +42,7 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
 
     history = History(plan)
     printer = Printer(_screen(plan, options, files), output_failed)
-    ending = EndSignals(printer, interrupts.press)
+    ending = EndSignals(printer, interrupts.press, explain=interrupts.explain)
     log = LogLines(printer.put)
     try:
         with ending.awaited(), log.attached():

@@ -93,6 +93,8 @@ def _deployment(
         variables=variables.all(),
         umask=reading.surroundings.umask,
         encryption=Encryption(grid.text("encryption")) if grid is not None else Encryption.TLS,
+        explain_waits=entry.seconds("explain-waits"),
+        run_timeout=entry.seconds("run-timeout"),
     )
     check_programs(deployment, reading)
     check_copies(deployment, reading)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -25,6 +25,8 @@ from runtime.engine.control import LAUNCHER
 from runtime.engine.crew import Crew, Failed
 from runtime.engine.events import (
     Effect,
+    Explain,
+    Explained,
     GiveUp,
     Go,
     Kill,
@@ -46,6 +48,7 @@ from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
 from runtime.engine.run_state import RunState
 from runtime.engine.standard_input import StandardInput
+from runtime.engine.wait_reports import Snapshot, WaitReports, as_text
 from runtime.engine.warm_start import WarmStart
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
@@ -129,6 +132,7 @@ class Executor:
         self._assembly = assembly
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
+        self.waits = WaitReports(self._places.values(), partial(self._later, reactor))
         self._codes = codes
         codes.hub.connect(partial(self._send_on, now=True), self._send_on)
         codes.connect(
@@ -149,7 +153,12 @@ class Executor:
             room=self._rooms[place.identifier],
             exchanged=self._exchanged,
             facts=self._facts,
+            waits=self.waits,
         ).served()
+
+    def _later(self, reactor: Reactor, seconds: float, then: Callable[[], None]) -> None:
+        """Do something on the engine's thread after some time."""
+        reactor.later(seconds, lambda: self._post(then))
 
     def __enter__(self) -> Self:
         """Return the executor, to be closed at the end of the block."""
@@ -194,6 +203,8 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
+            case Explain():
+                self.waits.look(self._explained, with_stacks=True)
             case GiveUp():
                 self._homecoming.give_up()
             case Kill():
@@ -303,6 +314,14 @@ class Executor:
                 place.control.stop()
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
+
+    def _explained(self, seen: Snapshot) -> None:
+        _tell(seen)
+        self._post(Explained())
+
+    def explain(self) -> None:
+        """Tell what all ranks are doing."""
+        self.waits.look(_tell, with_stacks=True)
 
     def _failed(self, step: Step) -> Failed:
         """Return what tells that a step failed."""
@@ -421,6 +440,10 @@ class Executor:
         if self._stopping:
             place.control.stop()
         self._shake_hands()
+
+
+def _tell(seen: Snapshot) -> None:
+    _log.warning("%s", "\n".join(as_text(seen)))
 
 
 def _numbers(rank: str) -> tuple[int, ...]:

@@ -24,6 +24,11 @@ class Interrupts:
         else:
             self._machine.interrupt()
 
+    def explain(self, *_: object) -> None:
+        """Let it be told what the run is doing; fit to be a signal handler."""
+        if self._machine is not None:
+            self._machine.explain()
+
     def reach(self, machine: Machine) -> None:
         """Mean this machine from now on, with what was pressed before."""
         self._machine = machine

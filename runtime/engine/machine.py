@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
@@ -74,6 +75,7 @@ class Machine:
         self._warm = warm
         self._stdin = stdin
         patience = patience or Patience()
+        patience = replace(patience, run=patience.run or plan.deployment.run_timeout)
         self._codes = Codes(plan, steered=steered, idle=idle, settle=patience.settle)
         self._deployed = self._new_assembly(steered) if plan.deployment.assembly else None
         self._workers = Workers("codes")
@@ -197,6 +199,17 @@ class Machine:
         A signal handler may call this.
         """
         self._queue.put(Interrupt())
+
+    def explain(self) -> None:
+        """Let it be logged what all ranks are doing and why they wait; the run goes on.
+
+        A signal handler may call this.
+        """
+        self._queue.put(self._explain)
+
+    def _explain(self) -> None:
+        if self._executor is not None:
+            self._executor.explain()
 
     def _new_assembly(self, steered: bool) -> DeployedAssembly:
         # Only for who has an assembly: all others start without this wait.

@@ -108,6 +108,7 @@ def supply(
         reach=_reach(plan, cluster),
         forwards=forwards,
         known_as=cluster.front_end.address,
+        explain_waits=plan.deployment.explain_waits,
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
