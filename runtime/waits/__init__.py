@@ -8,10 +8,10 @@ from __future__ import annotations
 from runtime.waits.blocked import number_of, runs_of
 from runtime.waits.findings import HEADINGS, Finding, explain, said
 from runtime.waits.states import (
-    Communicator,
-    Message,
+    KnownCommunicator,
     Part,
     RankState,
+    UnreceivedMessage,
     Wait,
     state_from,
     steady,
@@ -19,11 +19,11 @@ from runtime.waits.states import (
 
 __all__ = [
     "HEADINGS",
-    "Communicator",
     "Finding",
-    "Message",
+    "KnownCommunicator",
     "Part",
     "RankState",
+    "UnreceivedMessage",
     "Wait",
     "explain",
     "number_of",

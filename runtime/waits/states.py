@@ -15,12 +15,12 @@ Run = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Communicator:
+class KnownCommunicator:
     """A communicator as its members know it.
 
     `id` is the same at all members, or empty where nobody knows; `members` are runs of ranks.
 
-    >>> Communicator("1f", "MPI_COMM_WORLD", (("0:0", 0, 1), ("0:1", 0, 0))).ranks
+    >>> KnownCommunicator("1f", "MPI_COMM_WORLD", (("0:0", 0, 1), ("0:1", 0, 0))).ranks
     ('0:0:0', '0:0:1', '0:1:0')
     """
 
@@ -40,7 +40,7 @@ class Communicator:
     def __str__(self) -> str:
         return self.name.removeprefix("MPI_") or "a communicator"
 
-    def is_like(self, other: Communicator) -> bool:
+    def is_like(self, other: KnownCommunicator) -> bool:
         """Tell whether the two may be the same, as far as that is known."""
         if self.id or other.id:
             return self.id == other.id
@@ -72,7 +72,7 @@ class Wait:
 
     call: str
     parts: tuple[Part, ...]
-    comm: Communicator = Communicator()
+    comm: KnownCommunicator = KnownCommunicator()
     needs_all: bool = True
     turn: int | None = None
     root: str = ""
@@ -87,7 +87,7 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Message:
+class UnreceivedMessage:
     """A message that is there, and that nobody has asked for."""
 
     sender: str
@@ -109,7 +109,7 @@ class RankState:
     at: str = ""
     may_act: bool = False
     turns: Mapping[str, int] = field(default_factory=dict)
-    unreceived: tuple[Message, ...] = ()
+    unreceived: tuple[UnreceivedMessage, ...] = ()
     stacks: tuple[tuple[str, str], ...] = ()
     host: str = ""
     pid: int = 0
@@ -124,7 +124,7 @@ def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
         bool(told["may_act"]),
         {str(name): int(turn) for name, turn in told["turns"].items()},
         tuple(
-            Message(str(sender), int(tag), int(size), str(comm))
+            UnreceivedMessage(str(sender), int(tag), int(size), str(comm))
             for sender, tag, size, comm in told["unreceived"]
         ),
         tuple((str(name), str(text)) for name, text in told["stacks"]),
@@ -142,7 +142,7 @@ def _wait_from(told: Mapping[str, Any]) -> Wait:
             Part(str(kind), str(peer), None if tag is None else int(tag), bool(is_known))
             for kind, peer, tag, is_known in told["parts"]
         ),
-        Communicator(
+        KnownCommunicator(
             str(id), str(name), tuple((str(one), int(a), int(b)) for one, a, b in members)
         ),
         bool(told["needs_all"]),

@@ -47,7 +47,7 @@ _UNKNOWN: Part = ["unknown", "", None, False]
 _COLLECTIVE: Part = ["collective", "", None, True]
 
 
-class Peers:
+class NamedPeers:
     """The ranks that calls on a communicator mean, by name, and what others know it by."""
 
     def __init__(self, comm: object, cluster: str) -> None:
@@ -131,7 +131,7 @@ def _unreceived(engine: Engine) -> Iterator[list[object]]:
 
 def _told(call: CallOfThread, cluster: str) -> dict[str, object]:
     values = {} if call.frame is None else call.frame.f_locals
-    peers = Peers(values.get("self"), cluster)
+    peers = NamedPeers(values.get("self"), cluster)
     parts, needs_all = _parts(call.name, values, peers)
     known = [one for one in parts if one is not None]
     m = peers.members or _members_of_request(values)
@@ -148,7 +148,7 @@ def _told(call: CallOfThread, cluster: str) -> dict[str, object]:
     }
 
 
-def _parts(name: str, values: dict[str, Any], peers: Peers) -> tuple[list[Part | None], bool]:
+def _parts(name: str, values: dict[str, Any], peers: NamedPeers) -> tuple[list[Part | None], bool]:
     """Return what a call waits for, and whether it waits for all of it."""
     if name in SENDS and "dest" in values:
         return [peers.part("send", values["dest"], values["tag"])], True

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from runtime.waits import (
-    Communicator,
-    Message,
+    KnownCommunicator,
     Part,
     RankState,
+    UnreceivedMessage,
     Wait,
     explain,
     state_from,
@@ -18,11 +18,11 @@ from runtime.waits import (
 )
 
 A, B, C, D = "0:0:0", "0:0:1", "0:1:0", "1:0:0"
-WORLD = Communicator("w", "MPI_COMM_WORLD", (("0:0", 0, 1), ("0:1", 0, 0), ("1:0", 0, 0)))
-TWO = Communicator("w", "MPI_COMM_WORLD", (("0:0", 0, 1),))
+WORLD = KnownCommunicator("w", "MPI_COMM_WORLD", (("0:0", 0, 1), ("0:1", 0, 0), ("1:0", 0, 0)))
+TWO = KnownCommunicator("w", "MPI_COMM_WORLD", (("0:0", 0, 1),))
 
 
-def receive(peer: str = "", tag: int | None = 7, comm: Communicator = WORLD) -> Wait:
+def receive(peer: str = "", tag: int | None = 7, comm: KnownCommunicator = WORLD) -> Wait:
     return Wait("Recv", (Part("receive", peer, tag),), comm)
 
 
@@ -31,7 +31,7 @@ def send(peer: str, tag: int = 7, call: str = "Send") -> Wait:
 
 
 def collective(
-    call: str, turn: int | None = None, root: str = "", comm: Communicator = WORLD
+    call: str, turn: int | None = None, root: str = "", comm: KnownCommunicator = WORLD
 ) -> Wait:
     return Wait(call, (Part("collective"),), comm, turn=turn, root=root)
 
@@ -83,7 +83,7 @@ def test_a_receive_of_another_tag_than_is_sent_is_a_circle() -> None:
 def test_a_message_with_another_tag_that_is_there_is_told_of() -> None:
     states = {
         A: RankState(A, (receive(C),)),
-        C: RankState(C, (receive(A),), unreceived=(Message(A, 8, 16),)),
+        C: RankState(C, (receive(A),), unreceived=(UnreceivedMessage(A, 8, 16),)),
     }
     assert [str(one) for one in explain(states, {})] == [
         f"{A} waits in Recv from {C} tag 7, which waits in Recv from {A} tag 7"
@@ -219,7 +219,7 @@ def test_what_a_rank_tells_is_read() -> None:
     known = state_from(A, TOLD)
     (wait,) = known.waits
     assert (wait.parts, wait.comm.ranks) == ((Part("receive", C, 7),), (A, B))
-    assert known.unreceived == (Message(C, 8, 16, "world"),)
+    assert known.unreceived == (UnreceivedMessage(C, 8, 16, "world"),)
 
 
 @pytest.mark.parametrize("missing", sorted(TOLD))
