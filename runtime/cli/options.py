@@ -17,6 +17,7 @@ _USAGE = """\
 gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ...]
        gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]
        gcm-deploy new [FILE]
+       gcm-deploy ps|stacks|waits [PID ...]
        gcm-deploy completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
@@ -29,6 +30,7 @@ Run an MPI program on several clusters as if they were one machine.
   gcm-deploy new                          ask four questions and write a descriptor
   gcm-deploy laptop.xml -- --steps 20     run what a descriptor describes
   gcm-deploy --dry-run laptop.xml         show what would be started, and start nothing
+  gcm-deploy waits                        in another terminal: which ranks wait for which others
 
 The output of the program goes to standard output and standard error; what gcm-deploy itself says
 goes to standard error."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from runtime.coupling.component import CodeComponent
     from runtime.engine.bindings import ReportedBinding
     from runtime.engine.deployed_assembly import DeployedAssembly
+    from runtime.engine.wait_reports import Snapshot
 
 MOST_LATE = 1.0
 """How many seconds a time that is over waits for what has come before."""
@@ -210,6 +211,23 @@ class Machine:
     def _explain(self) -> None:
         if self._executor is not None:
             self._executor.explain()
+
+    def snapshot(self, timeout: float, *, with_stacks: bool = False) -> Snapshot:
+        """Return what all ranks are doing and why they wait; any thread but the engine's may ask.
+
+        Raises:
+            TimeoutError: the application does not run, or nobody answers in time.
+        """
+        found: SimpleQueue[Snapshot] = SimpleQueue()
+        self._queue.put(lambda: self._look(found.put, with_stacks=with_stacks))
+        try:
+            return found.get(timeout=timeout)
+        except Empty:
+            raise TimeoutError(f"no answer after {timeout:g} s") from None
+
+    def _look(self, then: Callable[[Snapshot], None], *, with_stacks: bool) -> None:
+        if self._executor is not None:
+            self._executor.waits.look(then, with_stacks=with_stacks)
 
     def _new_assembly(self, steered: bool) -> DeployedAssembly:
         # Only for who has an assembly: all others start without this wait.

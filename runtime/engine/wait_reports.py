@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from runtime.engine.place import Place
 from runtime.machine.contracts import Facts
@@ -156,6 +157,47 @@ class WaitReports:
         self._told.update(one.text for one in fresh)
         if fresh:
             _log.warning("%s", "\n".join(in_lines(fresh)))
+
+
+def as_dict(seen: Snapshot) -> dict[str, Any]:
+    """Return what all ranks were doing, for programs."""
+    from runtime.waits import HEADINGS, number_of, said
+
+    doing = sorted(_doing(seen), key=lambda one: number_of(one[0]))
+    ranks: list[dict[str, Any]] = []
+    for rank, how in doing:
+        state = seen.states.get(rank)
+        ranks.append(
+            {
+                "rank": rank,
+                "doing": how,
+                "host": state.host if state else "",
+                "process": state.pid if state else 0,
+                "calls": [
+                    {
+                        "call": one.call,
+                        "text": said(one),
+                        "seconds": round(one.seconds, 1),
+                        "where": one.where,
+                        "communicator": str(one.comm),
+                        "waits_for": [
+                            {"kind": part.kind, "rank": part.peer, "tag": part.tag}
+                            for part in one.parts
+                        ],
+                    }
+                    for one in (state.waits if state else ())
+                ],
+                "stacks": [
+                    {"thread": thread, "stack": text}
+                    for thread, text in (state.stacks if state else ())
+                ],
+            }
+        )
+    findings = [
+        {"kind": one.kind, "heading": HEADINGS[one.kind], "ranks": [*one.ranks], "text": str(one)}
+        for one in seen.findings
+    ]
+    return {"ranks": ranks, "findings": findings}
 
 
 def as_text(seen: Snapshot) -> list[str]:

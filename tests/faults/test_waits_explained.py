@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -234,3 +235,34 @@ def test_ctrl_backslash_tells_what_the_ranks_are_doing_and_the_run_goes_on(
     run.terminate()
     run.communicate()
     assert run.returncode == 128 + signal.SIGTERM
+
+
+def test_another_terminal_sees_what_a_run_is_doing(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        BEGIN
+        + "print('here', flush=True)\ndef step():\n    world.Recv(one, other, tag=7)\nstep()\n",
+        encoding="utf-8",
+    )
+    run = start("--emulate", "2x1", "program.py")
+    assert run.stdout is not None
+    assert [run.stdout.readline() for _ in range(2)] == ["here\n"] * 2
+
+    def seen(*words: str) -> str:
+        return subprocess.run(
+            [*COMMAND, *words, str(run.pid)], capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+
+    while "never" not in (waits := seen("waits")):
+        continue  # one of them may not have come to its receive yet
+    assert waits.splitlines()[3:] == [
+        "these ranks wait and can never go on:",
+        "  0:0:0 waits in Recv from 0:1:0 tag 7 (program.py:10 in step),"
+        " which waits in Recv from 0:0:0 tag 7 (program.py:10 in step)",
+    ]
+    (found,) = json.loads(seen("ps", "--format", "json"))
+    assert (found["deployment"], found["state"]) == ("program", "running")
+    assert [(one["rank"], one["calls"][0]["waits_for"]) for one in found["ranks"]] == [
+        ("0:0:0", [{"kind": "receive", "rank": "0:1:0", "tag": 7}]),
+        ("0:1:0", [{"kind": "receive", "rank": "0:0:0", "tag": 7}]),
+    ]
+    assert "\n      world.Recv(one, other, tag=7)\n" in seen("stacks")

@@ -24,6 +24,8 @@ _RUNTIME = f"{HOME}/runtime/"
 _AT_REST = ("threading.py", "queue.py", "selectors.py", "concurrent/futures/_base.py")
 """Files of Python in which threads wait for other threads of their process."""
 
+_NO_FUNCTION = compile("", "", "exec").co_name
+
 SENDS = {"Send", "Ssend", "Rsend", "Bsend", "send", "ssend", "bsend"}
 RECEIVES = {"Recv", "recv", "Probe", "probe", "Mprobe", "mprobe"}
 EXCHANGES = {"Sendrecv", "Sendrecv_replace", "sendrecv"}
@@ -185,7 +187,7 @@ def told_of(call: CallOfThread) -> dict[str, object]:
 def where(frame: FrameType) -> str:
     """Return the place of a frame: `ring.py:12 in step`."""
     code = frame.f_code
-    inside = "" if code.co_name == "<module>" else f" in {code.co_name}"
+    inside = "" if code.co_name == _NO_FUNCTION else f" in {code.co_name}"
     return f"{code.co_filename.rpartition('/')[2]}:{frame.f_lineno}{inside}"
 
 
