@@ -66,6 +66,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.collectives": set(),
     "runtime.deployment": set(),
     "runtime.doctor": {"asking", "examination", "probe"},
+    "runtime.waits": set(),
 }
 
 

@@ -13,6 +13,18 @@ _DEPLOYMENT = ElementType(
         Attribute(
             "name", ValueKind.NAME, "How messages call this deployment; the file's name by default."
         ),
+        Attribute(
+            "explain-waits",
+            ValueKind.DURATION,
+            "After how long a rank in an MPI call says what it waits for; `--explain-waits` wins.",
+            default="30s",
+        ),
+        Attribute(
+            "run-timeout",
+            ValueKind.DURATION,
+            "How long the application may run; then everything is ended, with what each rank was "
+            "doing. No limit by default; `--run-timeout` wins.",
+        ),
     ),
     (
         ChildRule("variable"),

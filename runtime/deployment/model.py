@@ -312,6 +312,10 @@ class Deployment:
     detection: FailureDetection = field(default_factory=FailureDetection)
     umask: int = 0o022
     named_classes: tuple[NamedClass, ...] = ()
+    explain_waits: float = 30.0
+    """After how many seconds in an MPI call ranks say what they wait for; 0 means never."""
+    run_timeout: float = 0.0
+    """For how many seconds the application may run; 0 means for ever."""
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""

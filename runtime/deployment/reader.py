@@ -98,6 +98,8 @@ def _deployment(
         encryption=Encryption(grid.text("encryption")) if grid is not None else Encryption.TLS,
         detection=read_detection(entry, sites, reading),
         named_classes=read_named_classes(entry, reading),
+        explain_waits=entry.seconds("explain-waits"),
+        run_timeout=entry.seconds("run-timeout"),
     )
     check_programs(deployment, reading)
     check_copies(deployment, reading)

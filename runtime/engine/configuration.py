@@ -101,8 +101,9 @@ class Configuration:
     `machine` is the pickle of the whole machine, a `Grid`, for whoever opens it; `reach` says from
     where the ranks expect those of other clusters. `forwards` is the address at which the front-end
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
-    which they reach it. `watch` says who watches whom, if anybody does. `named_classes` are the
-    controllers and interceptors that the descriptor names, as ranks are told of them.
+    which they reach it. Ranks tell of waits that take `explain_waits` seconds; 0 means none. `watch`
+    says who watches whom, if anybody does. `named_classes` are the controllers and interceptors
+    that the descriptor names, as ranks are told of them.
     """
 
     cluster: str
@@ -121,6 +122,7 @@ class Configuration:
     reach: str = NOWHERE
     forwards: str = ""
     known_as: str = ""
+    explain_waits: float = 0.0
     certificate: bytes = field(default=b"", repr=False)
     watch: WatchedGroup | None = None
     named_classes: tuple[PlainNamed, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,8 @@ from runtime.engine.cluster_reports import ClusterReports
 from runtime.engine.crew import Crew, Failed
 from runtime.engine.events import (
     Effect,
+    Explain,
+    Explained,
     GiveUp,
     Go,
     Kill,
@@ -47,6 +49,7 @@ from runtime.engine.rank_input import FIRST_CLUSTER
 from runtime.engine.run_state import RunState
 from runtime.engine.standard_input import StandardInput
 from runtime.engine.verdicts import Verdicts
+from runtime.engine.wait_reports import Snapshot, WaitReports, as_text
 from runtime.engine.warm_start import WarmStart
 from runtime.engine.watch import watch_of
 from runtime.errors import GridError
@@ -138,6 +141,7 @@ class Executor:
         self._assembly = assembly
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
+        self.waits = WaitReports(self._places.values(), partial(self._later, reactor))
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to)
         codes.connect(
@@ -158,7 +162,12 @@ class Executor:
             room=self._rooms[place.identifier],
             exchanged=self._exchanged,
             facts=self._facts,
+            waits=self.waits,
         ).served()
+
+    def _later(self, reactor: Reactor, seconds: float, then: Callable[[], None]) -> None:
+        """Do something on the engine's thread after some time."""
+        reactor.later(seconds, lambda: self._post(then))
 
     def __enter__(self) -> Self:
         """Return the executor, to be closed at the end of the block."""
@@ -205,6 +214,8 @@ class Executor:
                 self._stop()
             case TellEnd(rank, code, why):
                 self._tell_end(rank, code, why)
+            case Explain():
+                self.waits.look(self._explained, with_stacks=True)
             case GiveUp():
                 self._homecoming.give_up()
             case Kill():
@@ -321,6 +332,14 @@ class Executor:
                 place.control.stop()
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
+
+    def _explained(self, seen: Snapshot) -> None:
+        _tell(seen)
+        self._post(Explained())
+
+    def explain(self) -> None:
+        """Tell what all ranks are doing."""
+        self.waits.look(_tell, with_stacks=True)
 
     def _failed(self, step: Step) -> Failed:
         """Return what tells that a step failed."""
@@ -472,6 +491,10 @@ class Executor:
         if self._stopping:
             place.control.stop()
         self._shake_hands()
+
+
+def _tell(seen: Snapshot) -> None:
+    _log.warning("%s", "\n".join(as_text(seen)))
 
 
 def _numbers(rank: str) -> tuple[int, ...]:

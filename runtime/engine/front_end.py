@@ -209,6 +209,11 @@ class FrontEndProcess:
         if self._heartbeats is not None:
             self._heartbeats.begin(elapsed)
 
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask what all ranks are doing."""
+        if self._ranks is not None:
+            self._ranks.tell_states(number, with_stacks)
+
     def start_node(self, name: str) -> None:
         """Start the process for the components of a node."""
         if self._nodes is not None:

@@ -83,7 +83,9 @@ def _run(options: RankOptions, link: RankLink) -> int:
 
     gc.freeze()  # what is loaded stays; to look through it would delay the first line
     gc.enable()
-    end = _End(link)
+    from runtime.engine.rank_waits import RankWaits
+
+    end, waits = _End(link), RankWaits(link.wrapper)
     _thread.start_new_thread(link.listen, (end.lost,))
     facts: tuple[Any, ...] = ()
     if options.kind == "executable":
@@ -103,7 +105,9 @@ def _run(options: RankOptions, link: RankLink) -> int:
             from runtime.mpi.surface.lifetime import put_into_mpi4py
 
             put_into_mpi4py()
+        waits.start()
         code, why, error = run_program(options.kind, options.path, options.arguments)
+        waits.ended()
         if code:
             from runtime.membership.last_words import last_words
 

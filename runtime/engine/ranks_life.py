@@ -205,6 +205,7 @@ class RanksLife:
                     "machine": self._told.machine,
                     "routes": self._routes.known(),
                     "named-classes": list(self._told.named_classes),
+                    "explain-waits": self._told.explain_waits,
                 }
             )
             self._components.control.go()
@@ -214,6 +215,11 @@ class RanksLife:
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not there."""
         return self._gate.find(rank) if self._gate is not None else None
+
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask the ranks what they are doing."""
+        if self.is_released:
+            self._components.control.tell_state(number, with_stacks)
 
     def ask_to_end(self) -> None:
         """Ask every rank to end."""
@@ -449,6 +455,10 @@ class RanksLife:
         """Pass on that a rank wants everything to end."""
         self.ended(member, code, f"called MPI.Abort({code})", *facts)
         self._launcher.health.rank_aborted(self._launcher.name, member)
+
+    def waiting(self, member: str, number: int, state: Facts) -> None:
+        """Pass on what a rank is doing."""
+        self._launcher.health.rank_waiting(self._launcher.name, member, number, state)
 
     def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of what a rank has sent to others, and how it found them."""

@@ -67,6 +67,14 @@ class Health(Protocol):
         """Tell that a rank ends the run."""
         ...
 
+    def waiting(self, member: str, number: int, state: Facts) -> None:
+        """Tell what a rank is doing, as answer to a question with a number.
+
+        The number is 0 where it was not asked and has waited for long, -1 at its end; `state` is
+        what `runtime.waits.state_from` reads.
+        """
+        ...
+
 
 class References(Protocol):
     """Upwards: what a member has learned of the ways to others, and how it used them."""
@@ -97,6 +105,10 @@ class Control(Protocol):
 
     def stop(self) -> None:
         """Ask a member to end in order."""
+        ...
+
+    def tell_state(self, number: int, with_stacks: bool) -> None:
+        """Ask what a rank is doing; `Health.waiting` with the number is the answer."""
         ...
 
 
@@ -232,6 +244,10 @@ class ClusterHealth(Protocol):
         """Tell that a rank ends the run; how it ended was told before."""
         ...
 
+    def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:
+        """Tell what a rank is doing; see `Health.waiting`."""
+        ...
+
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
         """Tell that the native MPI has ended; `is_fault` if it failed, and not one of its ranks."""
         ...
@@ -316,6 +332,10 @@ class ClusterControl(Protocol):
 
     def kill_ranks(self) -> None:
         """End the ranks at once."""
+        ...
+
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask what all ranks are doing; `ClusterHealth.rank_waiting` brings the answers."""
         ...
 
     def start_node(self, name: str) -> None:

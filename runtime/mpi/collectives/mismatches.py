@@ -81,6 +81,11 @@ class MismatchDetector:
         """The first call that cannot be done, and why."""
         self._lost: dict[int, ProcessGone] = {}
 
+    @property
+    def count(self) -> int:
+        """How many calls this process has begun."""
+        return self._count
+
     def next_turn(self, call: str) -> int:
         """Count a call, and return its number."""
         with self._engine.lock:

@@ -139,6 +139,11 @@ class Engine:
                 for incoming in box.drain() if box is not None else ():
                     incoming.take()
 
+    def communicators(self) -> list[CommunicatorMembers]:
+        """Return the communicators that are known; the lock is held."""
+        known = [box for (_, inner), box in self._boxes.items() if not inner]
+        return [box.members for box in known if box.is_open]
+
     # ---------------------------------------------------------------------------- operations
 
     def send(

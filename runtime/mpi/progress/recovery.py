@@ -53,7 +53,9 @@ class Recovery:
         if self.revoked_by is None:
             return None
         m = self._members
-        who = "this process" if self.revoked_by == m.engine.me else m.engine.name_of(self.revoked_by)
+        who = (
+            "this process" if self.revoked_by == m.engine.me else m.engine.name_of(self.revoked_by)
+        )
         return CommunicatorRevoked(
             f"{m.native.name or 'the communicator'} was revoked by {who}",
             cure="Call Shrink on it: that returns one of the processes that are left",
