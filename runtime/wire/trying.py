@@ -33,7 +33,7 @@ MOST_AT_ONCE = 6
 """How many routes are tried at the same time."""
 
 CALLED_AFTER_REFUSAL = 1.0
-"""Seconds for a peer to dial at whose address nobody listens: it has ended, or a firewall refuses."""
+"""Seconds for a peer to dial at whose address nobody listens: it ended, or a firewall refuses."""
 
 _AS_SLOW, _SLOW = 2.0, 1.0
 """A route of which nothing was heard has failed after so many times as long as the one that worked
