@@ -46,7 +46,7 @@ def lead_on(
     for address in addresses:
         try:
             if stops[1:]:
-                return _through(address, stops[1:], credentials)
+                return _through(address, stops, credentials)
             return _to(address, credentials)
         except (OSError, TransportError) as error:
             faults.append(str(error))
@@ -83,14 +83,14 @@ def _set_up(made: socket.socket, address: str) -> None:
 def _through(
     address: str, stops: tuple[str, ...], credentials: Credentials
 ) -> tuple[socket.socket, bytes]:
-    """Let another front-end lead on."""
-    bare, _, received = dial(address, credentials, PATIENCE)
+    """Let the front-end of the first stop lead on to the others."""
+    bare, _, received = dial(address, credentials, PATIENCE, peer=stops[0])
     made = bare if isinstance(bare, socket.socket) else socket.socket(fileno=bare.detach())
     reader = AnswerReader()
     deadline = time.monotonic() + 2 * PATIENCE
     try:
         made.settimeout(PATIENCE)
-        made.sendall(ForwardRequest(stops).written())
+        made.sendall(ForwardRequest(stops[1:]).written())
         answer = reader.feed(received)
         while answer is None:
             made.settimeout(max(0.001, deadline - time.monotonic()))

@@ -30,6 +30,7 @@ class Resident:
     host: str = ""
     machine: str = ""
     addresses: tuple[str, ...] = ()
+    incarnation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ def everybody(link: RankLink) -> Everybody:
         report = told.get(str(identifier))
         machine, addresses = report["doors"] if report else NOT_FOUND
         host = report["host"] if report else ""
-        residents.append(Resident(identifier, host, machine, tuple(addresses)))
+        incarnation = report["incarnation"] if report else 0
+        residents.append(Resident(identifier, host, machine, tuple(addresses), incarnation))
         machine, addresses = report.get("forwarder", NOT_FOUND) if report else NOT_FOUND
         if addresses:
             front_end = Resident(identifier, host, machine, tuple(addresses))

@@ -163,7 +163,7 @@ class DirectConnector:
                 cure="It has no address here; was it started after this rank?",
             )
         patience = self._proof_timeout
-        return Dialling(str(party), party.name, ways, credentials, now, proof_timeout=patience)
+        return Dialling(str(party), party.member, ways, credentials, now, proof_timeout=patience)
 
     def came(self, peer: int, now: float) -> None:
         """Do nothing: there are no routes of which one could be better."""
@@ -325,7 +325,8 @@ class Dialling:
         if connected.family != socket.AF_UNIX:
             end_when_silent(connected, self._silence)
         self._socket = connected = secured(connected, self._credentials, dialled=True)
-        self._exchange = Exchange(connected, Dialler(self._credentials, os.urandom(NONCE)))
+        greeting = Dialler(self._credentials, os.urandom(NONCE), self._name)
+        self._exchange = Exchange(connected, greeting)
         return True
 
     def _next(self, now: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcm.records import dataclass
+from runtime.transport.keys import member_name
 from runtime.wire.errors import WireError
 
 UNIX = "unix:"
@@ -22,7 +23,18 @@ class Party:
     host: str = ""
     machine: str = ""
     addresses: tuple[str, ...] = ()
+    incarnation: int = 0
+    """How often it was started until now; 0 if that does not matter."""
     cluster: str = ""
+
+    @property
+    def member(self) -> str:
+        """Return the name that it proves in a handshake.
+
+        >>> Party("0:1:2", incarnation=3).member
+        '0:1:2#3'
+        """
+        return member_name(self.name, self.incarnation) if self.incarnation else self.name
 
     def __str__(self) -> str:
         """Return how errors name it.

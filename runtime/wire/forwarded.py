@@ -175,7 +175,7 @@ class Forwarded:
                 return None
             self._asked = None
             self._socket, received = opened
-            greeting = Dialler(self._credentials, os.urandom(NONCE))
+            greeting = Dialler(self._credentials, os.urandom(NONCE), self._name)
             self._exchange = Exchange(self._socket, greeting, received)
             self.deadline = now + PROOF_TIMEOUT
         try:

@@ -22,6 +22,7 @@ class PeerContext(Protocol):
     stage: memoryview
     silence: float
     resume_timeout: float
+    ends_are_told: bool
 
     @property
     def watch_descriptor(self) -> Watch:

@@ -71,7 +71,7 @@ class RoutedConnector:
         if usable and usable[0].kind is RouteKind.NATIVE:
             party = self._directory.party(peer)
             ways = self._directory.ways(self._me, peer)
-            return Dialling(str(party), party.name, ways, self._credentials, now)
+            return Dialling(str(party), party.member, ways, self._credentials, now)
         if not usable:
             raise NoRoute(
                 f"{self._directory.party(peer)} cannot be reached",
@@ -129,7 +129,7 @@ class RoutedConnector:
                 )
                 if cluster not in found and is_tried:
                     party, ways = self._directory.party(peer), self._directory.ways(self._me, peer)
-                    found[cluster] = Probe(peer, route, party.name, ways, credentials)
+                    found[cluster] = Probe(peer, route, party.member, ways, credentials)
         return list(found.values())
 
     def probed(self, probe: Probe, now: float, *, has_worked: bool) -> list[int]:
@@ -198,7 +198,7 @@ class RoutedConnector:
             return Called(str(party), now)
         if route.kind is RouteKind.DIRECT:
             ways = self._directory.ways(self._me, peer)
-            return Dialling(str(party), party.name, ways, credentials, now)
+            return Dialling(str(party), party.member, ways, credentials, now)
         stops = [str(stop) for stop in route.stops[2:]]
         if last.dialler == route.stops[-1]:
             token = os.urandom(16).hex()
@@ -207,7 +207,7 @@ class RoutedConnector:
         front_end = route.stops[1]
         assert isinstance(front_end, FrontEndStop)
         asked = Asked(self._to_front_end(front_end, now), tuple(stops), str(party))
-        return Forwarded(asked, party.name, str(party), credentials)
+        return Forwarded(asked, party.member, str(party), credentials)
 
     def _to_front_end(self, front_end: FrontEndStop, now: float) -> Attempt:
         party = self._front_ends.get(front_end.cluster)

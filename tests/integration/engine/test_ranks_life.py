@@ -28,6 +28,7 @@ from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import Control, Views
 from runtime.membership.room import KEY
 from runtime.transport.channel import Channel, IncomingCall
+from runtime.transport.keys import RunKeys, audience_of
 from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
 
@@ -120,7 +121,7 @@ def told(tmp_path: Path, mpiexec: Mpiexec) -> Configuration:
         job=Job(("python", "--room", str(room)), 1, str(mpiexec.path), "auto", (), (), {}),
         at_once=False,
         launcher="",
-        secret=b"a secret of a test",
+        keys=RunKeys(b"a secret of a test").keyring([audience_of("0:0"), audience_of("0:0:0")]),
     )
 
 
