@@ -109,7 +109,7 @@ class RanksLife:
             reactor,
             room=room,
             saw=self._saw,
-            lost=self._ends.helper_ended,
+            lost=self._helper_ended,
             guard=guard,
         )
         self._room = room
@@ -378,6 +378,19 @@ class RanksLife:
         self._pass_on(self._ends.saw(name, Seen(status, at, crash), is_connected=is_connected))
         if is_connected and name not in self._ends.told:
             self._reactor.later(HUSH, lambda: self._give_up(name))
+
+    def _helper_ended(self, name: str, at: float) -> None:
+        """End ranks whose `mpiexec` has lost a process: they may wait for each other for ever.
+
+        At the end of a run, or when a rank has failed, `mpiexec` ends by itself within that time.
+        """
+        self._ends.helper_ended(name, at)
+        self._reactor.later(HUSH, self._end_broken_job)
+
+    def _end_broken_job(self) -> None:
+        if not self.is_over and not self._stopping:
+            self._ends.helper_is_outlived()
+            self._job.stop()
 
     def _what_happened(self, code: int) -> str:
         missing = self._unheard()

@@ -13,7 +13,10 @@ from runtime.transport.errors import AuthenticationFailed, TransportError, Unrea
 from runtime.transport.lean import dial, socket_for
 
 PATIENCE = 10.0
-"""Seconds to open the next connection of a way."""
+"""Seconds for the next stop of a way to prove itself, or to begin to encrypt."""
+
+CONNECT_TIMEOUT = 4.0
+"""Seconds for the host of the next stop to answer."""
 
 _PIECE = 4096
 
@@ -56,9 +59,10 @@ def _to(address: str, credentials: Credentials) -> tuple[socket.socket, bytes]:
     bare, where = socket_for(address)
     made = socket.socket(fileno=bare.detach())
     try:
-        made.settimeout(PATIENCE)
+        made.settimeout(CONNECT_TIMEOUT)
         made.connect(where)
         made = secured(made, credentials, dialled=True)
+        made.settimeout(PATIENCE)
         _set_up(made, address)
     except (AuthenticationFailed, Silent):
         made.close()

@@ -17,7 +17,7 @@ Place = tuple[bool, tuple[int, int]]
 """A front-end or a rank of a cluster: what holds for one rank holds for all of its cluster."""
 
 Way = tuple[Place, ...]
-"""The places of a route. A direct one that the other end has to open begins with `CALLED`."""
+"""The places of a route; a direct one that the other end has to open begins with `CALLED`."""
 
 CALLED: Place = (False, (-1, -1))
 

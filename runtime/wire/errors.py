@@ -24,6 +24,10 @@ class PeerAbsent(PeerLost):
     """
 
 
+class LinkLost(PeerLost):
+    """Nothing leads to a peer any more, of which nobody says that it has ended."""
+
+
 class PeerSilent(PeerLost):
     """A peer does not answer, but its system does: the process is there and does not run now."""
 

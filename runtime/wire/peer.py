@@ -12,7 +12,16 @@ import socket
 from runtime.later import Later, logger
 from runtime.wire.breadth import Breadth
 from runtime.wire.duplex import DuplexStream
-from runtime.wire.errors import BadFrame, NoRoute, PeerAbsent, PeerLeft, PeerLost, gone, said
+from runtime.wire.errors import (
+    BadFrame,
+    LinkLost,
+    NoRoute,
+    PeerAbsent,
+    PeerLeft,
+    PeerLost,
+    gone,
+    said,
+)
 from runtime.wire.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
 from runtime.wire.joining import Joining
 from runtime.wire.line import READ, Line
@@ -319,16 +328,15 @@ class Peer:
 
     def _link_lost(self, resuming: breaks.Resuming, now: float) -> PeerLost:
         """Return that nothing led to the peer any more, and all that was tried."""
-        peer, link = self._context.describe(self.index), self._context.link_to(self.index)
-        tried = [*resuming.reasons.splitlines(), *self._joining.describe().splitlines()]
+        peer, why = self._context.describe(self.index), said(resuming.why)
         if resuming.is_refused:
-            return gone(peer, f"nobody is there any more: {said(resuming.why)}", "\n".join(tried))
-        verb = "is broken" if self.connections else "could not be opened"
-        return PeerLost(
-            f"{peer} cannot be reached: {link} {verb} for {resuming.lasts(now):.0f} s",
-            cause="\n".join([f"first: {said(resuming.why)}", *tried]),
-            cure="Is the network between them down, or does a firewall cut it? gcm-deploy tries all"
-            " routes, also those through the front-ends of other clusters",
+            return self._gone(why, resuming.reasons)
+        link = self._context.link_to(self.index)
+        how = f"is broken ({why})" if self.connections else "could not be opened"
+        return LinkLost(
+            f"{peer} cannot be reached: {link} {how}, tried for {resuming.lasts(now):.0f} s",
+            cause=self._joining.describe() or resuming.reasons,
+            cure="See whether the network between them is down, or a firewall cuts it",
         )
 
     def _absent(self, fault: Exception) -> PeerLost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from runtime.wire.errors import PeerLost
+from runtime.wire.errors import PeerLost, said
 
 CALLED_TIMEOUT = 5.0
 """Seconds for a peer that hung up and cannot be dialled: it comes at once, or has ended."""
@@ -71,7 +71,10 @@ class Resuming:
     @property
     def reasons(self) -> str:
         """Why it could not be resumed."""
-        return f"it could not be resumed{'' if self.last is None else f': {self.last}'}"
+        if self.last is None:
+            return "it could not be resumed"
+        told = self.last.cause if isinstance(self.last, PeerLost) else ""
+        return f"it could not be resumed: {told or said(self.last)}"
 
 
 def says_nobody(fault: PeerLost) -> bool:
@@ -80,9 +83,6 @@ def says_nobody(fault: PeerLost) -> bool:
     Where several routes were tried the first one counts: it is the one that worked last.
     """
     reasons = fault.cause.splitlines()
-    inner = [number for number, line in enumerate(reasons) if line.startswith(" ")]
-    if inner:
-        first = inner[0]
-        outer = (n for n in range(first, len(reasons)) if not reasons[n].startswith(" "))
-        reasons = reasons[first : next(outer, len(reasons))]
+    if reasons and reasons[0].startswith("by "):
+        reasons = reasons[0].split("; ")
     return bool(reasons) and all(any(one in line for one in _NOBODY) for line in reasons)

@@ -78,6 +78,8 @@ class RoutedConnector:
                 cure="No front-end lies between that both clusters can connect to. Let one be "
                 "reached, or add a cluster that relays",
             )
+        if peer in self._used:  # it has been dialled before, so it need not be asked to dial
+            usable = [one for one in usable if one.legs[0].dialler == one.stops[0]] or usable
         ordered = self._tension.order(usable, now)
         race = self._races[peer] = Race(self, peer, ordered, now, head_start=self._head_start)
         return race

@@ -32,8 +32,8 @@ HEAD_START = 0.3
 MOST_AT_ONCE = 6
 """How many routes are tried at the same time."""
 
-CALLED_AFTER_REFUSAL = 1.0
-"""Seconds for a peer to dial at whose address nobody listens: it ended, or a firewall refuses."""
+CALLED_AFTER_REFUSAL = 0.5
+"""Seconds for a peer to dial at whose address nobody listens: if it lives, a firewall refuses."""
 
 _AS_SLOW, _SLOW = 2.0, 1.0
 """A route of which nothing was heard has failed after so many times as long as the one that worked
@@ -132,10 +132,10 @@ class Race:
         self._next_start = now
         self._given_up_at = float("inf")
         self._runners: list[_Runner] = []
-        self._faults: dict[int, PeerLost] = {}  # by the place of the route
+        self._faults: dict[int, tuple[Route, PeerLost]] = {}  # by the place of the route
         self._failures: list[tuple[Route, float]] = []
         self._epoll = select.epoll()  # one descriptor for all that is watched
-        self.is_passive = all(route.legs[-1].dialler == route.stops[-1] for route in routes)
+        self.is_passive = all(map(_is_up_to_the_peer, routes))
         """Whether the peer has to dial on every route, so that nobody can refuse."""
 
     @property
@@ -165,10 +165,8 @@ class Race:
 
     def describe(self) -> str:
         """Say what goes on on each route."""
-        failed = [str(fault) for _, fault in sorted(self._faults.items())]
-        return "\n".join(
-            [*failed, *(f"by {one.route}: {one.attempt.describe()}" for one in self._runners)]
-        )
+        running = [f"by {one.route}: {one.attempt.describe()}" for one in self._runners]
+        return "\n".join([*self._reasons(), *running])
 
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
         """Go on; return the connection that is open first.
@@ -204,7 +202,9 @@ class Race:
     def _is_over(self, now: float) -> bool:
         if self._left or not all(one.attempt.is_passive for one in self._runners):
             return False
-        if self._given_up_at == float("inf") and any(map(says_nobody, self._faults.values())):
+        if self._given_up_at == float("inf") and any(
+            says_nobody(fault) for _, fault in self._faults.values()
+        ):
             self._given_up_at = now + CALLED_AFTER_REFUSAL
         return not self._runners or now >= self._given_up_at
 
@@ -271,13 +271,21 @@ class Race:
     def _failed(self, number: int, route: Route, fault: PeerLost, now: float) -> None:
         self._starter.failures += 1
         self._failures.append((route, now))
-        fault.what = f"{fault.what} by {route}"
-        self._faults[number] = fault
+        self._faults[number] = route, fault
 
     def _lost(self) -> PeerLost:
-        faults = [fault for _, fault in sorted(self._faults.items())]
+        faults = [self._faults[number][1] for number in sorted(self._faults)]
         silent = [fault for fault in faults if isinstance(fault, PeerSilent)]
-        told = (silent or faults)[-1]
-        if len(faults) > 1:
-            told.cause = "\n".join(map(str, faults))
-        return told
+        told = (silent or faults)[0]
+        return type(told)(told.what, cause="\n".join(self._reasons()), cure=told.cure)
+
+    def _reasons(self) -> list[str]:
+        """Return why each route failed, in a line of its own, the shortest route first."""
+        return [
+            f"by {route}: {'; '.join((fault.cause or fault.what).splitlines())}"
+            for _, (route, fault) in sorted(self._faults.items())
+        ]
+
+
+def _is_up_to_the_peer(route: Route) -> bool:
+    return route.legs[0].dialler != route.stops[0] or route.legs[-1].dialler == route.stops[-1]
