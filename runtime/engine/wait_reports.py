@@ -13,7 +13,7 @@ from runtime.machine.contracts import Facts
 # What explains them is imported when somebody waits for long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runtime.waits import Finding, RankState
+    from runtime.waits import RankState, WaitFinding
 
 ANSWERS = 1.5
 """How many seconds to wait for answers; ranks in a call that lets no other thread run give none."""
@@ -39,7 +39,7 @@ class Snapshot:
     states: dict[str, RankState]
     silent: tuple[str, ...]
     ended: dict[str, str]
-    findings: list[Finding]
+    findings: list[WaitFinding]
 
 
 Seen = Callable[[Snapshot], None]
@@ -231,7 +231,7 @@ def _doing(seen: Snapshot) -> Iterator[tuple[str, str]]:
     yield from ((rank, f"has ended ({how})") for rank, how in seen.ended.items())
 
 
-def in_lines(findings: list[Finding]) -> list[str]:
+def in_lines(findings: list[WaitFinding]) -> list[str]:
     """Return findings as lines with a heading for each kind."""
     from runtime.waits import HEADINGS
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from runtime.waits.blocked import number_of, runs_of
-from runtime.waits.findings import HEADINGS, Finding, explain, said
+from runtime.waits.findings import HEADINGS, WaitFinding, explain, said
 from runtime.waits.states import (
     KnownCommunicator,
     Part,
@@ -19,12 +19,12 @@ from runtime.waits.states import (
 
 __all__ = [
     "HEADINGS",
-    "Finding",
     "KnownCommunicator",
     "Part",
     "RankState",
     "UnreceivedMessage",
     "Wait",
+    "WaitFinding",
     "explain",
     "number_of",
     "runs_of",

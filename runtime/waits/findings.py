@@ -35,7 +35,7 @@ _MOST_NAMED = 6
 
 
 @dataclass(frozen=True)
-class Finding:
+class WaitFinding:
     """One explanation: its kind, the ranks that it is about, the sentence, and what is behind it.
 
     That is what others do who go on, which is different each time that one looks.
@@ -56,7 +56,7 @@ def explain(
     last: Mapping[str, RankState] | None = None,
     *,
     limit: float = 0.0,
-) -> list[Finding]:
+) -> list[WaitFinding]:
     """Return why ranks wait: first those that can never go on, then calls longer than `limit`.
 
     >>> from runtime.waits.states import Part, RankState, Wait
@@ -75,7 +75,7 @@ class _Explanation:
         self._picture = picture
         self._explained: set[str] = set()
 
-    def findings(self, limit: float) -> Iterator[Finding]:
+    def findings(self, limit: float) -> Iterator[WaitFinding]:
         picture = self._picture
         blocked = sorted(picture.blocked, key=number_of)
         for rank in blocked:
@@ -87,7 +87,7 @@ class _Explanation:
         yield from self._behind([one for one in blocked if one not in self._explained])
         yield from self._slow(limit)
 
-    def _followed(self, rank: str) -> Finding | None:
+    def _followed(self, rank: str) -> WaitFinding | None:
         """Follow from a rank to the one it waits for, and so on, to the cause."""
         picture = self._picture
         way: dict[str, str] = {}
@@ -99,21 +99,21 @@ class _Explanation:
             if mismatch is not None:
                 other, theirs = mismatch
                 text = f"{rank} is in {said(wait)} while {other} is in {said(theirs)}"
-                return Finding(MISMATCH, (rank, other), text)
+                return WaitFinding(MISMATCH, (rank, other), text)
             blamed = self._blamed(rank, wait, part)
             way[rank] = f"{said(wait)}{self._not_in(wait, part, blamed)}{self._hint(rank, part)}"
             if not part.peer and part.kind != COLLECTIVE:
-                return Finding(NOBODY, tuple(way), f"{_chain(way)}: {self._of_others(blamed)}")
+                return WaitFinding(NOBODY, tuple(way), f"{_chain(way)}: {self._of_others(blamed)}")
             gone = [one for one in blamed if one in picture.ended]
             if gone:
-                return Finding(ENDED, tuple(way), f"{_chain(way)}{self._gone(gone)}")
+                return WaitFinding(ENDED, tuple(way), f"{_chain(way)}{self._gone(gone)}")
             rank = blamed[0]
         ranks = list(way)
         circle = ranks[ranks.index(rank) :]
         text = _chain({one: way[one] for one in circle})
         if len(circle) == 1:
             text += ", which is itself"
-        return Finding(CYCLE, tuple(circle), text)
+        return WaitFinding(CYCLE, tuple(circle), text)
 
     def _hindered(self, rank: str) -> tuple[Wait, Part]:
         """Return the call in which a rank waits, and what cannot be done of it."""
@@ -167,7 +167,7 @@ class _Explanation:
             return f" (a message of it with {there[0]} is there that nobody asks for)"
         return ""
 
-    def _behind(self, ranks: list[str]) -> Iterator[Finding]:
+    def _behind(self, ranks: list[str]) -> Iterator[WaitFinding]:
         """Yield one finding for all that wait in the same call behind the same others."""
         groups: dict[str, list[str]] = {}
         for rank in ranks:
@@ -177,9 +177,9 @@ class _Explanation:
             groups.setdefault(what, []).append(rank)
         for what, members in groups.items():
             verb = "waits" if len(members) == 1 else "wait"
-            yield Finding(BEHIND, tuple(members), f"{runs_of(members)} {verb} in {what}")
+            yield WaitFinding(BEHIND, tuple(members), f"{runs_of(members)} {verb} in {what}")
 
-    def _slow(self, limit: float) -> Iterator[Finding]:
+    def _slow(self, limit: float) -> Iterator[WaitFinding]:
         """Yield one finding for all that have long waited in the same call, and may go on."""
         picture = self._picture
         groups: dict[tuple[str, str], list[str]] = {}
@@ -191,7 +191,7 @@ class _Explanation:
         for (what, others), members in sorted(groups.items()):
             verb = "waits" if len(members) == 1 else "wait"
             ranks = tuple(sorted(members, key=number_of))
-            yield Finding(SLOW, ranks, f"{runs_of(ranks)} {verb} in {what}", others)
+            yield WaitFinding(SLOW, ranks, f"{runs_of(ranks)} {verb} in {what}", others)
 
     def _others_of(self, rank: str, wait: Wait) -> str:
         """Return what those do who are waited for."""
