@@ -102,7 +102,8 @@ def dial(
                     "the other end refused the proof",
                     cure=AGREE,
                 )
-            made.sendall(greeting.feed(received))
+            if answer := greeting.feed(received):  # the listener may have hung up after its own
+                made.sendall(answer)
         made.settimeout(None)
     except TransportError as error:
         made.close()
