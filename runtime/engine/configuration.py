@@ -10,8 +10,10 @@ from dataclasses import field, fields
 from typing import Any
 
 from gcm.records import dataclass
+from runtime.engine.watch import WatchedGroup
 from runtime.errors import GridError
 from runtime.home import HOME
+from runtime.machine.composition import PlainNamed
 from runtime.membership.doorstep import NOWHERE
 from runtime.transport.keys import Keyring
 
@@ -36,6 +38,7 @@ class Job:
     """The native MPI job of a cluster: what every rank runs, and how they are started.
 
     `options` are those of `mpiexec` as the plan has them, `hosts` what they say about other hosts.
+    With `goes_on` the loss of a rank is no end for the others.
     """
 
     argv: tuple[str, ...]
@@ -45,6 +48,7 @@ class Job:
     hosts: tuple[tuple[str, int], ...]
     options: tuple[str, ...]
     environment: Mapping[str, str]
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,9 @@ class Configuration:
     `machine` is the pickle of the whole machine, a `Grid`, for whoever opens it; `reach` says from
     where the ranks expect those of other clusters. `forwards` is the address at which the front-end
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
-    which they reach it.
+    which they reach it. Ranks tell of waits that take `explain_waits` seconds; 0 means none.
+    `watch` says who watches whom, if anybody does. `named_classes` are the controllers and
+    interceptors that the descriptor names, as ranks are told of them.
     """
 
     cluster: str
@@ -116,7 +122,10 @@ class Configuration:
     reach: str = NOWHERE
     forwards: str = ""
     known_as: str = ""
+    explain_waits: float = 0.0
     certificate: bytes = field(default=b"", repr=False)
+    watch: WatchedGroup | None = None
+    named_classes: tuple[PlainNamed, ...] = ()
 
 
 def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,8 @@ from runtime.engine.cluster_reports import ClusterReports
 from runtime.engine.crew import Crew, Failed
 from runtime.engine.events import (
     Effect,
+    Explain,
+    Explained,
     GiveUp,
     Go,
     Kill,
@@ -32,6 +34,7 @@ from runtime.engine.events import (
     StepFailed,
     StepUp,
     Stop,
+    TellEnd,
 )
 from runtime.engine.exchanged import Exchanged
 from runtime.engine.helpers import Helper, kill_all
@@ -45,7 +48,11 @@ from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
 from runtime.engine.run_state import RunState
 from runtime.engine.standard_input import StandardInput
+from runtime.engine.verdicts import Verdicts
+from runtime.engine.wait_reports import Snapshot, WaitReports, as_text
 from runtime.engine.warm_start import WarmStart
+from runtime.engine.watch import watch_of
+from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
@@ -57,8 +64,10 @@ from runtime.machine.contracts import (
     ClusterHealth,
     ClusterMembership,
     CouplingNews,
+    Heartbeats,
     Mail,
 )
+from runtime.machine.ends import end_of
 from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
@@ -75,6 +84,11 @@ _OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
 """What is heard of the present incarnation of ranks only; output and figures are of any."""
 
 PATIENCE = 5.0
+
+_ABOUT_RANKS = {
+    "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
+}  # fmt: skip
+"""Operations whose second argument is a rank of the cluster that tells it."""
 
 _log = logging.getLogger(__name__)
 
@@ -108,7 +122,6 @@ class Executor:
         stdin: int | None = None,
     ) -> None:
         self._plan = plan
-        self._ears = Ears(reactor, self._hear, self._gone)
         self._local = local
         self._post = post
         self._crew = Crew()
@@ -126,6 +139,8 @@ class Executor:
             )
             for cluster in plan.deployment.clusters()
         }
+        self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
+        self._ears = Ears(reactor, self._hear, self._verdicts.ended)
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
@@ -143,6 +158,7 @@ class Executor:
         self._assembly = assembly
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
+        self.waits = WaitReports(self._places.values(), partial(self._later, reactor))
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to)
         codes.connect(
@@ -163,7 +179,12 @@ class Executor:
             room=self._rooms[place.identifier],
             exchanged=self._exchanged,
             facts=self._facts,
+            waits=self.waits,
         ).served()
+
+    def _later(self, reactor: Reactor, seconds: float, then: Callable[[], None]) -> None:
+        """Do something on the engine's thread after some time."""
+        reactor.later(seconds, lambda: self._post(then))
 
     def __enter__(self) -> Self:
         """Return the executor, to be closed at the end of the block."""
@@ -208,12 +229,22 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
+            case TellEnd(rank, code, why):
+                self._tell_end(rank, code, why)
+            case Explain():
+                self.waits.look(self._explained, with_stacks=True)
             case GiveUp():
                 self._homecoming.give_up()
             case Kill():
                 for place in self._places.values():
                     place.was_lost = True
                     place.kill()
+
+    def _tell_end(self, rank: str, code: int, why: str) -> None:
+        host = self._facts.get(rank, {}).get("host", "")
+        reports = [end_of(rank, code, why, host, time.strftime("%H:%M:%S"))]
+        for place in self._places.values():
+            place.views.lost(reports)
 
     def report(self, state: RunState) -> Report:
         """Return what ran where and what was carried."""
@@ -297,6 +328,7 @@ class Executor:
 
     def _stop(self) -> None:
         self._stopping = True
+        self._verdicts.end()
         kill_all(self._helpers)
         if self._assembly is None:
             self._stop_places()
@@ -318,21 +350,29 @@ class Executor:
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
 
+    def _explained(self, seen: Snapshot) -> None:
+        _tell(seen)
+        self._post(Explained())
+
+    def explain(self) -> None:
+        """Tell what all ranks are doing."""
+        self.waits.look(_tell, with_stacks=True)
+
     def _failed(self, step: Step) -> Failed:
         """Return what tells that a step failed."""
         return lambda fault: self._post(StepFailed(step.name, str(fault)))
 
-    def _gone(self, place: Place, words: str) -> None:
-        self._post(lambda: self._has_gone(place, words))
+    def _is_lost(self, place: Place, words: str, fault: GridError | None) -> None:
+        self._post(lambda: self._lose(place, words, fault))
 
-    def _has_gone(self, place: Place, words: str) -> None:
-        if place.is_gone:
-            return
-        place.is_gone = True
+    def _lose(self, place: Place, words: str, fault: GridError | None) -> None:
+        """Do what a verdict leads to: the run ends, or waits for one place less."""
+        if fault is not None:
+            place.kill()  # what is not heard of any more must not come back
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
-            return
-        self._openings.lost(place, words)
+        else:
+            self._openings.lost(place, words, fault)
 
     def _help(self, step: Step) -> None:
         launcher = self._places[step.by.partition(":")[2]].launcher if step.by else self._local
@@ -391,6 +431,7 @@ class Executor:
     def _shake_hands(self) -> None:
         """Let parts of the machine wait for their members, but not before all front-ends serve."""
         if all(one.is_up for one in self._places.values()):
+            self._verdicts.begin()
             waiting, self._handshakes = self._handshakes, []
             for part in waiting:
                 self._host_of(part).views.expect(part, 0, self._members(part))
@@ -428,6 +469,9 @@ class Executor:
             if self._assembly is None:
                 raise NoSuchComponentError("nothing is served here", component=target.component)
             return self._host.serve(request)
+        if target.interface == CONTRACTS[Heartbeats]:
+            self._verdicts.hear(place, request.invocation(PLAIN_DATA).args)
+            return None
         self._post(lambda: self._understand(place, request))
         return None
 
@@ -442,6 +486,8 @@ class Executor:
             if is_past and target.interface in _OF_THE_PRESENT:
                 _log.info("what ranks of %s told in incarnation %d is over", cluster, incarnation)
                 return
+            if target.operation in _ABOUT_RANKS and cluster_of(rank_path(args[1])) != cluster:
+                raise NotServed(f"{target} is told of a rank of another cluster")
             told = (cluster, *args[1:])
             self._served[cluster].call(target.interface, target.operation, told)
         except NotServed as fault:
@@ -451,7 +497,8 @@ class Executor:
             raise fault.__cause__ or fault from None
         except Exception as fault:  # without what it said the run could wait for ever
             _log.exception("what %s says is not understood: %s", place.cluster.path, target)
-            self._has_gone(place, f"{target} is not understood: {type(fault).__name__}: {fault}")
+            words = f"{target} is not understood: {type(fault).__name__}: {fault}"
+            self._verdicts.ended(place, words)
 
     def read_input(self, place: Place, size: int) -> None:
         """Read what the first rank wants to read, if the run has an input at all."""
@@ -469,6 +516,10 @@ class Executor:
         if self._stopping:
             place.control.stop()
         self._shake_hands()
+
+
+def _tell(seen: Snapshot) -> None:
+    _log.warning("%s", "\n".join(as_text(seen)))
 
 
 def _numbers(rank: str) -> tuple[int, ...]:

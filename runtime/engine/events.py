@@ -116,6 +116,11 @@ class Halt:
 
 
 @dataclass(frozen=True, slots=True)
+class Explained:
+    """It has been told what all ranks were doing when the time of the run was over."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed; what is due is in the machine's deadline."""
 
@@ -135,6 +140,7 @@ Event = (
     | PlaceClosed
     | Interrupt
     | Halt
+    | Explained
     | Tick
 )
 
@@ -164,6 +170,11 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
+class Explain:
+    """Tell what all ranks are doing, and report when that is done."""
+
+
+@dataclass(frozen=True, slots=True)
 class GiveUp:
     """Leave results where they are, and report each cluster's as failed."""
 
@@ -178,10 +189,19 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
+class TellEnd:
+    """Tell the ranks that go on that one has ended: its code, and how, in words."""
+
+    rank: str
+    code: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """There is nothing left; the run ended with this code."""
 
     code: int
 
 
-Effect = Start | Go | Stop | Kill | GiveUp | Show | Finish
+Effect = Start | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Finish

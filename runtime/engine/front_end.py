@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +49,11 @@ from runtime.transport.streams import ByteStream, PipeStream, SocketStream
 
 if TYPE_CHECKING:
     from runtime.engine.forwarding import Forwarding
+    from runtime.engine.heartbeats import HeartbeatLoop
     from runtime.engine.node_keeper import NodeKeeper
+    from runtime.health import Effect
+
+_log = logging.getLogger(__name__)
 
 FIRST = 1
 """The incarnation of ranks that are started for the first time."""
@@ -94,6 +100,7 @@ class FrontEndProcess:
         self._ended: list[RanksLife] = []  # lives of which something may be left
         self._forwarding: Forwarding | None = None
         self._channel.when_closed(lambda _: self._over.set())
+        self._heartbeats = self._new_heartbeats()
         self._components = self._new_components()
         self._ranks = self._new_life() if configuration.job is not None else None
         self._nodes = self._new_keeper() if configuration.nodes else None
@@ -110,6 +117,8 @@ class FrontEndProcess:
                 self._ranks.start()
             self._launcher.membership.up(self._launcher.name)
         self._over.wait()
+        if self._heartbeats is not None:
+            self._reactor.soon(self._heartbeats.end)
         self._tell_traffic()
         if self._nodes is not None:
             self._nodes.close()
@@ -198,6 +207,16 @@ class FrontEndProcess:
         if self._ranks is not None:
             self._ranks.kill()
 
+    def watch(self, elapsed: float) -> None:
+        """Watch the other front-ends and the launcher, which began so many seconds ago."""
+        if self._heartbeats is not None:
+            self._heartbeats.begin(elapsed)
+
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask what all ranks are doing."""
+        if self._ranks is not None:
+            self._ranks.tell_states(number, with_stacks)
+
     def start_node(self, name: str) -> None:
         """Start the process for the components of a node."""
         if self._nodes is not None:
@@ -247,6 +266,11 @@ class FrontEndProcess:
         self._whereabouts.moved(reports)
         self._tell_forwarding()
 
+    def lost(self, reports: list[Facts]) -> None:
+        """Let the ranks know which others have ended."""
+        if self._ranks is not None and self._ranks.is_released:
+            self._components.views.lost(reports)
+
     def _new_components(self) -> Components:
         return Components(
             self._host,
@@ -256,7 +280,33 @@ class FrontEndProcess:
             seen=self._seen,
             ranks=self._present_ranks,
             connections=self._connections,
+            heartbeats=self._heartbeats,
         )
+
+    def _new_heartbeats(self) -> HeartbeatLoop | None:
+        """Return what watches the others, where members watch each other."""
+        watch = self._configuration.watch
+        if watch is None:
+            return None
+        from runtime.engine.heartbeats import HeartbeatLoop  # not on a single machine
+
+        own = self._configuration.cluster
+        return HeartbeatLoop(
+            self._reactor, watch, own, send=self._send_heartbeat, found=self._found
+        )
+
+    def _send_heartbeat(self, call: Invocation) -> None:
+        with suppress(ChannelClosed):  # which ends this process
+            self._channel.note(call, now=True)
+
+    def _found(self, effect: Effect) -> None:
+        """End, if the others have declared this process dead; the launcher decides the rest."""
+        from runtime.health import Expelled
+
+        if isinstance(effect, Expelled):
+            text = "%s: the others have declared this front-end lost, so it ends"
+            _log.error(text, self._configuration.path)
+            self._over.set()
 
     def _names(self) -> list[str]:
         job = self._configuration.job

@@ -17,7 +17,7 @@ from runtime.deployment.commands import (
     node_command,
     shared_front_end_command,
 )
-from runtime.deployment.model import DeployedCluster
+from runtime.deployment.model import DeployedCluster, FailureMode
 from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
@@ -25,6 +25,7 @@ from runtime.deployment.workplace import workplace_of
 from runtime.engine.configuration import LISTENER, Configuration, Job, Keys, NodeJob
 from runtime.engine.folders import find_path, make_path
 from runtime.engine.hierarchy import node_path
+from runtime.engine.watch import watch_of
 from runtime.engine.work_folder import make_work_folder
 from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
@@ -90,6 +91,7 @@ def supply(
         ranks = plan.step(f"ranks:{cluster.identifier}")
         at_once = ranks.depends_on == (step.name,) and not idle
         job = _job(cluster, ranks, room, python, library)
+        job = replace(job, goes_on=_goes_on(plan, cluster))
     forwards = _forwards(plan, cluster, room)
     told = Configuration(
         cluster=cluster.identifier,
@@ -109,6 +111,12 @@ def supply(
         reach=_reach(plan, cluster),
         forwards=forwards,
         known_as=cluster.front_end.address,
+        watch=watch_of(plan),
+        named_classes=tuple(
+            (one.role, one.name, one.scope, one.between, str(one.location))
+            for one in plan.deployment.named_classes
+        ),
+        explain_waits=plan.deployment.explain_waits,
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
@@ -246,12 +254,20 @@ def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
 
     Ranks that others cannot reach still listen for their own front-end, which forwards to them.
     """
-    if not _has_others(plan, cluster):
+    if not _has_others(plan, cluster) and not _goes_on(plan, cluster):
         return NOWHERE
     if cluster.reachability is Reachability.DIRECT:
         return ON_MACHINE if is_on_this_machine(plan) else EVERYWHERE
     return (
         ON_MACHINE if all(is_at_front_end(cluster, node) for node in cluster.nodes) else EVERYWHERE
+    )
+
+
+def _goes_on(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
+    """Tell whether the ranks of a cluster go on when others are lost."""
+    return any(
+        one.name == cluster.application and one.failures is FailureMode.RETURN
+        for one in plan.deployment.applications
     )
 
 

@@ -13,9 +13,17 @@ from runtime.transport.errors import AuthenticationFailed, TransportError, Unrea
 from runtime.transport.lean import dial, socket_for
 
 PATIENCE = 10.0
-"""Seconds to open the next connection of a way."""
+"""Seconds for the next stop of a way to prove itself, or to begin to encrypt."""
+
+CONNECT_TIMEOUT = 4.0
+"""Seconds for the host of the next stop to answer."""
 
 _PIECE = 4096
+
+
+class Silent(Unreachable):
+    """A process is there and does not run now: its system has taken the connection."""
+
 
 Find = Callable[[str], tuple[str, ...]]
 """Returns the addresses of a stop, the best one first."""
@@ -27,12 +35,14 @@ def lead_on(
     """Return a connection to the next stop that leads on to the last, and what came over it.
 
     Raises:
+        Silent: whoever is at the last stop has taken the connection, and does not answer.
         Unreachable: none of its addresses, which `find` returns, leads there; with all reasons.
     """
     addresses = find(stops[0])
     if not addresses:
         raise Unreachable("its address is not known here", place=stops[0])
     faults: list[str] = []
+    kind = Unreachable
     for address in addresses:
         try:
             if stops[1:]:
@@ -40,7 +50,8 @@ def lead_on(
             return _to(address, credentials)
         except (OSError, TransportError) as error:
             faults.append(str(error))
-    raise Unreachable("; ".join(faults), place=stops[0])
+            kind = Silent if isinstance(error, Silent) else kind
+    raise kind("; ".join(faults), place=stops[0])
 
 
 def _to(address: str, credentials: Credentials) -> tuple[socket.socket, bytes]:
@@ -48,17 +59,25 @@ def _to(address: str, credentials: Credentials) -> tuple[socket.socket, bytes]:
     bare, where = socket_for(address)
     made = socket.socket(fileno=bare.detach())
     try:
-        made.settimeout(PATIENCE)
+        made.settimeout(CONNECT_TIMEOUT)
         made.connect(where)
         made = secured(made, credentials, dialled=True)
-        is_set_up(made)
-    except AuthenticationFailed:
+        made.settimeout(PATIENCE)
+        _set_up(made, address)
+    except (AuthenticationFailed, Silent):
         made.close()
         raise
     except OSError as error:
         made.close()
         raise Unreachable(f"nobody answers: {error}", place=address) from error
     return made, b""
+
+
+def _set_up(made: socket.socket, address: str) -> None:
+    try:
+        is_set_up(made)
+    except TimeoutError as error:
+        raise Silent(f"no answer within {PATIENCE:g} s", place=address) from error
 
 
 def _through(
@@ -80,7 +99,7 @@ def _through(
                 raise Unreachable("it hung up", place=address)
             answer = reader.feed(data)
         if not answer.is_open:
-            raise Unreachable(answer.why, place=address)
+            raise (Silent if answer.is_silent else Unreachable)(answer.why, place=address)
     except BaseException:
         made.close()
         raise

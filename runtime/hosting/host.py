@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -28,6 +29,9 @@ from runtime.transport.listening import Door
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, SocketStream
+
+DIAL_AGAIN_SECONDS = 30.0
+"""How long an address is not dialled again at which nobody answered."""
 
 
 class Here:
@@ -61,6 +65,7 @@ class Host:
         self.address = ""
         self.credentials: Credentials | None = None
         self._direct: dict[str, Channel] = {}
+        self._dial_again: dict[str, float] = {}
         self._dialling = threading.Lock()
         self._serving = Serving(self.exports, self.blocks, home, reactor)
         self._remotes: weakref.WeakValueDictionary[str, RemoteInterface] = (
@@ -146,17 +151,21 @@ class Host:
     def reach(self, address: str, home: str, prefixes: Iterable[str] = ()) -> bool:
         """Try to reach what is under a home and `prefixes` without detours; tell if it works.
 
-        It is where this process has `credentials`, and somebody answers.
+        It is where this process has `credentials`, and somebody answers. An address where nobody
+        did is left alone for a while: the detour that is known works too.
         """
         if self.credentials is None:
             return False
         with self._dialling:
             known = self._direct.get(address)
             if known is None or known.is_closed:
+                if time.monotonic() < self._dial_again.get(address, 0.0):
+                    return False
                 try:
                     known = self._direct[address] = self.dial(address, self.credentials, peer=home)
                 except (Unreachable, AuthenticationFailed):
-                    return False  # the detour that is known works too
+                    self._dial_again[address] = time.monotonic() + DIAL_AGAIN_SECONDS
+                    return False
         for prefix in (home, *prefixes):
             if self.routes.find(prefix) is not known:
                 self.routes.add(prefix, known)

@@ -48,6 +48,10 @@ class Views(Protocol):
         """Tell who is where, encoded once by the component on top; see `runtime.machine.table`."""
         ...
 
+    def lost(self, reports: list[Facts]) -> None:
+        """Tell which members have ended, where the others go on; see `runtime.machine.ends`."""
+        ...
+
 
 class Health(Protocol):
     """Upwards: how members end, and why some cannot begin."""
@@ -62,6 +66,14 @@ class Health(Protocol):
 
     def aborted(self, member: str, code: int, *facts: Any) -> None:
         """Tell that a rank ends the run."""
+        ...
+
+    def waiting(self, member: str, number: int, state: Facts) -> None:
+        """Tell what a rank is doing, as answer to a question with a number.
+
+        The number is 0 where it was not asked and has waited for long, -1 at its end; `state` is
+        what `runtime.waits.state_from` reads.
+        """
         ...
 
 
@@ -94,6 +106,10 @@ class Control(Protocol):
 
     def stop(self) -> None:
         """Ask a member to end in order."""
+        ...
+
+    def tell_state(self, number: int, with_stacks: bool) -> None:
+        """Ask what a rank is doing; `Health.waiting` with the number is the answer."""
         ...
 
 
@@ -209,6 +225,10 @@ class ClusterViews(Protocol):
         """Tell where ranks are that were started since, or again."""
         ...
 
+    def lost(self, reports: list[Facts]) -> None:
+        """Tell which ranks have ended, where the others go on; see `runtime.machine.ends`."""
+        ...
+
 
 class ClusterHealth(Protocol):
     """From a front-end to the launcher: what failed, and how ranks, jobs and nodes have ended."""
@@ -225,12 +245,24 @@ class ClusterHealth(Protocol):
         """Tell that a rank ends the run; how it ended was told before."""
         ...
 
+    def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:
+        """Tell what a rank is doing; see `Health.waiting`."""
+        ...
+
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
         """Tell that the native MPI has ended; `is_fault` if it failed, and not one of its ranks."""
         ...
 
     def node_lost(self, member: str, name: str, why: str) -> None:
         """Tell that a process for the components of a node has gone without being asked."""
+        ...
+
+
+class Heartbeats(Protocol):
+    """Between the launcher and front-ends, all with all: who lives."""
+
+    def hear(self, member: str, kind: str, fields: tuple[Any, ...]) -> None:
+        """Take a message of a member's failure detector; see `runtime.health.messages`."""
         ...
 
 
@@ -303,8 +335,16 @@ class ClusterControl(Protocol):
         """End the ranks at once."""
         ...
 
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask what all ranks are doing; `ClusterHealth.rank_waiting` brings the answers."""
+        ...
+
     def start_node(self, name: str) -> None:
         """Start the process for the components of a node."""
+        ...
+
+    def watch(self, elapsed: float) -> None:
+        """Watch the other front-ends and the launcher, which began so many seconds ago."""
         ...
 
     def lead(self, path: str, home: str) -> None:
@@ -329,6 +369,7 @@ CONTRACTS: dict[type, str] = {
     ClusterMembership: "cluster-membership",
     ClusterViews: "cluster-views",
     ClusterHealth: "cluster-health",
+    Heartbeats: "heartbeats",
     ClusterReferences: "cluster-references",
     ClusterControl: "cluster-control",
     Output: "output",

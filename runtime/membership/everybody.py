@@ -48,6 +48,11 @@ class Everybody:
         """The rank of this process in COMM_GRID."""
         return next(at for at, one in enumerate(self.residents) if one.identifier == self.me)
 
+    def cluster_name(self, rank: Identifier) -> str:
+        """Return the name that the user gave the cluster of a rank, with that of its site."""
+        site = self.grid.sites[rank.site]
+        return f"{site.name}/{site.clusters[rank.cluster].name}"
+
 
 def everybody(link: RankLink) -> Everybody:
     """Return what a rank was told when all were ready."""

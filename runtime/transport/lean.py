@@ -114,9 +114,6 @@ def dial(
         raise AuthenticationFailed(
             f"the other end did not finish the handshake: {error}", place=address, cure=AGREE
         ) from error
-    if peer and greeting.peer != peer:
-        made.close()
-        raise AuthenticationFailed(f"{greeting.peer} answered instead of {peer}", place=address)
     return made, greeting.peer, greeting.rest
 
 

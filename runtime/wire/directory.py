@@ -16,7 +16,7 @@ class Party:
 
     `addresses` are where it listens; Unix sockets and 127.0.0.1 are of use on its `machine` only,
     which is another than `host` where several share one name. Without any it was not there when
-    the table was made.
+    the table was made. `cluster` is the name that the user gave its cluster.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Party:
     addresses: tuple[str, ...] = ()
     incarnation: int = 0
     """How often it was started until now; 0 if that does not matter."""
+    cluster: str = ""
 
     @property
     def member(self) -> str:
@@ -68,6 +69,18 @@ class Directory:
     def index(self, name: str) -> int | None:
         """Return the index of a rank, or None if there is no such rank."""
         return self._indexes.get(name)
+
+    def link(self, source: int, target: int) -> str:
+        """Return how errors name what is between two ranks.
+
+        >>> Directory((Party("0:0:0", cluster="a"), Party("1:0:0"))).link(0, 1)
+        'the link from cluster a to cluster 1:0'
+        """
+        ends = [self.party(one) for one in (source, target)]
+        here, there = (one.cluster or one.name.rpartition(":")[0] for one in ends)
+        if here == there:
+            return f"the link inside cluster {here}"
+        return f"the link from cluster {here} to cluster {there}"
 
     def ways(self, source: int, target: int) -> tuple[str, ...]:
         """Return the addresses at which one rank can try to reach another, the best one first."""

@@ -30,10 +30,13 @@ else:
 _log = logger(__name__)
 
 
-def open_connections(link: RankLink, sink: MessageSink) -> PeerConnections:
+def open_connections(
+    link: RankLink, sink: MessageSink, make: Callable[..., PeerConnections] | None = None
+) -> PeerConnections:
     """Return the connections of a rank; from now on it answers ranks that dial this one.
 
-    The first call takes the listening sockets of the rank, so a process calls it once.
+    The first call takes the listening sockets of the rank, so a process calls it once. `make` takes
+    what the class `PeerConnections` takes, and is used instead of it.
     """
     known = everybody(link)
     directory = directory_of(link)
@@ -41,7 +44,7 @@ def open_connections(link: RankLink, sink: MessageSink) -> PeerConnections:
     link.doors.clear()
     routed = _routed(link, known, directory) if known.front_ends else None
     references = References(routed or DirectConnector(known.index, directory, link.credentials))
-    connections = PeerConnections(
+    connections = (make or PeerConnections)(
         known.index, directory, sink, references, listeners=doors, credentials=link.credentials
     )
     references.keeper = connections
@@ -165,9 +168,17 @@ class _Routes:
 
 def directory_of(link: RankLink) -> Directory:
     """Return who is where, as far as a rank was told."""
+    known = everybody(link)
     return Directory(
         tuple(
-            Party(str(one.identifier), one.host, one.machine, one.addresses, one.incarnation)
-            for one in everybody(link).residents
+            Party(
+                str(one.identifier),
+                one.host,
+                one.machine,
+                one.addresses,
+                one.incarnation,
+                known.cluster_name(one.identifier),
+            )
+            for one in known.residents
         )
     )

@@ -35,6 +35,11 @@ class Mailbox:
         self._members, self.native = m, native
 
     @property
+    def is_open(self) -> bool:
+        """Whether the communicator is known."""
+        return self._members is not None
+
+    @property
     def members(self) -> CommunicatorMembers:
         """The communicator."""
         assert self._members is not None, "only messages of others come before the communicator"

@@ -1,0 +1,34 @@
+"""Why ranks wait: what each one says of its calls, and what follows from all of it together. Pure.
+
+`states` has what a rank tells, `blocked` who can never go on, `findings` the sentences for people.
+"""
+
+from __future__ import annotations
+
+from runtime.waits.blocked import number_of, runs_of
+from runtime.waits.findings import HEADINGS, Finding, explain, said
+from runtime.waits.states import (
+    KnownCommunicator,
+    Part,
+    RankState,
+    UnreceivedMessage,
+    Wait,
+    state_from,
+    steady,
+)
+
+__all__ = [
+    "HEADINGS",
+    "Finding",
+    "KnownCommunicator",
+    "Part",
+    "RankState",
+    "UnreceivedMessage",
+    "Wait",
+    "explain",
+    "number_of",
+    "runs_of",
+    "said",
+    "state_from",
+    "steady",
+]
