@@ -59,11 +59,19 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import NotServed, Served, stub
-from runtime.machine.contracts import CONTRACTS, CouplingNews, Heartbeats, Mail
+from runtime.machine.contracts import (
+    CONTRACTS,
+    ClusterHealth,
+    ClusterMembership,
+    CouplingNews,
+    Heartbeats,
+    Mail,
+)
 from runtime.machine.ends import end_of
 from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
+from runtime.transport.keys import parsed
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 
@@ -71,7 +79,16 @@ if TYPE_CHECKING:
     from runtime.engine.deployed_assembly import DeployedAssembly
 
 SECRET_BYTES = 32
+
+_OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
+"""What is heard of the present incarnation of ranks only; output and figures are of any."""
+
 PATIENCE = 5.0
+
+_ABOUT_RANKS = {
+    "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
+}  # fmt: skip
+"""Operations whose second argument is a rank of the cluster that tells it."""
 
 _log = logging.getLogger(__name__)
 
@@ -286,7 +303,7 @@ class Executor:
             case StepKind.RANKS if self._codes.idle:
                 self._post(StepUp(step.name))
             case StepKind.RANKS:
-                self._places[cluster].control.start_ranks()
+                self._places[cluster].control.start_ranks(self._codes.incarnation(cluster))
             case StepKind.HANDSHAKE:
                 self._handshakes.append("" if cluster == "grid" else cluster)
                 self._shake_hands()
@@ -462,9 +479,17 @@ class Executor:
         target = request.target
         try:
             args = request.invocation(PLAIN_DATA).args
-            if args[:1] != (place.identifier,):
+            cluster, incarnation = parsed(args[0])
+            if cluster != place.identifier:
                 raise NotServed(f"{target} is told in the name of another member")
-            self._served[place.identifier].call(target.interface, target.operation, args)
+            is_past = 0 < incarnation < self._codes.incarnation(cluster)
+            if is_past and target.interface in _OF_THE_PRESENT:
+                _log.info("what ranks of %s told in incarnation %d is over", cluster, incarnation)
+                return
+            if target.operation in _ABOUT_RANKS and cluster_of(rank_path(args[1])) != cluster:
+                raise NotServed(f"{target} is told of a rank of another cluster")
+            told = (cluster, *args[1:])
+            self._served[cluster].call(target.interface, target.operation, told)
         except NotServed as fault:
             fault.place = place.cluster.path
             _log.error("%s", fault)

@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+FIRST = 1
+"""The incarnation of ranks that are started for the first time."""
+
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
 
@@ -177,8 +180,8 @@ class FrontEndProcess:
         self._may_go = self._ranks is not None and self._ranks.has_begun
         self._release()
 
-    def start_ranks(self) -> None:
-        """Start the ranks, or start them again when they have ended."""
+    def start_ranks(self, incarnation: int) -> None:
+        """Start the ranks, or start them again when they have ended, for the so-manieth time."""
         ranks = self._ranks
         if ranks is None:
             return
@@ -187,7 +190,7 @@ class FrontEndProcess:
             self._past.append(ranks.traffic)
             self._may_go = False
             self._ended.append(ranks)
-            fresh = self._ranks = self._new_life()
+            fresh = self._ranks = self._new_life(incarnation)
             # Later, because the door of the life before has to be shut first.
             self._reactor.soon(lambda: self._begin_again(fresh))
         elif not ranks.has_begun:
@@ -353,7 +356,7 @@ class FrontEndProcess:
 
     # --- the ranks --------------------------------------------------------------------------------
 
-    def _new_life(self) -> RanksLife:
+    def _new_life(self, incarnation: int = FIRST) -> RanksLife:
         guard, self._guard = self._guard, None
         return RanksLife(
             self._configuration,
@@ -364,6 +367,7 @@ class FrontEndProcess:
             components=self._components,
             routes=self._routes,
             room=self._room,
+            incarnation=incarnation,
             guard=guard,
         )
 

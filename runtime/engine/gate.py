@@ -64,7 +64,7 @@ class Gate:
         *,
         served: Served,
         ranks: Iterable[str],
-        incarnation: int = 1,
+        incarnation: int,
         relay: Relay | None = None,
     ) -> None:
         """Listen, on this host only if `port` is None; raises Unreachable.

@@ -83,7 +83,7 @@ class RanksLife:
         components: RanksAbove,
         routes: SharedRoutes,
         room: OutputRoom,
-        incarnation: int = 1,
+        incarnation: int,
         guard: ForkedGuard | None = None,
     ) -> None:
         assert told.job is not None
@@ -91,7 +91,7 @@ class RanksLife:
         self._told = told
         self._ranks = told.job
         self._reactor = reactor
-        self._launcher = launcher
+        self._launcher = launcher.of(incarnation)
         self._components = components
         self._relay = relay
         self._over = over
@@ -293,8 +293,8 @@ class RanksLife:
         self._fail("ranks", fault)
 
     def _fail(self, step: str, fault: GridError) -> None:
-        name = self._launcher.name
-        self._launcher.health.failed(name, f"{step}:{name}", self._at_home(fault))
+        name, step = self._launcher.name, f"{step}:{self._told.cluster}"
+        self._launcher.health.failed(name, step, self._at_home(fault))
 
     def _at_home(self, fault: GridError) -> str:
         """Return the message with the name of this cluster as its place."""

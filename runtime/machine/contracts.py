@@ -21,7 +21,8 @@ order in which they were sent. They are carried out at once by the thread that r
 they must not wait. Arguments are plain data (numbers, text, bytes, lists, dictionaries), because
 the processes above open nothing else of what a rank sends. The first argument of every upward call
 is its sender's identifier, `0:1:2` for a rank, `0:1` for a cluster, `0` for a site; the receiver
-compares it with the name that the sender has proved when it connected.
+compares it with the name that the sender has proved when it connected. What a front-end tells of
+its ranks is told as `0:1#3`, with their incarnation, so that it is not taken for another one's.
 """
 
 from __future__ import annotations
@@ -318,8 +319,8 @@ class Input(Protocol):
 class ClusterControl(Protocol):
     """From the launcher to a front-end: what it is to do with its ranks and nodes."""
 
-    def start_ranks(self) -> None:
-        """Start the ranks, or start them again when they have ended."""
+    def start_ranks(self, incarnation: int) -> None:
+        """Start the ranks, or start them again when they have ended, for the so-manieth time."""
         ...
 
     def go(self) -> None:

@@ -222,10 +222,11 @@ class ListeningEnd(Greeting):
 class Dialler(Greeting):
     """The end that dials; `peer` is the name that the listener is expected to have."""
 
-    __slots__ = ("_ticket",)
+    __slots__ = ("_expected", "_ticket")
 
     def __init__(self, credentials: Credentials, nonce: bytes, peer: str = "") -> None:
         super().__init__(credentials, nonce)
+        self._expected = peer
         self._ticket = credentials.ticket(credentials.name, audience_of(peer))
 
     def begin(self) -> bytes:
@@ -245,4 +246,6 @@ class Dialler(Greeting):
         shown, name = self._taken_proof(message)
         expected = proof(self._ticket, b"listener", self._theirs, self._nonce, own, name)
         self._proven(expected, shown, name)
+        if self._expected and self.peer != self._expected:
+            raise AuthenticationFailed(f"{self.peer} answered instead of {self._expected}")
         return b""

@@ -307,8 +307,6 @@ class Dialling:
             self.deadline = now + self._proof_timeout
             return None
         greeting = self._exchange.greeting
-        if greeting.peer != self._name:
-            raise ConnectionError(f"rank {greeting.peer} answered")
         connected, self._socket = self._socket, None
         return connected, greeting.rest
 

@@ -194,8 +194,6 @@ class Forwarded:
                 raise TimeoutError(f"no proof within {PROOF_TIMEOUT:g} s")
             return None
         greeting = self._exchange.greeting
-        if greeting.peer != self._name:
-            raise ConnectionError(f"rank {greeting.peer} answered")
         connected, self._socket = self._socket, None
         assert connected is not None
         return connected, greeting.rest

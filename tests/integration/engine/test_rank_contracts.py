@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,7 +22,8 @@ from runtime.membership.rank_link import RankLink
 from runtime.membership.room import Entrance, write_key
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
-from runtime.transport.keys import RunKeys, audience_of
+from runtime.transport.keys import RunKeys, audience_of, member_name
+from runtime.transport.lean import dial
 from runtime.transport.messages import Target
 from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
@@ -48,8 +50,10 @@ class FrontEnd:
         def relay(target: Target) -> Channel | None:
             return onward if target.component == "/ranks/1:0:0" else None
 
-        self.gate = Gate(reactor, room, None, known, self, served=served, ranks=RANKS, relay=relay)
-        write_key(room, RANKS, Entrance(self.gate.address, NOWHERE, 1, KEYS))
+        self.gate = Gate(
+            reactor, room, None, known, self, served=served, ranks=RANKS, incarnation=2, relay=relay
+        )
+        write_key(room, RANKS, Entrance(self.gate.address, NOWHERE, 2, KEYS))
 
     def calls(
         self, interface: str, operation: str, *args: Any, path: str = "/grid", client: str = ""
@@ -169,3 +173,26 @@ def test_a_rank_sends_to_others_in_its_own_name_only(
     assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:1"
     assert front_end.passed_on == [("/ranks/1:0:0", "0:0:1")]
     assert "calls /ranks/1:0:0.routes.come in the name of '0:0:0'" in caplog.text
+
+
+def test_a_rank_is_let_in_once_and_in_its_present_incarnation(
+    front_end: FrontEnd, link: RankLink, caplog: pytest.LogCaptureFixture
+) -> None:
+    def dialled(rank: str, incarnation: int) -> socket.socket:
+        """Return a connection of a rank that has the right tickets for its name."""
+        name = member_name(rank, incarnation)
+        keys = KEYS.of(name, (audience_of(rank),), ("front-end ",))
+        bare, _, _ = dial(front_end.gate.address, Credentials(keys, name), peer="0:0")
+        made = socket.socket(fileno=bare.detach())
+        made.settimeout(PATIENCE)
+        return made
+
+    # It is here; it was frozen and is awake again; there is no such rank.
+    for rank, incarnation in (("0:0:1", 2), ("0:0:2", 1), ("0:0:9", 2)):
+        with dialled(rank, incarnation) as refused:
+            assert refused.recv(1) == b""
+        assert f"{rank}#{incarnation} was refused: it is no rank that is expected" in caplog.text
+    fresh = RankLink(link._room, "0:0:2")
+    fresh.wrapper.membership.ready(fresh.name, 0, [])
+    assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:2"
+    fresh._channel.close()

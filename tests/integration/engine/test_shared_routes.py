@@ -42,7 +42,14 @@ class FrontEnd:
         served = Served()
         served.serve(References, self)
         self.gate = Gate(
-            reactor, room, None, Credentials(KEYS, "0:0"), self, served=served, ranks=RANKS
+            reactor,
+            room,
+            None,
+            Credentials(KEYS, "0:0"),
+            self,
+            served=served,
+            ranks=RANKS,
+            incarnation=1,
         )
         self.routes.gate = self.gate
         write_key(room, RANKS, Entrance(self.gate.address, NOWHERE, 1, KEYS))
