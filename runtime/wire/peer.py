@@ -109,8 +109,8 @@ class Peer:
 
     def dial(self) -> None:
         """Begin to open a connection, unless there is one or it is on its way."""
-        is_on_its_way = self._joining.is_busy or self._resuming or self._resting
-        is_on_its_way = is_on_its_way or self._unexplained
+        goes_on = (self._resuming, self._resting, self._unexplained)
+        is_on_its_way = self._joining.is_busy or any(one is not None for one in goes_on)
         if self.line is None and self.why is None and not is_on_its_way:
             self._joining.dial()
 
