@@ -1,9 +1,10 @@
 """How members agree on a value while some of them may die: the protocol, as a pure machine.
 
-Whoever has the lowest rank of those that live leads. It gathers what all others contribute, proposes
-the combined value, and decides once all have accepted it. When the leader dies the next one proposes
-what it has accepted itself, if it has: nobody can have decided on anything else, since everybody alive
-had to accept before. So all who decide, even those who die afterwards, decide alike.
+Whoever has the lowest rank of those that live leads. It gathers what all others contribute,
+proposes the combined value, and decides once all have accepted it. When the leader dies the next
+one proposes what it has accepted itself, if it has: nobody can have decided on anything else, since
+everybody alive had to accept before. So all who decide, even those who die afterwards, decide
+alike.
 
 Members have to learn of every death, and nobody who lives may be taken for dead.
 """

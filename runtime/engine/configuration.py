@@ -101,9 +101,9 @@ class Configuration:
     `machine` is the pickle of the whole machine, a `Grid`, for whoever opens it; `reach` says from
     where the ranks expect those of other clusters. `forwards` is the address at which the front-end
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
-    which they reach it. Ranks tell of waits that take `explain_waits` seconds; 0 means none. `watch`
-    says who watches whom, if anybody does. `named_classes` are the controllers and interceptors
-    that the descriptor names, as ranks are told of them.
+    which they reach it. Ranks tell of waits that take `explain_waits` seconds; 0 means none.
+    `watch` says who watches whom, if anybody does. `named_classes` are the controllers and
+    interceptors that the descriptor names, as ranks are told of them.
     """
 
     cluster: str

@@ -109,9 +109,9 @@ class Peer:
 
     def dial(self) -> None:
         """Begin to open a connection, unless there is one or it is on its way."""
-        goes_on = (self._resuming, self._resting, self._unexplained)
-        is_on_its_way = self._joining.is_busy or any(one is not None for one in goes_on)
-        if self.line is None and self.why is None and not is_on_its_way:
+        is_ending = self.why is not None or self._unexplained is not None
+        is_on_its_way = self._joining.is_busy or self._resuming or self._resting
+        if self.line is None and not is_ending and not is_on_its_way:
             self._joining.dial()
 
     def admit(self, connected: socket.socket, received: bytes) -> None:

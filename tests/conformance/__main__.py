@@ -2,7 +2,7 @@
 
     python -m tests.conformance                          all modules on all grids
     python -m tests.conformance --grid 1+1 p2p_buf comm  some of them
-    python -m tests.conformance --openmpi --grid 1+1     the first cluster of each grid with Open MPI
+    python -m tests.conformance --openmpi                with Open MPI in the first clusters
 
 Each module runs by itself with a time limit. Exit code 0 means that every test passed that is not
 in `excluded.toml`, and that none skipped itself which does not do so under plain MPI too.
@@ -55,7 +55,7 @@ def main() -> int:
         everything |= set(plain.words)
         for grid in options.grid:
             excluded = excluded_on("openmpi" if way else "", grid, exclusions)
-            result = run(grid, module, tests, excluded, options.limit, way)
+            result = run(grid, module, tests, excluded, options.limit, way=way)
             complaints = _complaints(result, plain)
             failed |= bool(complaints)
             _print_row(module, grid, result, complaints, details=not options.brief)
@@ -66,7 +66,7 @@ def main() -> int:
 
 
 def run(
-    grid: str, module: str, tests: Path, excluded: list[str], limit: float, way: str = ""
+    grid: str, module: str, tests: Path, excluded: list[str], limit: float, *, way: str = ""
 ) -> Result:
     """Run one module on a grid, or on two processes of plain MPI.
 

@@ -134,9 +134,9 @@ class MismatchDetector:
     @property
     def is_troubled(self) -> bool:
         """Whether there may be a reason why a call cannot be done."""
+        is_revoked = self._members.recovery.revoked_by is not None
         known = self._trouble is not None or self._lost or self._heard
-        known = known or self._members.recovery.revoked_by is not None
-        return bool(known or self._engine.losses.gone) or self._box.has_news
+        return bool(is_revoked or known or self._engine.losses.gone) or self._box.has_news
 
     @property
     def is_calm(self) -> bool:

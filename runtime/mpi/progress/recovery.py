@@ -1,7 +1,7 @@
 """How the members of one communicator get over losses: it is revoked, failures are agreed on.
 
-What members say of this travels beside all messages of programs and collectives, is taken as soon as
-it arrives, and works on a communicator that is revoked.
+What members say of this travels beside all messages of programs and collectives, is taken as soon
+as it arrives, and works on a communicator that is revoked.
 """
 
 from __future__ import annotations

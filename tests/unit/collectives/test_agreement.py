@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import deque
+from functools import partial
 
 import pytest
 
@@ -116,7 +117,7 @@ def test_one_that_is_dead_from_the_start_is_in_what_all_decide() -> None:
 
 def test_the_last_survivor_agrees_with_itself() -> None:
     value = agreed({2: 0, 5: 0, 7: 0}, 1)
-    assert (value.flag, value.failed) == (9, {2, 5, 7})
+    assert (value.flag, value.failed) == (9, frozenset({2, 5, 7}))
 
 
 def test_a_leader_that_dies_between_two_decisions_leaves_one_who_tells_the_others() -> None:
@@ -126,8 +127,8 @@ def test_a_leader_that_dies_between_two_decisions_leaves_one_who_tells_the_other
     def send(sender: int, said: list[tuple[int, Message]]) -> None:
         inbox.extend((sender, to, message) for to, message in said)
 
-    for one in members:
-        send(one, members[one].begin(Value(1)))
+    for one, member in members.items():
+        send(one, member.begin(Value(1)))
     while inbox:
         sender, to, message = inbox.popleft()
         if message.kind is not Kind.DECISION or to == 7:
@@ -142,8 +143,12 @@ def test_a_leader_that_dies_between_two_decisions_leaves_one_who_tells_the_other
 
 def test_agreements_of_one_communicator_do_not_mix_and_old_ones_are_forgotten() -> None:
     inbox: deque[tuple[int, int, bytes]] = deque()
+
+    def send(me: int, to: int, data: bytes) -> None:
+        inbox.append((me, to, data))
+
     both = {
-        me: Agreements(me, (0, 1), lambda to, data, me=me: inbox.append((me, to, data)))
+        me: Agreements(me, (0, 1), partial(send, me))
         for me in (0, 1)
     }
     for flag in range(1, 50):
