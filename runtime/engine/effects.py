@@ -29,6 +29,7 @@ from runtime.engine.events import (
     GiveUp,
     Go,
     Kill,
+    LeftBehind,
     PlaceClosed,
     Start,
     StepFailed,
@@ -158,7 +159,11 @@ class Executor:
         self._assembly = assembly
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
-        self.waits = WaitReports(self._places.values(), partial(self._later, reactor))
+        self.waits = WaitReports(
+            self._places.values(),
+            partial(self._later, reactor),
+            lambda why: post(LeftBehind(why)),
+        )
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to)
         codes.connect(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from runtime.waits.blocked import number_of, runs_of
-from runtime.waits.findings import HEADINGS, WaitFinding, explain, said
+from runtime.waits.findings import HEADINGS, WaitFinding, explain, left_behind, said
 from runtime.waits.states import (
     KnownCommunicator,
     Part,
@@ -26,6 +26,7 @@ __all__ = [
     "Wait",
     "WaitFinding",
     "explain",
+    "left_behind",
     "number_of",
     "runs_of",
     "said",

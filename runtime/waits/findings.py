@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from runtime.waits.blocked import Picture, number_of, runs_of
@@ -45,6 +45,8 @@ class WaitFinding:
     ranks: tuple[str, ...]
     text: str
     besides: str = ""
+    gone: tuple[str, ...] = ()
+    """Those that have ended and are waited for by the last of the ranks."""
 
     def __str__(self) -> str:
         return f"{self.text}{self.besides}"
@@ -68,6 +70,22 @@ def explain(
     0:0:0 waits in Recv from 0:1:0 tag 7, which waits in Recv from 0:0:0 tag 7
     """
     return list(_Explanation(Picture(states, ended, last)).findings(limit))
+
+
+def left_behind(findings: Iterable[Finding]) -> list[Finding]:
+    """Return those about ranks that wait for one of their own cluster that has ended.
+
+    Between clusters the connections tell what has still to come from a rank that has ended.
+    """
+    return [
+        one
+        for one in findings
+        if one.gone and {_home(rank) for rank in one.gone} == {_home(one.ranks[-1])}
+    ]
+
+
+def _home(rank: str) -> str:
+    return rank.rpartition(":")[0]
 
 
 class _Explanation:
@@ -106,7 +124,8 @@ class _Explanation:
                 return WaitFinding(NOBODY, tuple(way), f"{_chain(way)}: {self._of_others(blamed)}")
             gone = [one for one in blamed if one in picture.ended]
             if gone:
-                return WaitFinding(ENDED, tuple(way), f"{_chain(way)}{self._gone(gone)}")
+                text = f"{_chain(way)}{self._gone(gone)}"
+                return WaitFinding(ENDED, tuple(way), text, gone=tuple(gone))
             rank = blamed[0]
         ranks = list(way)
         circle = ranks[ranks.index(rank) :]

@@ -13,6 +13,7 @@ from runtime.waits import (
     UnreceivedMessage,
     Wait,
     explain,
+    left_behind,
     state_from,
     steady,
 )
@@ -226,3 +227,15 @@ def test_what_a_rank_tells_is_read() -> None:
 def test_what_is_no_state_is_refused(missing: str) -> None:
     with pytest.raises((KeyError, ValueError, TypeError)):
         state_from(A, {name: one for name, one in TOLD.items() if name != missing})
+
+
+@pytest.mark.parametrize(("gone", "expected"), [(B, True), (C, False)])
+def test_only_who_waits_for_one_of_its_own_cluster_is_left_behind(
+    gone: str, expected: bool
+) -> None:
+    """Where ranks of different clusters wait for each other, their connection tells the end."""
+    states = {A: RankState(A, (receive(gone),)), D: RankState(D, (receive(A),))}
+    found = explain(states, {gone: "exit code 0"})
+    assert bool(left_behind(found)) == expected
+    for one in left_behind(found):
+        assert one.text == f"{A} waits in Recv from {B} tag 7, which has ended (exit code 0)"
