@@ -242,7 +242,7 @@ class Ports:
 
     def raised(self, error: Exception, port: Port) -> CompositionError:
         """Return what is raised from an error of an interceptor in a port."""
-        return self._composition.raised(error, port.link.named)
+        return self._composition.raised([port.link.named], error)
 
 
 class InterceptedConnections(PeerConnections):
@@ -331,6 +331,12 @@ class InterceptedConnections(PeerConnections):
                 held.done, held.error = sent.done, sent.error
             self._followed = [one for one in self._followed if not one[0].done]
         return happened
+
+    def ready(self, timeout: float | None) -> bool:
+        """Sleep until `progress` has something to do, or something to raise."""
+        if self._failure is not None and not self._is_ending:
+            return True
+        return super().ready(timeout)
 
     def close(self, timeout: float | None = None) -> None:
         """Send what is to be sent, also what is held up, say goodbye, and hang up."""

@@ -103,7 +103,7 @@ def _engine(place: Place, link: RankLink) -> Engine:
         make = partial(
             InterceptedConnections, ports=Ports(composition, place.everybody, place.index)
         )
-    connections = open_connections(link, engine, make)
+    connections = open_connections(link, engine, make, composition)
     engine.attach(connections, connections.wake_ups)
     return engine
 
@@ -117,4 +117,5 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
 
     me = place.me
     cluster = place.grid.cluster_of(me)
-    return Composition(told, f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}")
+    path = f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}"
+    return Composition(told, path, (me.site, me.cluster))
