@@ -248,7 +248,8 @@ class Ports:
 class InterceptedConnections(PeerConnections):
     """Connections with interceptors in the ports to peers.
 
-    `progress` raises what one of them raises on the way in: the message that it concerns is lost.
+    Once one of them has raised on the way in, nothing is received any more, and each `progress`
+    raises that.
     """
 
     def __init__(
@@ -350,6 +351,9 @@ class InterceptedConnections(PeerConnections):
 
     def arrived(self, incoming: Incoming) -> None:
         """Pass on a message that begins to come in."""
+        if self._failure is not None:
+            incoming.take()
+            return
         port = self.port(incoming.source)
         if port is None:
             self._receiver.arrived(incoming)
@@ -364,6 +368,8 @@ class InterceptedConnections(PeerConnections):
 
     def completed(self, incoming: Incoming) -> None:
         """Pass on that a message is all there."""
+        if self._failure is not None:
+            return
         owner = incoming.owner
         if isinstance(owner, Restored):
             owner.restore()
@@ -378,5 +384,6 @@ class InterceptedConnections(PeerConnections):
             self._failure.__cause__ = error
 
     def lost(self, peer: int, why: Exception) -> None:
-        """Pass on that a peer is gone."""
-        self._receiver.lost(peer, why)
+        """Pass on that a peer is gone; after a failure that is what waits end with."""
+        if self._failure is None:
+            self._receiver.lost(peer, why)
