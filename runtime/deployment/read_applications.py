@@ -82,9 +82,7 @@ def _comm_world(entry: CheckedElement, kind: ProgramKind, name: str, reading: Re
     return CommWorld.CLUSTER
 
 
-def _failures(
-    entry: CheckedElement, kind: ProgramKind, name: str, reading: Reading
-) -> FailureMode:
+def _failures(entry: CheckedElement, kind: ProgramKind, name: str, reading: Reading) -> FailureMode:
     mode = FailureMode(entry.text("failures"))
     is_of_grid = kind is not ProgramKind.EXECUTABLE and entry.text("comm-world") == CommWorld.GRID
     if mode is FailureMode.RETURN and not is_of_grid:

@@ -157,9 +157,7 @@ def tag_output(
         for descriptor in (*outputs, *errors, life[0], parent[0]):
             os.close(descriptor)
         kept = None if keep_connection else {life[1], parent[1]}
-        _stay_behind(
-            kept, lambda: await_end(child, folder, rank, carrier, life[1], stays=stays)
-        )
+        _stay_behind(kept, lambda: await_end(child, folder, rank, carrier, life[1], stays=stays))
     os.dup2(outputs[1], 1)
     os.dup2(errors[1], 2)
     for descriptor in (*outputs, *errors, *life, parent[1]):

@@ -101,8 +101,8 @@ class Peer:
     def dial(self) -> None:
         """Begin to open a connection, unless there is one or it is on its way."""
         is_on_its_way = self._joining.is_busy or self._resuming or self._resting
-        is_on_its_way = is_on_its_way or self._unexplained
-        if self.line is None and self.why is None and not is_on_its_way:
+        is_gone = self.why is not None or self._unexplained is not None
+        if self.line is None and not is_gone and not is_on_its_way:
             self._joining.dial()
 
     def admit(self, connected: socket.socket, received: bytes) -> None:

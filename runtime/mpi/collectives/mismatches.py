@@ -124,8 +124,8 @@ class MismatchDetector:
     def is_troubled(self) -> bool:
         """Whether there may be a reason why a call cannot be done."""
         known = self._trouble is not None or self._lost or self._heard
-        known = known or self._members.recovery.revoked_by is not None
-        return bool(known or self._engine.losses.gone) or self._box.has_news
+        is_revoked = self._members.recovery.revoked_by is not None
+        return bool(known or is_revoked or self._engine.losses.gone) or self._box.has_news
 
     @property
     def is_calm(self) -> bool:

@@ -1,7 +1,7 @@
 """How the members of one communicator get over losses: it is revoked, failures are agreed on.
 
-What members say of this travels beside all messages of programs and collectives, is taken as soon as
-it arrives, and works on a communicator that is revoked.
+What members say of this travels beside all messages of programs and collectives, is taken as soon
+as it arrives, and works on a communicator that is revoked.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class Recovery:
         if self.revoked_by is None:
             return None
         m = self._members
-        who = "this process" if self.revoked_by == m.engine.me else m.engine.name_of(self.revoked_by)
+        who = (
+            "this process" if self.revoked_by == m.engine.me else m.engine.name_of(self.revoked_by)
+        )
         return CommunicatorRevoked(
             f"{m.native.name or 'the communicator'} was revoked by {who}",
             cure="Call Shrink on it: that returns one of the processes that are left",

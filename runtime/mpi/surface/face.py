@@ -21,9 +21,9 @@ from runtime.mpi.collectives.reductions import AVG as AVG
 from runtime.mpi.communicators.creation import COMM_TYPE_CLUSTER as COMM_TYPE_CLUSTER
 from runtime.mpi.communicators.creation import COMM_TYPE_SITE as COMM_TYPE_SITE
 from runtime.mpi.communicators.groups import Group as Group
+from runtime.mpi.errors import CommunicatorRevoked as CommunicatorRevoked
 from runtime.mpi.errors import NotOnTheGrid as NotOnTheGrid
 from runtime.mpi.errors import OutOfStep as OutOfStep
-from runtime.mpi.errors import CommunicatorRevoked as CommunicatorRevoked
 from runtime.mpi.errors import ProcessGone as ProcessGone
 from runtime.mpi.errors import failure_classes as _failure_classes
 from runtime.mpi.point_to_point.messages import Message as Message

@@ -60,7 +60,7 @@ class Ear:
 class Side:
     """One rank of the pair, with what is around its lanes; `dial` says what comes of dialling."""
 
-    silence, resume_timeout = 30.0, 20.0
+    silence, resume_timeout, ends_are_told = 30.0, 20.0, False
 
     def __init__(self, me: int) -> None:
         self.me = me
