@@ -8,7 +8,7 @@ from collections import deque
 
 import pytest
 
-from runtime.collectives.agreement import Agreement, Agreements, Kind, AgreementMessage, Value
+from runtime.collectives.agreement import Agreement, AgreementMessage, Agreements, Kind, Value
 
 MEMBERS = (2, 5, 7, 9)
 
