@@ -122,11 +122,19 @@ class Mailbox:
     # who sends
 
     def senders(self, pattern: Pattern) -> Sequence[int]:
-        """Return the processes of other clusters whose messages fit."""
+        """Return the processes of other clusters whose messages fit.
+
+        Who receives from any rank does not wait for one whose loss it has acknowledged.
+        """
         m = self.members
         if pattern.rank is not ANY:
             return () if pattern.rank in m.near else (m.peers[pattern.rank],)
-        return [index for rank, index in enumerate(m.peers) if m.native_rank[rank] < 0]
+        known = m.recovery.acknowledged
+        return [
+            index
+            for rank, index in enumerate(m.peers)
+            if m.native_rank[rank] < 0 and index not in known
+        ]
 
     def describe(self, pattern: Pattern) -> str:
         """Say what is asked for."""
