@@ -46,7 +46,7 @@ from runtime.engine.outcome import Connections, ForwardedTraffic, RankReport, Re
 from runtime.engine.output import MOST_ROOM, ListenerRaised, OutputSpreader, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
-from runtime.engine.run_state import RunState
+from runtime.engine.run_state import RunPhase, RunState
 from runtime.engine.standard_input import StandardInput
 from runtime.engine.wait_reports import Snapshot, WaitReports, as_text
 from runtime.engine.warm_start import WarmStart
@@ -213,7 +213,9 @@ class Executor:
                     place.kill()
 
     def report(self, state: RunState) -> Report:
-        """Return what ran where and what was carried."""
+        """Return what ran where and what was carried; tell of what nobody has received."""
+        if state.state is RunPhase.DONE:
+            self.waits.tell_unreceived()
         paths = state.outline.rank_paths
         ranks = tuple(
             RankReport(

@@ -105,7 +105,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
             put_into_mpi4py()
         waits.start()
         code, why, error = run_program(options.kind, options.path, options.arguments)
-        waits.ended()
+        waits.ended(code)
         if code:
             from runtime.membership.last_words import last_words
 
