@@ -6,6 +6,7 @@ import os
 import sys
 
 from runtime.engine.rank_options import RankOptions
+from runtime.launchers.family import rename
 from runtime.launchers.ranks import (
     rank_of_environment,
     read_from_pipe,
@@ -42,6 +43,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     from runtime.membership.rank_link import RankLink, remember
 
     name = f"{options.cluster}:{rank}"
+    rename(f"rank {name}")  # all ranks have the same command line
     try:
         link = RankLink(options.room, name)
     except Exception as error:  # whatever it is, the front-end waits and stderr is the only way
