@@ -18,6 +18,8 @@ OUTPUT_FAILED = 205
 """What the application made could not be written or brought home."""
 UNHEALTHY = 206
 """`gcm-deploy doctor` found something with which a run will fail."""
+TIMED_OUT = 124
+"""The application ran longer than `--run-timeout` allows; `timeout` reports the same."""
 INTERRUPTED = 130
 """Ctrl-C ended the run."""
 READER_LEFT = 141

@@ -18,6 +18,7 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]
        gcm-deploy doctor [DESCRIPTOR]
        gcm-deploy new [FILE]
+       gcm-deploy ps|stacks|waits [PID ...]
        gcm-deploy completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
@@ -31,6 +32,7 @@ Run an MPI program on several clusters as if they were one machine.
   gcm-deploy doctor laptop.xml            say what would not work, and how to mend it
   gcm-deploy laptop.xml -- --steps 20     run what a descriptor describes
   gcm-deploy --dry-run laptop.xml         show what would be started, and start nothing
+  gcm-deploy waits                        in another terminal: which ranks wait for which others
 
 The output of the program goes to standard output and standard error; what gcm-deploy itself says
 goes to standard error."""
@@ -45,7 +47,8 @@ more examples:
   gcm-deploy --draw machine.svg laptop.xml             draw the machine
 
 exit codes:
-  0 all is well, else that of the rank that failed first (128 + n for signal n); 130 Ctrl-C
+  0 all is well, else that of the rank that failed first (128 + n for signal n);
+  130 Ctrl-C, 124 --run-timeout
   201 the descriptor has faults, 202 the command line has, 203 the deployment failed,
   204 the machine failed while the application ran, 205 its output could not be written,
   206 gcm-deploy doctor found something with which a run will fail"""
@@ -87,6 +90,8 @@ class Options:
     output_dir: str
     all_tracebacks: bool
     timeout: float
+    run_timeout: float | None
+    explain_waits: float | None
     progress: ProgressMode
     quiet: bool
 
@@ -116,6 +121,8 @@ def read_options(words: Sequence[str]) -> Options:
         output_dir=found.output_dir,
         all_tracebacks=found.all_tracebacks,
         timeout=found.timeout,
+        run_timeout=found.run_timeout,
+        explain_waits=found.explain_waits,
         progress=ProgressMode(found.progress),
         quiet=found.quiet,
     )
@@ -215,6 +222,14 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
         " second later for each MB that is copied",
     )  # fmt: skip
     group.add_argument(
+        "--run-timeout", metavar="SECONDS", type=seconds,
+        help="end everything when the application runs longer, and tell what each rank was doing",
+    )  # fmt: skip
+    group.add_argument(
+        "--explain-waits", metavar="SECONDS", type=_seconds_or_none,
+        help="tell why ranks wait that are in an MPI call for so long (default: 30; 0: never)",
+    )  # fmt: skip
+    group.add_argument(
         "--quiet", action="store_true", help="show neither progress nor summary, only faults"
     )
 
@@ -241,6 +256,10 @@ def _document(text: str) -> str:
     if ending != ".fractal" or not stem.isprintable():
         raise argparse.ArgumentTypeError(f"'{text}' is not a file whose name ends in .fractal")
     return text
+
+
+def _seconds_or_none(text: str) -> float:
+    return 0.0 if text.strip("0.") == "" and text.count("0") else seconds(text)
 
 
 def seconds(text: str) -> float:

@@ -25,7 +25,6 @@ from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
 from runtime.machine.launcher import FrontEndStubs
-from runtime.membership.rank_link import COUPLING
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import PLAIN, Codec
@@ -63,7 +62,6 @@ class Place:
         self.work = ""  # the copy of the program folder; empty where the cluster works in place
         self.folder = ""  # where the ranks start, and what paths of results begin at
         self.is_up = False
-        self.is_gone = False
         self.was_lost = False  # its front-end could not clean up
         self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
         self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # of `Relay`
@@ -88,18 +86,16 @@ class Place:
 
     def _send(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         """Call the front-end, without waiting; nothing happens once it has gone."""
-        if self.channel is not None:
-            with suppress(ChannelClosed):
-                self.channel.note(Invocation(FRONT_END, interface, operation, args), now=True)
+        self.note(Invocation(FRONT_END, interface, operation, args), now=True)
 
-    def post(self, path: str, operation: str, *args: Any, now: bool = False) -> None:
-        """Send something to a rank behind the front-end; nothing happens once that has gone.
+    def note(self, call: Invocation, *, now: bool) -> None:
+        """Call a rank behind the front-end; nothing happens once that has gone.
 
         It may wait for room, but with `now` it does not.
         """
         if self.channel is not None:
             with suppress(ChannelClosed):
-                self.channel.note(Invocation(path, COUPLING, operation, args), now=now)
+                self.channel.note(call, now=now)
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
