@@ -40,7 +40,7 @@ def published(small: bool) -> Iterator[Case]:
     """Yield the groups whose detection times were published."""
     for members in list(DETECTION)[: 2 if small else None]:
         for protocol in FLAT:
-            yield Case(protocol, members, 80.0, deaths=3)
+            yield Case(protocol, members, 120.0, deaths=3)
 
 
 def large(small: bool) -> Iterator[Case]:

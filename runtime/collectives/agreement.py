@@ -61,7 +61,7 @@ class Value:
         return self.flag, tuple(sorted(self.failed)), tuple(sorted(self.acknowledged))
 
 
-class Message:
+class AgreementMessage:
     """What one member says to another in an agreement."""
 
     __slots__ = ("ballot", "kind", "number", "value")
@@ -74,8 +74,8 @@ class Message:
     def encoded(self) -> bytes:
         """Return the bytes that travel.
 
-        >>> one = Message(3, Kind.PROPOSAL, Value(5, {1, 9}, {9}), 2)
-        >>> other = Message.decoded(one.encoded())
+        >>> one = AgreementMessage(3, Kind.PROPOSAL, Value(5, {1, 9}, {9}), 2)
+        >>> other = AgreementMessage.decoded(one.encoded())
         >>> other.number, other.kind.name, other.value, other.ballot
         (3, 'PROPOSAL', Value(5, (1, 9), (9,)), 2)
         """
@@ -85,7 +85,7 @@ class Message:
         return head + failed + acknowledged
 
     @classmethod
-    def decoded(cls, data: bytes) -> Message:
+    def decoded(cls, data: bytes) -> AgreementMessage:
         """Return what was encoded; raises `struct.error` or ValueError for anything else."""
         number, kind, ballot, flag, size = _HEAD.unpack_from(data)
         sets = data[_HEAD.size :]
@@ -140,12 +140,12 @@ class Agreement:
         have = self._answers.keys() if self._proposed is None else self._accepted_by
         return [one for one in self._others() if one not in have]
 
-    def begin(self, value: Value) -> list[tuple[int, Message]]:
+    def begin(self, value: Value) -> list[tuple[int, AgreementMessage]]:
         """Contribute a value."""
         self._mine = value
         return self._tell_leader()
 
-    def lost(self, member: int) -> list[tuple[int, Message]]:
+    def lost(self, member: int) -> list[tuple[int, AgreementMessage]]:
         """Know that a member is dead."""
         if member in self._dead or member not in self._members:
             return []
@@ -155,7 +155,7 @@ class Agreement:
             return self._tell_leader()
         return self._lead()
 
-    def heard(self, sender: int, message: Message) -> list[tuple[int, Message]]:
+    def heard(self, sender: int, message: AgreementMessage) -> list[tuple[int, AgreementMessage]]:
         """Take what another member says."""
         if sender in self._dead:
             return []  # others have been told what was known of it
@@ -179,10 +179,12 @@ class Agreement:
     def _others(self) -> list[int]:
         return [one for one in self._members if one != self._me and one not in self._dead]
 
-    def _said(self, kind: Kind, value: Value | None = None, ballot: int = NO_BALLOT) -> Message:
-        return Message(self.number, kind, value, ballot)
+    def _said(
+        self, kind: Kind, value: Value | None = None, ballot: int = NO_BALLOT
+    ) -> AgreementMessage:
+        return AgreementMessage(self.number, kind, value, ballot)
 
-    def _tell_leader(self) -> list[tuple[int, Message]]:
+    def _tell_leader(self) -> list[tuple[int, AgreementMessage]]:
         """Tell a new leader what is known here, or go on as the leader."""
         if self.leader == self._me:
             if self.decision is not None:
@@ -194,12 +196,12 @@ class Agreement:
             return []
         return [(self.leader, self._said(Kind.CONTRIBUTION, self._mine))]
 
-    def _lead(self) -> list[tuple[int, Message]]:
+    def _lead(self) -> list[tuple[int, AgreementMessage]]:
         """Propose once all have answered, decide once all have accepted."""
         if self.decision is not None or self._mine is None or self.leader != self._me:
             return []
         others = self._others()
-        said: list[tuple[int, Message]] = []
+        said: list[tuple[int, AgreementMessage]] = []
         if self._proposed is None:
             if any(one not in self._answers for one in others):
                 return []
@@ -227,7 +229,7 @@ class Agreement:
             frozenset.intersection(*(one.acknowledged for one in values)),
         )
 
-    def _decide(self, value: Value | None) -> list[tuple[int, Message]]:
+    def _decide(self, value: Value | None) -> list[tuple[int, AgreementMessage]]:
         if self.decision is not None:
             return []
         self.decision = value
@@ -266,7 +268,7 @@ class Agreements:
 
     def heard(self, sender: int, data: bytes) -> None:
         """Take a message."""
-        message = Message.decoded(data)
+        message = AgreementMessage.decoded(data)
         found = self._of(message.number)
         self._pass_on(found.heard(sender, message))
         if found.decision is not None:  # whoever has decided this one knows those before
@@ -287,7 +289,7 @@ class Agreements:
             self._open[number] = found
         return found
 
-    def _pass_on(self, messages: Iterable[tuple[int, Message]]) -> None:
+    def _pass_on(self, messages: Iterable[tuple[int, AgreementMessage]]) -> None:
         for to, message in messages:
             self._send(to, message.encoded())
 

@@ -30,6 +30,7 @@ from runtime.engine.events import (
     GiveUp,
     Go,
     Kill,
+    LeftBehind,
     PlaceClosed,
     Start,
     StepFailed,
@@ -47,7 +48,7 @@ from runtime.engine.outcome import Connections, ForwardedTraffic, RankReport, Re
 from runtime.engine.output import MOST_ROOM, ListenerRaised, OutputSpreader, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
-from runtime.engine.run_state import RunState
+from runtime.engine.run_state import RunPhase, RunState
 from runtime.engine.standard_input import StandardInput
 from runtime.engine.verdicts import Verdicts
 from runtime.engine.wait_reports import Snapshot, WaitReports, as_text
@@ -159,7 +160,11 @@ class Executor:
         self._assembly = assembly
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
-        self.waits = WaitReports(self._places.values(), partial(self._later, reactor))
+        self.waits = WaitReports(
+            self._places.values(),
+            partial(self._later, reactor),
+            lambda why: post(LeftBehind(why)),
+        )
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to)
         codes.connect(
@@ -248,7 +253,9 @@ class Executor:
             place.views.lost(reports)
 
     def report(self, state: RunState) -> Report:
-        """Return what ran where and what was carried."""
+        """Return what ran where and what was carried; tell of what nobody has received."""
+        if state.state is RunPhase.DONE:
+            self.waits.tell_unreceived()
         paths = state.outline.rank_paths
         ranks = tuple(
             RankReport(

@@ -116,6 +116,13 @@ class Halt:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """Ranks wait for others of their cluster that have ended; `why` says which and for whom."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
     """It has been told what all ranks were doing when the time of the run was over."""
 
@@ -141,6 +148,7 @@ Event = (
     | Interrupt
     | Halt
     | Explained
+    | LeftBehind
     | Tick
 )
 

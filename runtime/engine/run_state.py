@@ -22,6 +22,7 @@ from runtime.engine.events import (
     Interrupt,
     JobEnded,
     Kill,
+    LeftBehind,
     NodeLost,
     PlaceClosed,
     PlaceLost,
@@ -289,6 +290,12 @@ class RunState:
         why = f"the application ran for more than {self.patience.run:g} s, so it was ended"
         yield from self._fail(why, TIMED_OUT)
 
+    def _left_behind(self, event: LeftBehind) -> Iterable[Effect]:
+        """End a run that cannot go on: native MPI would let the ranks wait for ever."""
+        if not (self.steered or self._settling or self._stopping):
+            what = "ranks wait for others that have ended, which would be for ever"
+            yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
+
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
         self._open.discard(event.cluster)
         self._jobs.discard(event.cluster)
@@ -465,6 +472,8 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     ((_S.RUNNING,), Tick, _R._settled),
     ((_S.RUNNING,), Explained, _R._explained),
     ((_S.ENDING,), Explained, _R._nothing),
+    ((_S.RUNNING,), LeftBehind, _R._left_behind),
+    ((_S.ENDING,), LeftBehind, _R._nothing),
     ((*_BEFORE, _S.RUNNING), PlaceLost, _R._place_lost),
     ((*_BEFORE, _S.RUNNING), NodeLost, _R._node_lost),
     ((*_BEFORE, _S.RUNNING, _S.ENDING), Interrupt, _R._interrupt),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,13 +13,17 @@ from runtime.machine.contracts import Facts
 # What explains them is imported when somebody waits for long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runtime.waits import Finding, RankState
+    from runtime.waits import RankState, WaitFinding
 
 ANSWERS = 1.5
 """How many seconds to wait for answers; ranks in a call that lets no other thread run give none."""
 
 PAUSE = 0.3
 """How many seconds lie between the two questions: a call that is over by then was no wait."""
+
+LEFT_BEHIND = 1.0
+"""How many seconds after the end of a rank the others are asked whether they wait for it in vain;
+and once more after so many, before it is believed."""
 
 MOST_FINDINGS = 12
 """So many findings are told of at a time."""
@@ -39,7 +43,7 @@ class Snapshot:
     states: dict[str, RankState]
     silent: tuple[str, ...]
     ended: dict[str, str]
-    findings: list[Finding]
+    findings: list[WaitFinding]
 
 
 Seen = Callable[[Snapshot], None]
@@ -59,9 +63,13 @@ class _Round:
 class WaitReports:
     """Collects what ranks tell of their calls. All methods are for the engine's thread."""
 
-    def __init__(self, places: Iterable[Place], later: Later) -> None:
+    def __init__(
+        self, places: Iterable[Place], later: Later, left_behind: Callable[[str], None]
+    ) -> None:
         self._places = places
         self._later = later
+        self._left_behind = left_behind
+        self._is_looking = False  # for ranks that wait in vain
         self._running: set[str] = set()
         self._ended: dict[str, str] = {}
         self._last: dict[str, RankState] = {}
@@ -82,6 +90,31 @@ class WaitReports:
         self._running.discard(rank)
         self._ended[rank] = words
         self._go_on_if_complete()
+        self._look_for_those_left_behind(())
+
+    def _look_for_those_left_behind(self, before: Sequence[str]) -> None:
+        """Look soon which ranks wait for one of their cluster that has ended.
+
+        Native MPI does not notice that, nor does it fail a call that waits so.
+        """
+        if not self._is_looking:
+            self._is_looking = True
+            self._later(LEFT_BEHIND, lambda: self._ask_those_left_behind(before))
+
+    def _ask_those_left_behind(self, before: Sequence[str]) -> None:
+        self._is_looking = False
+        if self._running and self._ended:
+            self.look(lambda seen: self._judge(seen, before))
+
+    def _judge(self, seen: Snapshot, before: Sequence[str]) -> None:
+        from runtime.waits import left_behind
+
+        found = [one.text for one in left_behind(seen.findings)]
+        sure = [one for one in found if one in before]
+        if sure:
+            self._left_behind("\n".join(sure))
+        elif found:
+            self._look_for_those_left_behind(found)
 
     def told(self, rank: str, number: int, state: Facts) -> None:
         """Take what a rank tells; what is not understood is in the log, and ends nothing."""
@@ -110,6 +143,19 @@ class WaitReports:
             return
         self._round = _Round(0, with_stacks, [then])
         self._ask()
+
+    def tell_unreceived(self) -> None:
+        """Tell of messages that nobody had received when the run ended well."""
+        lines = [
+            f"  {one.sender} to {rank}: tag {one.tag}, {one.size} bytes"
+            f"{one.comm and f', on {one.comm}'}"
+            for rank, state in sorted(self._last.items())
+            for one in state.unreceived
+        ]
+        if lines:
+            more = f"\n  and {len(lines) - MOST_FINDINGS} more" if lines[MOST_FINDINGS:] else ""
+            shown = "\n".join(lines[:MOST_FINDINGS])
+            _log.warning("messages that nobody has received:\n%s%s", shown, more)
 
     def _ask(self) -> None:
         assert self._round is not None
@@ -231,7 +277,7 @@ def _doing(seen: Snapshot) -> Iterator[tuple[str, str]]:
     yield from ((rank, f"has ended ({how})") for rank, how in seen.ended.items())
 
 
-def in_lines(findings: list[Finding]) -> list[str]:
+def in_lines(findings: list[WaitFinding]) -> list[str]:
     """Return findings as lines with a heading for each kind."""
     from runtime.waits import HEADINGS
 

@@ -21,7 +21,7 @@ CONNECT_TIMEOUT = 4.0
 _PIECE = 4096
 
 
-class Silent(Unreachable):
+class SilentStop(Unreachable):
     """A process is there and does not run now: its system has taken the connection."""
 
 
@@ -50,7 +50,7 @@ def lead_on(
             return _to(address, credentials)
         except (OSError, TransportError) as error:
             faults.append(str(error))
-            kind = Silent if isinstance(error, Silent) else kind
+            kind = SilentStop if isinstance(error, SilentStop) else kind
     raise kind("; ".join(faults), place=stops[0])
 
 
@@ -64,7 +64,7 @@ def _to(address: str, credentials: Credentials) -> tuple[socket.socket, bytes]:
         made = secured(made, credentials, dialled=True)
         made.settimeout(PATIENCE)
         _set_up(made, address)
-    except (AuthenticationFailed, Silent):
+    except (AuthenticationFailed, SilentStop):
         made.close()
         raise
     except OSError as error:
@@ -77,7 +77,7 @@ def _set_up(made: socket.socket, address: str) -> None:
     try:
         is_set_up(made)
     except TimeoutError as error:
-        raise Silent(f"no answer within {PATIENCE:g} s", place=address) from error
+        raise SilentStop(f"no answer within {PATIENCE:g} s", place=address) from error
 
 
 def _through(
@@ -99,7 +99,7 @@ def _through(
                 raise Unreachable("it hung up", place=address)
             answer = reader.feed(data)
         if not answer.is_open:
-            raise (Silent if answer.is_silent else Unreachable)(answer.why, place=address)
+            raise (SilentStop if answer.is_silent else Unreachable)(answer.why, place=address)
     except BaseException:
         made.close()
         raise

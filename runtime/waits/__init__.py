@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from runtime.waits.blocked import number_of, runs_of
-from runtime.waits.findings import HEADINGS, Finding, explain, said
+from runtime.waits.findings import HEADINGS, WaitFinding, explain, left_behind, said
 from runtime.waits.states import (
     KnownCommunicator,
     Part,
@@ -19,13 +19,14 @@ from runtime.waits.states import (
 
 __all__ = [
     "HEADINGS",
-    "Finding",
     "KnownCommunicator",
     "Part",
     "RankState",
     "UnreceivedMessage",
     "Wait",
+    "WaitFinding",
     "explain",
+    "left_behind",
     "number_of",
     "runs_of",
     "said",

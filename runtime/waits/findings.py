@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from runtime.waits.blocked import Picture, number_of, runs_of
 from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
 
-CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SLOW = (
+CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SIZES, SLOW = (
     "cycle",
     "ended",
     "nobody",
     "mismatch",
     "behind",
+    "sizes",
     "slow",
 )
 """Kinds of findings: ranks that wait for each other; for one that has ended; for a message that
-nobody can send; in different collectives; behind others that cannot go on; for one that goes on."""
+nobody can send; in different collectives; behind others that cannot go on; in one collective with
+data of different sizes; for one that goes on."""
 
 _NEVER = "these ranks wait and can never go on:"
 HEADINGS = {
@@ -26,6 +28,7 @@ HEADINGS = {
     NOBODY: _NEVER,
     MISMATCH: _NEVER,
     BEHIND: "because of that these cannot either:",
+    SIZES: "these ranks give data of different sizes to one collective:",
     SLOW: "these ranks have waited for long:",
 }
 """What is said before findings of a kind."""
@@ -35,7 +38,7 @@ _MOST_NAMED = 6
 
 
 @dataclass(frozen=True)
-class Finding:
+class WaitFinding:
     """One explanation: its kind, the ranks that it is about, the sentence, and what is behind it.
 
     That is what others do who go on, which is different each time that one looks.
@@ -45,6 +48,8 @@ class Finding:
     ranks: tuple[str, ...]
     text: str
     besides: str = ""
+    gone: tuple[str, ...] = ()
+    """Those that have ended and are waited for by the last of the ranks."""
 
     def __str__(self) -> str:
         return f"{self.text}{self.besides}"
@@ -56,7 +61,7 @@ def explain(
     last: Mapping[str, RankState] | None = None,
     *,
     limit: float = 0.0,
-) -> list[Finding]:
+) -> list[WaitFinding]:
     """Return why ranks wait: first those that can never go on, then calls longer than `limit`.
 
     >>> from runtime.waits.states import Part, RankState, Wait
@@ -70,12 +75,28 @@ def explain(
     return list(_Explanation(Picture(states, ended, last)).findings(limit))
 
 
+def left_behind(findings: Iterable[WaitFinding]) -> list[WaitFinding]:
+    """Return those about ranks that wait for one of their own cluster that has ended.
+
+    Between clusters the connections tell what has still to come from a rank that has ended.
+    """
+    return [
+        one
+        for one in findings
+        if one.gone and {_home(rank) for rank in one.gone} == {_home(one.ranks[-1])}
+    ]
+
+
+def _home(rank: str) -> str:
+    return rank.rpartition(":")[0]
+
+
 class _Explanation:
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
         self._explained: set[str] = set()
 
-    def findings(self, limit: float) -> Iterator[Finding]:
+    def findings(self, limit: float) -> Iterator[WaitFinding]:
         picture = self._picture
         blocked = sorted(picture.blocked, key=number_of)
         for rank in blocked:
@@ -85,9 +106,12 @@ class _Explanation:
                     self._explained.update(finding.ranks)
                     yield finding
         yield from self._behind([one for one in blocked if one not in self._explained])
+        for finding in self._of_different_sizes():
+            self._explained.update(finding.ranks)
+            yield finding
         yield from self._slow(limit)
 
-    def _followed(self, rank: str) -> Finding | None:
+    def _followed(self, rank: str) -> WaitFinding | None:
         """Follow from a rank to the one it waits for, and so on, to the cause."""
         picture = self._picture
         way: dict[str, str] = {}
@@ -99,21 +123,22 @@ class _Explanation:
             if mismatch is not None:
                 other, theirs = mismatch
                 text = f"{rank} is in {said(wait)} while {other} is in {said(theirs)}"
-                return Finding(MISMATCH, (rank, other), text)
+                return WaitFinding(MISMATCH, (rank, other), text)
             blamed = self._blamed(rank, wait, part)
             way[rank] = f"{said(wait)}{self._not_in(wait, part, blamed)}{self._hint(rank, part)}"
             if not part.peer and part.kind != COLLECTIVE:
-                return Finding(NOBODY, tuple(way), f"{_chain(way)}: {self._of_others(blamed)}")
+                return WaitFinding(NOBODY, tuple(way), f"{_chain(way)}: {self._of_others(blamed)}")
             gone = [one for one in blamed if one in picture.ended]
             if gone:
-                return Finding(ENDED, tuple(way), f"{_chain(way)}{self._gone(gone)}")
+                text = f"{_chain(way)}{self._gone(gone)}"
+                return WaitFinding(ENDED, tuple(way), text, gone=tuple(gone))
             rank = blamed[0]
         ranks = list(way)
         circle = ranks[ranks.index(rank) :]
         text = _chain({one: way[one] for one in circle})
         if len(circle) == 1:
             text += ", which is itself"
-        return Finding(CYCLE, tuple(circle), text)
+        return WaitFinding(CYCLE, tuple(circle), text)
 
     def _hindered(self, rank: str) -> tuple[Wait, Part]:
         """Return the call in which a rank waits, and what cannot be done of it."""
@@ -167,7 +192,7 @@ class _Explanation:
             return f" (a message of it with {there[0]} is there that nobody asks for)"
         return ""
 
-    def _behind(self, ranks: list[str]) -> Iterator[Finding]:
+    def _behind(self, ranks: list[str]) -> Iterator[WaitFinding]:
         """Yield one finding for all that wait in the same call behind the same others."""
         groups: dict[str, list[str]] = {}
         for rank in ranks:
@@ -177,13 +202,29 @@ class _Explanation:
             groups.setdefault(what, []).append(rank)
         for what, members in groups.items():
             verb = "waits" if len(members) == 1 else "wait"
-            yield Finding(BEHIND, tuple(members), f"{runs_of(members)} {verb} in {what}")
+            yield WaitFinding(BEHIND, tuple(members), f"{runs_of(members)} {verb} in {what}")
 
-    def _slow(self, limit: float) -> Iterator[Finding]:
+    def _of_different_sizes(self) -> Iterator[WaitFinding]:
+        """Yield one finding for each collective to which members give differently many bytes."""
+        calls: dict[tuple[str, str, tuple[str, ...]], dict[int, list[str]]] = {}
+        for rank, state in self._picture.states.items():
+            for wait in state.waits:
+                if wait.size is not None:
+                    made = wait.call, str(wait.comm), wait.comm.ranks
+                    calls.setdefault(made, {}).setdefault(wait.size, []).append(rank)
+        for (call, comm, _), sizes in calls.items():
+            if len(sizes) > 1:
+                given = ", ".join(f"{runs_of(sizes[one])} {one} bytes" for one in sorted(sizes))
+                ranks = sorted((one for many in sizes.values() for one in many), key=number_of)
+                yield WaitFinding(SIZES, tuple(ranks), f"{call} on {comm}: {given}")
+
+    def _slow(self, limit: float) -> Iterator[WaitFinding]:
         """Yield one finding for all that have long waited in the same call, and may go on."""
         picture = self._picture
         groups: dict[tuple[str, str], list[str]] = {}
-        for rank in picture.states.keys() - picture.blocked - picture.ended.keys():
+        for rank in (
+            picture.states.keys() - picture.blocked - picture.ended.keys() - self._explained
+        ):
             for wait in picture.states[rank].waits:
                 if wait.seconds >= limit:
                     others = self._others_of(rank, wait)
@@ -191,7 +232,7 @@ class _Explanation:
         for (what, others), members in sorted(groups.items()):
             verb = "waits" if len(members) == 1 else "wait"
             ranks = tuple(sorted(members, key=number_of))
-            yield Finding(SLOW, ranks, f"{runs_of(ranks)} {verb} in {what}", others)
+            yield WaitFinding(SLOW, ranks, f"{runs_of(ranks)} {verb} in {what}", others)
 
     def _others_of(self, rank: str, wait: Wait) -> str:
         """Return what those do who are waited for."""

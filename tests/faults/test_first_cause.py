@@ -231,6 +231,18 @@ def test_a_killed_process_of_mpiexec_is_named_as_what_it_is(
     assert re.search(words, err), err
 
 
+def test_a_rank_that_leaves_early_ends_those_of_its_cluster_that_wait_for_it(
+    tmp_path: Path,
+) -> None:
+    early = CALM.replace("time.sleep(1.5)", "rank = MPI.COMM_WORLD.rank; rank and sys.exit(0)")
+    path = describe(tmp_path, early.replace("Barrier()", "recv(source=1)"))
+    code, _, _, err = run(path)
+    assert code == LOST, err
+    assert re.search(r"0:0:0 waits in recv from 0:0:1 .*, which has ended \(exit code 0\)", err), (
+        err
+    )
+
+
 def called(pid: int) -> str:
     try:
         return os.path.basename(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode())

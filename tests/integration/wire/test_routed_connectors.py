@@ -28,7 +28,7 @@ from runtime.wire.routed import RoutedConnector
 
 SECRET = b"a secret of a test of routes"
 PATIENCE = 20.0
-HEAD_START = 0.05
+HEAD_START = 0.3
 NAMES = ("0:0:0", "0:0:1", "1:0:0", "1:0:1")
 GRID = Grid(tuple(Site(f"s{n}", (Cluster("c", (Node("n", ranks=2),)),)) for n in range(2)))
 

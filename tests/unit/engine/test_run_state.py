@@ -159,6 +159,13 @@ def test_a_run_whose_time_is_over_is_explained_before_it_is_ended(limited: RunSt
     play(limited, "> PlaceClosed 0:0\n/0:0 is ended\n> PlaceClosed 1:0\n/1:0 is ended\nfinish 124")
 
 
+def test_a_run_in_which_ranks_wait_for_those_that_have_ended_is_ended(limited: RunState) -> None:
+    play(limited, "> LeftBehind a_waits_for_b\nstop\n> LeftBehind a_waits_for_b")
+    assert limited.errors == [
+        "ranks wait for others that have ended, which would be for ever:\n    a_waits_for_b"
+    ]
+
+
 def test_a_run_whose_time_is_over_ends_though_nobody_explains_it(limited: RunState) -> None:
     play(limited, "> at 50 Tick\nexplain\n> at 53 Tick\n> at 54 Tick\nstop\n> at 55 Explained")
 
