@@ -72,7 +72,7 @@ def explain(
     return list(_Explanation(Picture(states, ended, last)).findings(limit))
 
 
-def left_behind(findings: Iterable[Finding]) -> list[Finding]:
+def left_behind(findings: Iterable[WaitFinding]) -> list[WaitFinding]:
     """Return those about ranks that wait for one of their own cluster that has ended.
 
     Between clusters the connections tell what has still to come from a rank that has ended.
