@@ -74,8 +74,8 @@ class AgreementMessage:
     def encoded(self) -> bytes:
         """Return the bytes that travel.
 
-        >>> one = Message(3, Kind.PROPOSAL, Value(5, {1, 9}, {9}), 2)
-        >>> other = Message.decoded(one.encoded())
+        >>> one = AgreementMessage(3, Kind.PROPOSAL, Value(5, {1, 9}, {9}), 2)
+        >>> other = AgreementMessage.decoded(one.encoded())
         >>> other.number, other.kind.name, other.value, other.ballot
         (3, 'PROPOSAL', Value(5, (1, 9), (9,)), 2)
         """

@@ -441,9 +441,12 @@ _CONTROLLER = ElementType(
             "role",
             ValueKind.CHOICE,
             "What it decides. `plan-choice`: which plan carries out a collective over several "
-            "clusters; that of a site is asked for communicators within that site.",
+            "clusters; that of a site is asked for communicators within that site. "
+            "`tensioning`: in which order the ranks of a part of the machine try the routes to "
+            "others, where some are not reached directly. `reference-cache`: which connections "
+            "they let rest.",
             required=True,
-            choices=("plan-choice",),
+            choices=("plan-choice", "tensioning", "reference-cache"),
         ),
     ),
 )

@@ -91,7 +91,7 @@ def _useless(named: NamedClass, codes: list[Application]) -> str:
         return "no program here has the grid for its COMM_WORLD"
     clusters = {one for code in codes for one in code.clusters}
     mine = {one for one in clusters if one[: len(named.scope)] == named.scope}
-    others = clusters if named.role == INTERCEPTOR else mine
+    others = mine if named.role == PLAN_CHOICE else clusters
     if not any(one != other for one in mine for other in others):
         return "there is no second cluster here to speak to"
     if named.between == "sites" and not any(one[0] != other[0] for one in mine for other in others):

@@ -47,7 +47,7 @@ from runtime.engine.outcome import Connections, ForwardedTraffic, RankReport, Re
 from runtime.engine.output import MOST_ROOM, ListenerRaised, OutputSpreader, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
-from runtime.engine.run_state import RunState
+from runtime.engine.run_state import RunPhase, RunState
 from runtime.engine.standard_input import StandardInput
 from runtime.engine.verdicts import Verdicts
 from runtime.engine.wait_reports import Snapshot, WaitReports, as_text
@@ -252,7 +252,9 @@ class Executor:
             place.views.lost(reports)
 
     def report(self, state: RunState) -> Report:
-        """Return what ran where and what was carried."""
+        """Return what ran where and what was carried; tell of what nobody has received."""
+        if state.state is RunPhase.DONE:
+            self.waits.tell_unreceived()
         paths = state.outline.rank_paths
         ranks = tuple(
             RankReport(

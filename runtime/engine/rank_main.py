@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 
 from runtime.engine.rank_options import RankOptions
+from runtime.launchers.family import rename
 from runtime.launchers.ranks import (
     rank_of_environment,
     read_from_pipe,
@@ -43,6 +44,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     from runtime.membership.rank_link import RankLink, remember
 
     name = f"{options.cluster}:{rank}"
+    rename(f"rank {name}")  # all ranks have the same command line
     try:
         link = RankLink(options.room, name)
     except Exception as error:  # whatever it is, the front-end waits and stderr is the only way
@@ -107,7 +109,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
             put_into_mpi4py()
         waits.start()
         code, why, error = run_program(options.kind, options.path, options.arguments)
-        waits.ended()
+        waits.ended(code)
         if code:
             from runtime.membership.last_words import last_words
 

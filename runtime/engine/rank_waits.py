@@ -6,6 +6,8 @@ import _thread
 import sys
 import time
 
+from runtime.later import logger
+
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +23,9 @@ LEAST, MOST = 0.05, 10.0
 
 UNASKED, AT_THE_END = 0, -1
 """Numbers of what is told without a question; see `runtime.machine.contracts.Health`."""
+
+
+_log = logger(__name__)
 
 
 class RankWaits:
@@ -51,10 +56,10 @@ class RankWaits:
                 self._watch = CallWatch()
             return _teller()(self._wrapper.name, self._watch, with_stacks)
 
-    def ended(self) -> None:
-        """Tell what is left of the messages between clusters; no more is told afterwards."""
+    def ended(self, code: int) -> None:
+        """Tell which messages are left that nobody has received; no more is told afterwards."""
         self._has_ended = True
-        if _has_communicators():
+        if code == 0 and _has_communicators():
             from runtime.mpi.surface.rank_state import state_at_end
 
             state = state_at_end()
@@ -62,6 +67,12 @@ class RankWaits:
                 self._wrapper.health.waiting(self._wrapper.name, AT_THE_END, state)
 
     def _run(self) -> None:
+        try:
+            self._look_on()
+        except Exception:  # whatever is wrong with it, the program goes on
+            _log.exception("the calls of this rank are not watched any more")
+
+    def _look_on(self) -> None:
         told: set[object] = set()
         while not self._has_ended:
             time.sleep(min(max(self._limit / LOOKS, LEAST), MOST))

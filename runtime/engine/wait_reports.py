@@ -144,6 +144,19 @@ class WaitReports:
         self._round = _Round(0, with_stacks, [then])
         self._ask()
 
+    def tell_unreceived(self) -> None:
+        """Tell of messages that nobody had received when the run ended well."""
+        lines = [
+            f"  {one.sender} to {rank}: tag {one.tag}, {one.size} bytes"
+            f"{one.comm and f', on {one.comm}'}"
+            for rank, state in sorted(self._last.items())
+            for one in state.unreceived
+        ]
+        if lines:
+            more = f"\n  and {len(lines) - MOST_FINDINGS} more" if lines[MOST_FINDINGS:] else ""
+            shown = "\n".join(lines[:MOST_FINDINGS])
+            _log.warning("messages that nobody has received:\n%s%s", shown, more)
+
     def _ask(self) -> None:
         assert self._round is not None
         self._numbers += 1

@@ -6,12 +6,14 @@ the same controllers and the same ports. The classes are loaded from the program
 
 from __future__ import annotations
 
+from functools import partial
+
 from runtime.errors import GridError
 from runtime.later import Later
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from runtime.collectives.choice import PlanChoice
@@ -22,7 +24,7 @@ else:
 INTERCEPTOR = "interceptor"
 """The role of what stands in the ports of ranks; other roles are those of controllers."""
 
-PLAN_CHOICE = "plan-choice"
+PLAN_CHOICE, TENSIONING, REFERENCE_CACHE = "plan-choice", "tensioning", "reference-cache"
 
 SITES, CLUSTERS = "sites", "clusters"
 
@@ -57,16 +59,34 @@ class Named:
         return any(place[: len(self.scope)] == self.scope for place in (one, other))
 
 
+class _Guarded:
+    """A controller; what it raises becomes an error that names it."""
+
+    def __init__(self, controller: Any, raised: Callable[[Exception], CompositionError]) -> None:
+        self._controller, self._raised = controller, raised
+
+    def __getattr__(self, name: str) -> Any:
+        called = getattr(self._controller, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return called(*args, **kwargs)
+            except Exception as error:
+                raise self._raised(error) from error
+
+        return call
+
+
 class Composition:
-    """What is named for one rank, whose component has a `path`.
+    """What is named for one rank, whose component has a `path`; `here` is its site and cluster.
 
     >>> told = [("plan-choice", "plans.Chain", (), "", "deploy.xml:3")]
     >>> str(Composition(told, "north/alder/wrapper0").named("plan-choice")[0])
     'plan-choice plans.Chain (deploy.xml:3)'
     """
 
-    def __init__(self, told: Iterable[PlainNamed], path: str) -> None:
-        self.path = path
+    def __init__(self, told: Iterable[PlainNamed], path: str, here: tuple[int, ...] = ()) -> None:
+        self.path, self.here = path, here
         self._named = [Named(one) for one in told]
         self._made: dict[tuple[str, tuple[int, ...]], Any] = {}
 
@@ -77,18 +97,21 @@ class Composition:
         ]
         return sorted(found, key=lambda one: -len(one.scope))
 
-    def controller(self, role: str, usual: Any, part: tuple[int, ...] = ()) -> Any:
+    def controller(self, role: str, usual: Any, part: tuple[int, ...] | None = None) -> Any:
         """Return the controller of a part of the machine; each precedes the next, `usual` is last.
+
+        Without a part it is that of the rank's own cluster. Where one is named, what its methods
+        raise becomes a CompositionError.
 
         Raises:
             CompositionError: a class cannot be found, or does not fulfil its contract.
         """
-        key = role, part
+        key = role, self.here if part is None else part
         if key not in self._made:
-            made = usual
-            for one in reversed(self.named(role, part)):
+            made, named = usual, self.named(*key)
+            for one in reversed(named):
                 made = self.make(one, made)
-            self._made[key] = made
+            self._made[key] = _Guarded(made, partial(self.raised, named)) if named else made
         return self._made[key]
 
     @property
@@ -121,9 +144,9 @@ class Composition:
                 f"{named} cannot be used: {error}", place=self.path, cure=named_classes.CURE
             ) from None
         except Exception as error:
-            raise self.raised(error, named) from error
+            raise self.raised([named], error) from error
 
-    def raised(self, error: Exception, *named: Named) -> CompositionError:
+    def raised(self, named: Sequence[Named], error: Exception) -> CompositionError:
         """Return what is raised from an error of one of some classes."""
         who = ", ".join(map(str, named))
         return CompositionError(f"{who} raised {type(error).__name__}: {error}", place=self.path)
@@ -136,10 +159,7 @@ class Composition:
         """
         named = self.named(PLAN_CHOICE, part)
         choice: PlanChoice = self.controller(PLAN_CHOICE, named_classes.UsualPlans(), part)
-        try:
-            answer = choice.choose(operation, *call)
-        except Exception as error:
-            raise self.raised(error, *named) from error
+        answer = choice.choose(operation, *call)
         plans = call[-1]
         if answer not in plans:
             raise CompositionError(

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 from runtime.collectives.choice import PlanChoice, UsualPlans
-from runtime.machine.composition import INTERCEPTOR, PLAN_CHOICE
+from runtime.machine.composition import (
+    INTERCEPTOR,
+    PLAN_CHOICE,
+    REFERENCE_CACHE,
+    TENSIONING,
+)
 from runtime.machine.interceptors import (
     ENVELOPES,
     PAYLOADS,
     EnvelopeInterceptor,
     PayloadInterceptor,
 )
+from runtime.routing import ConnectionBound, Tensioning
 
 __all__ = ["CONTRACTS", "CURE", "NotFound", "UsualPlans", "fault_of", "load"]
 
-CONTRACTS: dict[str, type] = {PLAN_CHOICE: PlanChoice}
+CONTRACTS: dict[str, type] = {
+    PLAN_CHOICE: PlanChoice,
+    TENSIONING: Tensioning,
+    REFERENCE_CACHE: ConnectionBound,
+}
 """The contract of each role that a controller can have."""
 
 CURE = "The class lies in the folder of the program, or where its Python finds it"
@@ -104,21 +115,23 @@ def _fault_of_methods(
         parameters = inspect.signature(getattr(contract, name)).parameters
         called = f"{name}({', '.join(list(parameters)[1:])})"
         bound = not isinstance(inspect.getattr_static(found, name), staticmethod | classmethod)
+        named = [one.name for one in parameters.values() if one.kind is one.KEYWORD_ONLY]
+        count = len(parameters) - len(named) - (not bound)
         fault = _fault_of_call(
-            method, f"'{name}' of {_a(role)} is called as {called}", len(parameters) - (not bound)
+            method, f"'{name}' of {_a(role)} is called as {called}", count, named
         )
         if fault:
             return fault
     return ""
 
 
-def _fault_of_call(called: Any, rule: str, count: int) -> str:
+def _fault_of_call(called: Any, rule: str, count: int, named: Sequence[str] = ()) -> str:
     try:
         signature = inspect.signature(called)
     except (TypeError, ValueError):
         return ""  # of a builtin nobody knows
     try:
-        signature.bind(*[None] * count)
+        signature.bind(*[None] * count, **dict.fromkeys(named))
     except TypeError as error:
         return f"{rule}: {error}"
     return ""

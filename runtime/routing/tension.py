@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from gcm.records import dataclass
 from runtime.routing.stops import FrontEndStop, Stop
@@ -67,6 +68,42 @@ class _Known:
     worked: bool
     at: float
     failures: int = 0
+
+
+class Tensioning(Protocol):
+    """The contract of the controller that decides by which route a rank reaches another one.
+
+    Its class is called with the controller that it takes the place of. It is asked where some
+    clusters cannot be reached directly. Times are seconds of any clock of the process.
+    """
+
+    def order(self, routes: Sequence[Route], now: float) -> list[Route]:
+        """Return the routes in the order in which to try them; the shortest come first."""
+        ...
+
+    def shorter(self, routes: Sequence[Route], used: Route, now: float) -> list[Route]:
+        """Return the routes worth another try although messages go over `used`."""
+        ...
+
+    def is_open(self, route: Route) -> bool:
+        """Tell whether a route has worked when it was last tried, by whomever."""
+        ...
+
+    def worked(self, route: Route, now: float) -> None:
+        """Learn that a route could be opened."""
+        ...
+
+    def failed(self, route: Route, now: float) -> None:
+        """Learn that a route could not be opened."""
+        ...
+
+    def news(self, now: float) -> list[Experience]:
+        """Return what was learned here since this was last asked, to be told to others."""
+        ...
+
+    def hear(self, told: Iterable[Experience], now: float) -> list[Experience]:
+        """Learn from others; return what changes anything."""
+        ...
 
 
 class Tension:

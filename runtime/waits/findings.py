@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from runtime.waits.blocked import Picture, number_of, runs_of
 from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
 
-CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SLOW = (
+CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SIZES, SLOW = (
     "cycle",
     "ended",
     "nobody",
     "mismatch",
     "behind",
+    "sizes",
     "slow",
 )
 """Kinds of findings: ranks that wait for each other; for one that has ended; for a message that
-nobody can send; in different collectives; behind others that cannot go on; for one that goes on."""
+nobody can send; in different collectives; behind others that cannot go on; in one collective with
+data of different sizes; for one that goes on."""
 
 _NEVER = "these ranks wait and can never go on:"
 HEADINGS = {
@@ -26,6 +28,7 @@ HEADINGS = {
     NOBODY: _NEVER,
     MISMATCH: _NEVER,
     BEHIND: "because of that these cannot either:",
+    SIZES: "these ranks give data of different sizes to one collective:",
     SLOW: "these ranks have waited for long:",
 }
 """What is said before findings of a kind."""
@@ -103,6 +106,9 @@ class _Explanation:
                     self._explained.update(finding.ranks)
                     yield finding
         yield from self._behind([one for one in blocked if one not in self._explained])
+        for finding in self._of_different_sizes():
+            self._explained.update(finding.ranks)
+            yield finding
         yield from self._slow(limit)
 
     def _followed(self, rank: str) -> WaitFinding | None:
@@ -198,11 +204,27 @@ class _Explanation:
             verb = "waits" if len(members) == 1 else "wait"
             yield WaitFinding(BEHIND, tuple(members), f"{runs_of(members)} {verb} in {what}")
 
+    def _of_different_sizes(self) -> Iterator[WaitFinding]:
+        """Yield one finding for each collective to which members give differently many bytes."""
+        calls: dict[tuple[str, str, tuple[str, ...]], dict[int, list[str]]] = {}
+        for rank, state in self._picture.states.items():
+            for wait in state.waits:
+                if wait.size is not None:
+                    made = wait.call, str(wait.comm), wait.comm.ranks
+                    calls.setdefault(made, {}).setdefault(wait.size, []).append(rank)
+        for (call, comm, _), sizes in calls.items():
+            if len(sizes) > 1:
+                given = ", ".join(f"{runs_of(sizes[one])} {one} bytes" for one in sorted(sizes))
+                ranks = sorted((one for many in sizes.values() for one in many), key=number_of)
+                yield WaitFinding(SIZES, tuple(ranks), f"{call} on {comm}: {given}")
+
     def _slow(self, limit: float) -> Iterator[WaitFinding]:
         """Yield one finding for all that have long waited in the same call, and may go on."""
         picture = self._picture
         groups: dict[tuple[str, str], list[str]] = {}
-        for rank in picture.states.keys() - picture.blocked - picture.ended.keys():
+        for rank in (
+            picture.states.keys() - picture.blocked - picture.ended.keys() - self._explained
+        ):
             for wait in picture.states[rank].waits:
                 if wait.seconds >= limit:
                     others = self._others_of(rank, wait)

@@ -67,7 +67,8 @@ class Wait:
 
     It goes on when all of its `parts` are done, or `needs_all` is false and one of them is. The
     number `serial` tells it from other calls of its rank, `turn` from other collectives of its
-    communicator. `seconds` is how long it has lasted at least.
+    communicator. `seconds` is how long it has lasted at least, `size` how many bytes it gives to a
+    collective in which all members have to give equally many.
     """
 
     call: str
@@ -79,6 +80,7 @@ class Wait:
     seconds: float = 0.0
     where: str = ""
     serial: int = 0
+    size: int | None = None
 
     @property
     def is_collective(self) -> bool:
@@ -151,6 +153,7 @@ def _wait_from(told: Mapping[str, Any]) -> Wait:
         float(told["seconds"]),
         str(told["where"]),
         int(told["serial"]),
+        None if told["size"] is None else int(told["size"]),
     )
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 from runtime.forwarding.words import meeting
-from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension, routes
+from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension, Tensioning, routes
 from runtime.topology import Grid, Identifier
 from runtime.transport.credentials import Credentials
 from runtime.wire.connecting import Attempt, Dialling
@@ -32,7 +32,8 @@ class RoutedConnector:
     """Chooses among the routes that the reachability of the clusters allows.
 
     `front_ends` says where the forwarders of clusters listen. `between` are those that a connection
-    to each peer passes, as far as this end has chosen them.
+    to each peer passes, as far as this end has chosen them. `tension` decides in which order routes
+    are tried.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class RoutedConnector:
         peers: Peers,
         share: Share,
         head_start: float = HEAD_START,
+        tension: Tensioning | None = None,
     ) -> None:
         self._me = me
         self._directory = directory
@@ -55,7 +57,7 @@ class RoutedConnector:
         self._peers = peers
         self._share = share
         self._head_start = head_start
-        self._tension = Tension()
+        self._tension = tension or Tension()
         self._used: dict[int, Route] = {}
         self._races: dict[int, Race] = {}
         self.between: dict[int, tuple[str, ...]] = {}

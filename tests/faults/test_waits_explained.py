@@ -266,3 +266,38 @@ def test_another_terminal_sees_what_a_run_is_doing(start: Start, tmp_path: Path)
         ("0:1:0", [{"kind": "receive", "rank": "0:0:0", "tag": 7}]),
     ]
     assert "\n      world.Recv(one, other, tag=7)\n" in seen("stacks")
+
+
+def test_messages_that_nobody_has_received_are_told_of_at_the_end(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(
+        BEGIN
+        + "if me == 0:\n"
+        + "    for rank in range(1, world.size): world.Isend(one, rank, tag=rank)\n"
+        + "world.Barrier()\n",
+        encoding="utf-8",
+    )
+    run = start("--emulate", "2x2", "program.py")
+    _, said = run.communicate()
+    assert run.returncode == 0
+    assert said.splitlines() == [
+        "gcm-deploy: messages that nobody has received:",
+        "  0:0:0 to 0:0:1: tag 1, 8 bytes, on COMM_WORLD",
+        "  0:0:0 to 0:1:0: tag 2, 8 bytes, on COMM_WORLD",
+        "  0:0:0 to 0:1:1: tag 3, 8 bytes, on COMM_WORLD",
+    ]
+
+
+def test_a_collective_whose_sizes_differ_names_who_sent_how_much(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(
+        BEGIN + "world.Allgather(np.ones(4 + me), np.ones(8 + 2 * me))\n", encoding="utf-8"
+    )
+    run = start("--emulate", "2x1", "program.py")
+    _, said = run.communicate()
+    assert run.returncode == 1
+    assert re.search(
+        r"rank [01] \(0:[01]:0 on .*\) sent (40|32) bytes, which are not as many as fit", said
+    )

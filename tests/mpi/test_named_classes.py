@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -16,6 +17,8 @@ import zlib
 from collections import Counter
 
 from mpi4py import MPI  # as modules of such a program do
+
+from runtime.routing import ReferenceCache, Tension
 
 class Count:
     looks_at = "envelopes"
@@ -41,6 +44,16 @@ class Break:
     looks_at = "envelopes"
     def received(self, envelope):
         return 1 / (envelope.size - 7)
+
+class Detour(Tension):
+    def __init__(self, usual):
+        super().__init__()
+    def order(self, routes, now):
+        return super().order(routes, now)[::-1]
+
+class One(ReferenceCache):
+    def __init__(self, usual):
+        super().__init__(1)
 
 class Unlike:
     def __init__(self, usual):
@@ -84,18 +97,30 @@ print(sum(Count.sent.values()) > 0, sorted({one[0] for one in Count.sent} - {"01
 """
 
 
-def run(folder: Path, program: str, named: str, timeout: float = 60) -> tuple[str, str]:
-    """Return what a program on two sites of two clusters of two ranks writes, and the faults."""
+def deployed(
+    folder: Path, program: str, machine: str, *options: str, timeout: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """Run a program on a machine."""
     (folder / "classes.py").write_text(CLASSES)
     (folder / "program.py").write_text(program)
     (folder / "grid.xml").write_text(
-        '<deployment><application script="program.py"/>\n'
-        f'<emulate sites="2" clusters="2" ranks="2">{named}</emulate></deployment>'
+        f'<deployment><application script="program.py"/>\n{machine}</deployment>'
     )
-    done = subprocess.run(
-        [*COMMAND, "--quiet", str(folder / "grid.xml")],
-        cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=timeout, check=False,
-    )  # fmt: skip
+    return subprocess.run(
+        [*COMMAND, *options, str(folder / "grid.xml")],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def run(folder: Path, program: str, named: str) -> tuple[str, str]:
+    """Return what a program on two sites of two clusters of two ranks writes, and the faults."""
+    machine = f'<emulate sites="2" clusters="2" ranks="2">{named}</emulate>'
+    done = deployed(folder, program, machine, "--quiet")
     assert (done.returncode == 0) == (not done.stderr), done.stderr
     return done.stdout, done.stderr
 
@@ -126,6 +151,40 @@ def test_a_class_that_raises_for_a_message_ends_the_wait_with_its_traceback(tmp_
     assert "site1/cluster0/wrapper0: interceptor classes.Break" in faults
     assert "raised ZeroDivisionError: division by zero" in faults
     assert "return 1 / (envelope.size - 7)" in faults
+
+
+def test_a_class_decides_by_which_route_a_cluster_reaches_others_and_how_many_stay(
+    tmp_path: Path,
+) -> None:
+    program = (
+        "from mpi4py import MPI\n"
+        "comm = MPI.COMM_WORLD\n"
+        "if comm.rank == 0:\n"
+        "    [comm.ssend(1, peer) for peer in (1, 2, 1, 2)]\n"
+        "else:\n"
+        "    comm.recv(), comm.recv()\n"
+    )
+    named = '<controller role="reference-cache" class="classes.One"/>'
+    detour = '<controller role="tensioning" class="classes.Detour"/>'
+    machine = (
+        f"<grid>{named}"
+        f'<site><cluster><mpi ranks="1"/>{detour}</cluster></site>'
+        '<site><cluster reachability="front-end"><mpi ranks="1"/></cluster></site>'
+        '<site><cluster><mpi ranks="1"/></cluster></site></grid>'
+    )
+    done = deployed(tmp_path, program, machine)
+    assert done.returncode == 0, done.stderr
+    ways = re.findall(
+        r"^ranks of site0/cluster0 - (\S+), through (.*?)  ", done.stderr, re.MULTILINE
+    )
+    assert [(to, len(way.split(", "))) for to, way in ways] == [
+        ("site1/cluster0", 3),
+        ("site2/cluster0", 3),
+    ]
+    figures = re.search(r"^between ranks +(.*)", done.stderr, re.MULTILINE)
+    assert figures is not None
+    misses, evictions = figures[1].split()[3:5]
+    assert (misses, evictions) == ("4", "3")
 
 
 def test_ranks_that_choose_different_plans_are_told_so(tmp_path: Path) -> None:

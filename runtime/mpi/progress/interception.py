@@ -242,13 +242,14 @@ class Ports:
 
     def raised(self, error: Exception, port: Port) -> CompositionError:
         """Return what is raised from an error of an interceptor in a port."""
-        return self._composition.raised(error, port.link.named)
+        return self._composition.raised([port.link.named], error)
 
 
 class InterceptedConnections(PeerConnections):
     """Connections with interceptors in the ports to peers.
 
-    `progress` raises what one of them raises on the way in: the message that it concerns is lost.
+    Once one of them has raised on the way in, nothing is received any more, and each `progress`
+    raises that.
     """
 
     def __init__(
@@ -332,6 +333,12 @@ class InterceptedConnections(PeerConnections):
             self._followed = [one for one in self._followed if not one[0].done]
         return happened
 
+    def ready(self, timeout: float | None) -> bool:
+        """Sleep until `progress` has something to do, or something to raise."""
+        if self._failure is not None and not self._is_ending:
+            return True
+        return super().ready(timeout)
+
     def close(self, timeout: float | None = None) -> None:
         """Send what is to be sent, also what is held up, say goodbye, and hang up."""
         ports = [port for port in self._of.values() if port is not None]
@@ -344,6 +351,9 @@ class InterceptedConnections(PeerConnections):
 
     def arrived(self, incoming: Incoming) -> None:
         """Pass on a message that begins to come in."""
+        if self._failure is not None:
+            incoming.take()
+            return
         port = self.port(incoming.source)
         if port is None:
             self._receiver.arrived(incoming)
@@ -358,6 +368,8 @@ class InterceptedConnections(PeerConnections):
 
     def completed(self, incoming: Incoming) -> None:
         """Pass on that a message is all there."""
+        if self._failure is not None:
+            return
         owner = incoming.owner
         if isinstance(owner, Restored):
             owner.restore()
@@ -372,5 +384,6 @@ class InterceptedConnections(PeerConnections):
             self._failure.__cause__ = error
 
     def lost(self, peer: int, why: Exception) -> None:
-        """Pass on that a peer is gone."""
-        self._receiver.lost(peer, why)
+        """Pass on that a peer is gone; after a failure that is what waits end with."""
+        if self._failure is None:
+            self._receiver.lost(peer, why)

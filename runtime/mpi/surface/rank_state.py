@@ -41,6 +41,14 @@ LOCK_TIMEOUT = 0.2
 MOST_MESSAGES = 100
 """So many messages that nobody has asked for are told of."""
 
+EQUAL_SIZES = {
+    "Bcast": "buf",
+    "Scatter": "recvbuf",
+    **dict.fromkeys(("Gather", "Allgather", "Alltoall", "Reduce", "Allreduce"), "sendbuf"),
+    **dict.fromkeys(("Scan", "Exscan", "Reduce_scatter_block"), "sendbuf"),
+}
+"""Collectives to which all members give equally many bytes, and the argument that has them."""
+
 _UNKNOWN: Part = ["unknown", "", None, False]
 """A request of native MPI may be for anything."""
 
@@ -96,11 +104,13 @@ def state_of_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[str, o
 
 def state_at_end() -> dict[str, object]:
     """Return what is left when the program has ended."""
-    nothing = {"waits": [], "at": "", "may_act": False, "stacks": [], "host": "", "pid": 0}
-    return nothing | state_of_messages()
+    found = {"waits": [], "at": "", "may_act": False, "stacks": [], "host": "", "pid": 0}
+    messages = state_of_messages()
+    messages["unreceived"] += [] if MPI.Is_finalized() else _unreceived_inside()
+    return found | messages
 
 
-def state_of_messages() -> dict[str, object]:
+def state_of_messages() -> dict[str, Any]:
     """Return how many collectives were begun, and which messages nobody has asked for."""
     engine = predefined.running_engine()
     if engine is None or not engine.lock.acquire(timeout=LOCK_TIMEOUT):
@@ -126,6 +136,22 @@ def _unreceived(engine: Engine) -> Iterator[list[object]]:
             yield [sender, envelope.tag, incoming.size, _name_of(None, m.native)]
 
 
+def _unreceived_inside() -> list[list[object]]:
+    """Return the first message of each communicator that native MPI has and nobody asked for."""
+    engine = predefined.running_engine()
+    cluster = str(here().me).rpartition(":")[0]
+    status = MPI.Status()
+    found = []
+    comms = [one for one in predefined.predefined().comms.values() if one and not _members(one)]
+    natives = [m.native for m in (engine.communicators() if engine is not None else ())]
+    for comm in (*comms, *natives):
+        if MPI.Comm.Iprobe(comm, MPI.ANY_SOURCE, MPI.ANY_TAG, status):
+            sender = _world_ranks(MPI.Comm.Get_group(comm))[status.source]
+            one = [f"{cluster}:{sender}", status.tag, status.count, _name_of(comm, comm)]
+            found += [one] if one not in found else []
+    return found
+
+
 # --- one call -------------------------------------------------------------------------------------
 
 
@@ -145,7 +171,15 @@ def _told(call: CallOfThread, cluster: str) -> dict[str, object]:
         "needs_all": needs_all,
         "turn": m.collecting.mismatches.count if is_collective and m and m.collecting else None,
         "root": peers.name(root) if is_collective else "",
+        "size": _size(values.get(EQUAL_SIZES[call.name])) if call.name in EQUAL_SIZES else None,
     }
+
+
+def _size(buffer: object) -> int | None:
+    """Return how many bytes an argument has, as far as that is plain to see."""
+    memory = buffer[0] if isinstance(buffer, (list, tuple)) and len(buffer) == 1 else buffer
+    size = getattr(memory, "nbytes", None)
+    return size if isinstance(size, int) else None
 
 
 def _parts(name: str, values: dict[str, Any], peers: NamedPeers) -> tuple[list[Part | None], bool]:
@@ -200,6 +234,11 @@ def _parts_of(operation: Operation, m: CommunicatorMembers) -> list[Part | None]
 def _part_of_pattern(pattern: Pattern, m: CommunicatorMembers) -> Part:
     sender = "" if pattern.rank is ANY else str(here().everybody[m.peers[pattern.rank]])
     return ["receive", sender, None if pattern.tag is ANY else pattern.tag, True]
+
+
+def _members(comm: object) -> CommunicatorMembers | None:
+    found: CommunicatorMembers | None = getattr(comm, "_members", None)
+    return found
 
 
 def _members_of_request(values: dict[str, Any]) -> Any:

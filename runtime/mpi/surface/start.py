@@ -102,7 +102,7 @@ def _engine(place: Place, link: RankLink) -> Engine:
         make = partial(
             InterceptedConnections, ports=Ports(composition, place.everybody, place.index)
         )
-    connections = open_connections(link, engine, make)
+    connections = open_connections(link, engine, make, composition)
     engine.attach(connections, connections.wake_ups)
     if place.is_isolated:
         connections.ends_are_told = True
@@ -119,7 +119,8 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
 
     me = place.me
     cluster = place.grid.cluster_of(me)
-    return Composition(told, f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}")
+    path = f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}"
+    return Composition(told, path, (me.site, me.cluster))
 
 
 def _hear_of_ends(place: Place, engine: Engine, reports: list[dict[str, Any]]) -> None:

@@ -181,6 +181,7 @@ def told_of(call: CallOfThread) -> dict[str, object]:
         "seconds": call.seconds,
         "where": call.where,
         "serial": call.mark.serial,
+        "size": None,
     }
 
 

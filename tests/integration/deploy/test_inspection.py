@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -37,7 +38,8 @@ def test_who_asks_nonsense_gets_nothing_and_others_are_answered() -> None:
                 stranger.connect(name)
                 stranger.sendall(nonsense)
                 stranger.shutdown(socket.SHUT_WR)
-                assert stranger.recv(1) == b""
+                with contextlib.suppress(ConnectionResetError):  # it had more to say
+                    assert stranger.recv(1) == b""
         assert inspected(os.getpid(), stacks=False)["deployment"] == "ring"
 
 

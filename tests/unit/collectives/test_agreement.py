@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections import deque
-from functools import partial
 
 import pytest
 
@@ -117,7 +116,7 @@ def test_one_that_is_dead_from_the_start_is_in_what_all_decide() -> None:
 
 def test_the_last_survivor_agrees_with_itself() -> None:
     value = agreed({2: 0, 5: 0, 7: 0}, 1)
-    assert (value.flag, value.failed) == (9, frozenset({2, 5, 7}))
+    assert value == Value(9, (2, 5, 7), MEMBERS[:2])
 
 
 def test_a_leader_that_dies_between_two_decisions_leaves_one_who_tells_the_others() -> None:
@@ -144,10 +143,10 @@ def test_a_leader_that_dies_between_two_decisions_leaves_one_who_tells_the_other
 def test_agreements_of_one_communicator_do_not_mix_and_old_ones_are_forgotten() -> None:
     inbox: deque[tuple[int, int, bytes]] = deque()
 
-    def send(me: int, to: int, data: bytes) -> None:
-        inbox.append((me, to, data))
+    def member(me: int) -> Agreements:
+        return Agreements(me, (0, 1), lambda to, data: inbox.append((me, to, data)))
 
-    both = {me: Agreements(me, (0, 1), partial(send, me)) for me in (0, 1)}
+    both = {me: member(me) for me in (0, 1)}
     for flag in range(1, 50):
         begun = [both[me].begin(Value(flag)) for me in (1, 0)]
         while inbox:

@@ -53,6 +53,13 @@ def test_what_has_nobody_to_speak_to_has_no_effect(read: Any) -> None:
     assert found.codes == [("named-for-nothing", 3)]
 
 
+def test_the_ranks_of_one_cluster_may_have_a_tensioning_controller_of_their_own(read: Any) -> None:
+    named = '<controller role="tensioning" class="a.B"/>'
+    found = read.body(f"<grid><site><cluster>{named}</cluster><cluster/></site></grid>")
+    assert not found.found
+    assert [one.scope for one in found.good.named_classes] == [(0, 0)]
+
+
 def test_a_program_whose_world_is_its_cluster_is_not_concerned(read: Any) -> None:
     text = (
         '<deployment><application script="a.py" comm-world="cluster"/>\n'

@@ -184,6 +184,23 @@ def test_a_long_wait_for_one_that_computes_says_where_that_is() -> None:
     assert explain(states, {}, limit=32.0) == []
 
 
+def test_different_sizes_of_data_in_one_collective_are_told_of() -> None:
+    sizes = {A: 32, B: 72, C: 72, D: 72}
+    states = {
+        rank: RankState(
+            rank,
+            (Wait("Allgather", (Part("collective"),), WORLD, turn=1, size=size, seconds=9.0),),
+            turns={"w": 1},
+        )
+        for rank, size in sizes.items()
+    }
+    (found,) = explain(states, {}, limit=1.0)
+    assert (found.kind, str(found)) == (
+        "sizes",
+        f"Allgather on COMM_WORLD: {A} 32 bytes, {B}, {C}, {D} 72 bytes",
+    )
+
+
 def test_a_call_that_is_over_a_moment_later_was_no_wait() -> None:
     before = [RankState(A, (Wait("Recv", (Part("receive", C),), serial=1),))]
     after = [RankState(A, (Wait("Recv", (Part("receive", C),), serial=2),))]
@@ -204,6 +221,7 @@ TOLD = {
             "seconds": 2.0,
             "where": "ring.py:3",
             "serial": 4,
+            "size": None,
         }
     ],
     "at": "ring.py:3",
