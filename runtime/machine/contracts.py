@@ -174,6 +174,10 @@ class ClusterHealth(Protocol):
         """Tell that a rank ends the run; how it ended was told before."""
         ...
 
+    def rank_frozen(self, member: str, rank: str, seconds: float) -> None:
+        """Tell that a rank has been stopped for so long; 0 if it goes on again."""
+        ...
+
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
         """Tell that the native MPI has ended; `is_fault` if it failed, and not one of its ranks."""
         ...
