@@ -65,6 +65,8 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.matching": set(),
     "runtime.collectives": set(),
     "runtime.deployment": set(),
+    "runtime.doctor": {"asking", "examination", "probe"},
+    "runtime.waits": set(),
 }
 
 

@@ -52,6 +52,13 @@ class CommWorld(StrEnum):
     CLUSTER = "cluster"
 
 
+class FailureMode(StrEnum):
+    """What the loss of a rank means to an application."""
+
+    ABORT = "abort"
+    RETURN = "return"
+
+
 class Encryption(StrEnum):
     """How connections between hosts are protected; those within a host are plain."""
 
@@ -174,6 +181,7 @@ class Application:
     stage_limit: int
     location: Location
     travelling: Mapping[str, str] = field(default_factory=dict)
+    failures: FailureMode = FailureMode.ABORT
 
     @property
     def is_file(self) -> bool:
@@ -269,6 +277,20 @@ class FailureDetection:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedClass:
+    """A class that decides or intercepts, named in the grid (no `scope`), a site or a cluster.
+
+    `role` is that of a controller, or `interceptor`; only the latter stands `between` something.
+    """
+
+    role: str
+    name: str
+    scope: tuple[int, ...]
+    between: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """A whole checked descriptor.
 
@@ -289,6 +311,11 @@ class Deployment:
     encryption: Encryption = Encryption.TLS
     detection: FailureDetection = field(default_factory=FailureDetection)
     umask: int = 0o022
+    named_classes: tuple[NamedClass, ...] = ()
+    explain_waits: float = 30.0
+    """After how many seconds in an MPI call ranks say what they wait for; 0 means never."""
+    run_timeout: float = 0.0
+    """For how many seconds the application may run; 0 means for ever."""
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""

@@ -13,9 +13,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
-from runtime.coupling.words import DRIVER_PATH, HUB_PATH, cluster_of, identifier_of
-from runtime.engine.configuration import REFUSED, Configuration, OtherVersion, read_first_input
-from runtime.engine.control import LAUNCHER, MemberHost
+from runtime.coupling.words import DRIVER_PATH, cluster_of, identifier_of
+from runtime.engine.configuration import (
+    LISTENER,
+    REFUSED,
+    Configuration,
+    OtherVersion,
+    read_first_input,
+)
+from runtime.engine.control import MemberHost
 from runtime.engine.cores import leave_no_core_file
 from runtime.engine.front_end_components import Components, rehearse
 from runtime.engine.outcome import Connections, ForwardedTraffic
@@ -29,7 +35,7 @@ from runtime.launchers.forked_guard import ForkedGuard
 from runtime.machine.calls import Served
 from runtime.machine.contracts import ClusterControl, ClusterViews, Facts, Input
 from runtime.machine.launcher import LauncherStubs
-from runtime.machine.paths import part_path
+from runtime.machine.paths import COUPLING, LAUNCHER, part_path
 from runtime.machine.table import decoded, encoded
 from runtime.membership.doorstep import NOT_FOUND
 from runtime.membership.whereabouts import Whereabouts, report
@@ -37,6 +43,7 @@ from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
+from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, PipeStream, SocketStream
 
@@ -48,6 +55,9 @@ if TYPE_CHECKING:
     from runtime.health import Effect
 
 _log = logging.getLogger(__name__)
+
+FIRST = 1
+"""The incarnation of ranks that are started for the first time."""
 
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
@@ -174,8 +184,8 @@ class FrontEndProcess:
         self._may_go = self._ranks is not None and self._ranks.has_begun
         self._release()
 
-    def start_ranks(self) -> None:
-        """Start the ranks, or start them again when they have ended."""
+    def start_ranks(self, incarnation: int) -> None:
+        """Start the ranks, or start them again when they have ended, for the so-manieth time."""
         ranks = self._ranks
         if ranks is None:
             return
@@ -184,7 +194,7 @@ class FrontEndProcess:
             self._past.append(ranks.traffic)
             self._may_go = False
             self._ended.append(ranks)
-            fresh = self._ranks = self._new_life()
+            fresh = self._ranks = self._new_life(incarnation)
             # Later, because the door of the life before has to be shut first.
             self._reactor.soon(lambda: self._begin_again(fresh))
         elif not ranks.has_begun:
@@ -214,6 +224,11 @@ class FrontEndProcess:
                 timeout=watch.timeout, is_lost=watch.frozen_is_lost,
             )  # fmt: skip
             self._frozen.begin()
+
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask what all ranks are doing."""
+        if self._ranks is not None:
+            self._ranks.tell_states(number, with_stacks)
 
     def start_node(self, name: str) -> None:
         """Start the process for the components of a node."""
@@ -263,6 +278,11 @@ class FrontEndProcess:
         """Take note of where ranks are that were started since, or again."""
         self._whereabouts.moved(reports)
         self._tell_forwarding()
+
+    def lost(self, reports: list[Facts]) -> None:
+        """Let the ranks know which others have ended."""
+        if self._ranks is not None and self._ranks.is_released:
+            self._components.views.lost(reports)
 
     def _new_components(self) -> Components:
         return Components(
@@ -349,7 +369,7 @@ class FrontEndProcess:
 
     # --- the ranks --------------------------------------------------------------------------------
 
-    def _new_life(self) -> RanksLife:
+    def _new_life(self, incarnation: int = FIRST) -> RanksLife:
         guard, self._guard = self._guard, None
         return RanksLife(
             self._configuration,
@@ -360,6 +380,7 @@ class FrontEndProcess:
             components=self._components,
             routes=self._routes,
             room=self._room,
+            incarnation=incarnation,
             guard=guard,
         )
 
@@ -375,15 +396,17 @@ class FrontEndProcess:
             fresh.start(self._ended)
             self._ended = []
 
-    def _outward(self, path: str) -> Channel | None:
+    def _outward(self, target: Target) -> Channel | None:
         """Return the way for what a rank sends to another one, or to the launcher."""
-        cluster = cluster_of(path)
+        cluster = cluster_of(target.component)
         if cluster == self._configuration.cluster:
-            return self._inward(path)
-        return self._channel if cluster or path in (HUB_PATH, DRIVER_PATH) else None
+            return self._inward(target)
+        is_launchers = target.component in (COUPLING, DRIVER_PATH)
+        return self._channel if cluster or is_launchers else None
 
-    def _inward(self, path: str) -> Channel | None:
+    def _inward(self, target: Target) -> Channel | None:
         """Return the way to a rank or a node of this cluster."""
+        path = target.component
         rank = identifier_of(path)
         if rank:
             return self._ranks.find(rank) if self._ranks is not None else None
@@ -434,10 +457,8 @@ def _part(configurations: tuple[Configuration, ...]) -> int:
 
 
 def _dial(configuration: Configuration) -> None:
-    credentials = Credentials(
-        configuration.secret, configuration.cluster, configuration.certificate
-    )
-    connected, _, received = dial(configuration.launcher, credentials)
+    credentials = Credentials(configuration.keys, configuration.cluster, configuration.certificate)
+    connected, _, received = dial(configuration.launcher, credentials, peer=LISTENER)
     _serve(configuration, SocketStream(connected), received)
 
 

@@ -113,6 +113,10 @@ class ClusterClustering(MonitoredClustering):
         """Tell the life of the ranks that one ends the run."""
         self._ranks().aborted(member, code, *facts)
 
+    def waiting(self, member: str, number: int, state: Facts) -> None:
+        """Tell the life of the ranks what one is doing."""
+        self._ranks().waiting(member, number, state)
+
     def learned(self, member: str, experiences: list[Any]) -> None:
         """Tell the life of the ranks what one has learned of routes."""
         self._ranks().learned(member, experiences)

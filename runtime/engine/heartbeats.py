@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gcm.invocation import Invocation
-from runtime.engine.control import LAUNCHER
 from runtime.engine.watch import ARBITER, WatchedGroup
 from runtime.health import Detector, Effect, Send, plain, read
 from runtime.health.messages import NotUnderstood
 from runtime.machine.contracts import CONTRACTS, Heartbeats
-from runtime.machine.paths import clustering_path
+from runtime.machine.paths import LAUNCHER, clustering_path
 from runtime.transport.reactor import Reactor, Timer
 
 _log = logging.getLogger(__name__)
