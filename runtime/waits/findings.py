@@ -210,8 +210,8 @@ class _Explanation:
         for rank, state in self._picture.states.items():
             for wait in state.waits:
                 if wait.size is not None:
-                    call = wait.call, str(wait.comm), wait.comm.ranks
-                    calls.setdefault(call, {}).setdefault(wait.size, []).append(rank)
+                    made = wait.call, str(wait.comm), wait.comm.ranks
+                    calls.setdefault(made, {}).setdefault(wait.size, []).append(rank)
         for (call, comm, _), sizes in calls.items():
             if len(sizes) > 1:
                 given = ", ".join(f"{runs_of(sizes[one])} {one} bytes" for one in sorted(sizes))

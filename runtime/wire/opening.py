@@ -106,7 +106,9 @@ def _routed(
         front_ends=front_ends,
         peers=peers,
         share=lambda news: link.wrapper.references.learned(link.name, routing.plain(news)),
-        tension=composition and composition.controller(TENSIONING, routing.Tension()),
+        tension=None
+        if composition is None
+        else composition.controller(TENSIONING, routing.Tension()),
     )
 
 
