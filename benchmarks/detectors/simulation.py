@@ -31,8 +31,8 @@ class Case:
 
     `loss` is how many messages get lost. Under `overload` so many of the members stand still once
     in each second, for up to `stop` seconds. `deaths` members die, one after the other, the first
-    one after `settle` seconds. Groups of groups have `group` members each, by default as many as there
-    are groups.
+    one after `settle` seconds. Groups of groups have `group` members each, by default as many as
+    there are groups.
     """
 
     protocol: DetectorProtocol

@@ -65,10 +65,10 @@ def test_a_launcher_that_was_stopped_for_longer_than_the_timeout_accuses_nobody(
     with running(tmp_path, "lost") as run:
         run.process.send_signal(signal.SIGSTOP)
         with pytest.raises(subprocess.TimeoutExpired):
-            run.process.wait(4.0)
+            run.process.wait(2.5)
         run.process.send_signal(signal.SIGCONT)
         with pytest.raises(subprocess.TimeoutExpired):
-            run.process.wait(3.0)
+            run.process.wait(2.0)
         assert not [line for _, line in run.seen.lines if "lost" in line]
 
 
@@ -82,5 +82,6 @@ def test_a_host_whose_network_is_cut_is_lost_within_the_timeout_and_the_run_says
     with two_hosts(tmp_path) as (grid, text), started(tmp_path, text, grid) as run:
         cut_link(run)
         run.seen.wait("site1/cluster0: lost", timeout=12.0)  # that of ssh is 15 seconds
+        grid.heal("c0", "c1")
         address = grid.layout.clusters[1].address
         run.seen.wait(f"site1/cluster0, {address}: the front-end, its host or the way")
