@@ -112,8 +112,13 @@ class Scene:
     """All that one picture shows.
 
     >>> server = Box("server", (Port("greeter", "server"),))
-    >>> app = Box("app", (Port("greeter", "server"),), (server,), kind="composite",
-    ...           links=(Link(("this", "greeter"), ("server", "greeter")),))
+    >>> app = Box(
+    ...     "app",
+    ...     (Port("greeter", "server"),),
+    ...     (server,),
+    ...     kind="composite",
+    ...     links=(Link(("this", "greeter"), ("server", "greeter")),),
+    ... )
     >>> list(faults_of(Scene(app)))
     []
     """
