@@ -44,6 +44,7 @@ def descriptor(
     comm_world: str = "grid",
     *,
     way: str = "",
+    failures: str = "abort",
 ) -> str:
     """Return the descriptor that runs a script on a grid with this layout.
 
@@ -56,7 +57,8 @@ def descriptor(
     )
     sites = sites.replace("<cluster>", f"<cluster>{way}", 1)
     return (
-        f'<deployment name="try"><application script={quoteattr(script)} comm-world="{comm_world}">'
+        f'<deployment name="try"><application script={quoteattr(script)} comm-world="{comm_world}"'
+        f' failures="{failures}">'
         f"{words}</application><grid>{sites}</grid></deployment>"
     )
 

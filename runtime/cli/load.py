@@ -26,6 +26,19 @@ COMMAND_LINE = "command line"
 
 
 def load_deployment(options: Options) -> Deployment | None:
+    """Return what is to be deployed, with the limits of the command line; see `_loaded`."""
+    deployment = _loaded(options)
+    if deployment is None:
+        return None
+    explain, limit = options.explain_waits, options.run_timeout
+    return replace(
+        deployment,
+        explain_waits=deployment.explain_waits if explain is None else explain,
+        run_timeout=deployment.run_timeout if limit is None else limit,
+    )
+
+
+def _loaded(options: Options) -> Deployment | None:
     """Return what is to be deployed, or None after everything wrong with it has been written.
 
     Raises `UsageError` for what is no descriptor but something else, when the arguments behind

@@ -20,7 +20,8 @@ _T = TypeVar("_T")
 class OneLine:
     """A program, which may be a module, and the machine to run it on, if that is known yet.
 
-    `python` is that of the machine's hosts, `options` are the words before the program.
+    `python` is that of the machine's hosts, `options` are the words before the program, `failures`
+    says what the loss of a rank means.
     """
 
     program: str
@@ -28,6 +29,7 @@ class OneLine:
     machine: Machine | None
     python: str = ""
     options: Sequence[str] = ()
+    failures: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,11 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--python", metavar="PATH", default="", help="the Python on the hosts of -H elsewhere"
     )
+    group.add_argument(
+        "--failures", choices=("abort", "return"), default="",
+        help="what the loss of a rank means: abort ends the run (the default); with return, calls"
+        " that need the lost rank raise an MPI error, and the others go on",
+    )  # fmt: skip
 
 
 def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
@@ -112,7 +119,8 @@ def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
     if not program:
         return None
     machine: Machine = found.ranks or found.emulate or tuple(found.hosts or ())
-    return OneLine(program, bool(found.module), machine, found.python, pieces.options)
+    words = pieces.options
+    return OneLine(program, bool(found.module), machine, found.python, words, found.failures)
 
 
 def missing_machine(program: str) -> str:
@@ -149,6 +157,8 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
         return (
             "--python is for the hosts of -H elsewhere; here runs the Python that runs gcm-deploy"
         )
+    if found.failures and not program:
+        return "--failures is for a program with -n, --emulate or -H; a descriptor says it itself"
     if found.write and not program:
         return "--write is for a program with -n, --emulate or -H; a descriptor is written already"
     if not program and not found.descriptor:

@@ -68,6 +68,7 @@ def document_of(
                 python=one_line.python,
                 variables=tuple(variables),
                 results=tuple(results),
+                failures=one_line.failures,
             )
         )
     except ValueError as error:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from runtime.deployment.model import (
     Application,
     DeployedCluster,
+    FailureMode,
     Flavour,
     HelperProcess,
     ProcessKind,
@@ -71,10 +72,16 @@ def ranks_command(
         "--cluster", cluster.identifier,
         "--application", application.name,
         "--comm-world", application.comm_world,
+        *_failures(application),
         "--umask", f"{umask:03o}",
         f"--{application.kind}", program,
         "--", *application.arguments,
     )  # fmt: skip
+
+
+def _failures(application: Application) -> tuple[str, ...]:
+    is_default = application.failures is FailureMode.ABORT
+    return () if is_default else ("--failures", application.failures)
 
 
 def ranks_environment(cluster: DeployedCluster, application: Application) -> Mapping[str, str]:

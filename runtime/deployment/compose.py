@@ -51,7 +51,7 @@ class OneLineRequest:
     executable on the search path. `folder` is the folder of the application, empty for the one
     it has without being told. `python` starts front-ends on other machines. `variables`
     are those of the environment, each `NAME` or `NAME=VALUE`, `results` the sources of files to
-    bring home.
+    bring home. `failures` says what the loss of a rank means, if it is said.
     """
 
     name: str
@@ -63,6 +63,7 @@ class OneLineRequest:
     python: str = ""
     variables: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
+    failures: str = ""
 
 
 def compose(request: OneLineRequest) -> str:
@@ -84,7 +85,8 @@ def compose(request: OneLineRequest) -> str:
 
 
 def _application(request: OneLineRequest) -> Iterator[str]:
-    head = f"<application {_pairs((request.kind, request.program), ('folder', request.folder))}"
+    said = (request.kind, request.program), ("folder", request.folder)
+    head = f"<application {_pairs(*said, ('failures', request.failures))}"
     inside = [f"<argument value={_quoted(argument)}/>" for argument in request.arguments]
     for variable in request.variables:
         name, equals, value = variable.partition("=")

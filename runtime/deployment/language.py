@@ -13,6 +13,18 @@ _DEPLOYMENT = ElementType(
         Attribute(
             "name", ValueKind.NAME, "How messages call this deployment; the file's name by default."
         ),
+        Attribute(
+            "explain-waits",
+            ValueKind.DURATION,
+            "After how long a rank in an MPI call says what it waits for; `--explain-waits` wins.",
+            default="30s",
+        ),
+        Attribute(
+            "run-timeout",
+            ValueKind.DURATION,
+            "How long the application may run; then everything is ended, with what each rank was "
+            "doing. No limit by default; `--run-timeout` wins.",
+        ),
     ),
     (
         ChildRule("variable"),
@@ -22,6 +34,7 @@ _DEPLOYMENT = ElementType(
         ChildRule("process"),
         ChildRule("dependent-sequence"),
         ChildRule("file-transfer"),
+        ChildRule("failure-detector", most=1),
         ChildRule("emulate", most=1),
         ChildRule("grid", most=1),
     ),
@@ -70,6 +83,15 @@ _APPLICATION = ElementType(
             "which it always means to a native program.",
             default="grid",
             choices=("grid", "cluster"),
+        ),
+        Attribute(
+            "failures",
+            ValueKind.CHOICE,
+            "What the loss of a rank means: `abort` ends the run; with `return` calls of a Python "
+            "program that need the lost rank raise an error of class `MPI.ERR_PROC_FAILED`, and "
+            "everything else goes on.",
+            default="abort",
+            choices=("abort", "return"),
         ),
         Attribute(
             "folder",
@@ -464,6 +486,40 @@ _NODES = ElementType(
     ),
 )
 
+_FAILURE_DETECTOR = ElementType(
+    "failure-detector",
+    "How the launcher and the front-ends watch each other. Without this element they do so where "
+    "clusters are reached over ssh; on one machine the end of a process is seen in any case.",
+    (
+        Attribute(
+            "protocol",
+            ValueKind.CHOICE,
+            "How heartbeats spread; with `none` a host is lost when its connection ends.",
+            default="dbrr",
+            choices=("dbrr", "brr", "round-robin", "none"),
+        ),
+        Attribute(
+            "timeout",
+            ValueKind.DURATION,
+            "After how long a host or a way to it that is silent counts as lost.",
+            default="3s",
+        ),
+        Attribute(
+            "period",
+            ValueKind.DURATION,
+            "The time between two heartbeats; 0.5 s by default, or what fits the timeout.",
+        ),
+        Attribute(
+            "frozen",
+            ValueKind.CHOICE,
+            "What is done about a front-end or a rank of this machine that stands still although "
+            "its process is there: `suspect` says so, `lost` ends it.",
+            default="suspect",
+            choices=("suspect", "lost"),
+        ),
+    ),
+)
+
 _ARGUMENT = ElementType(
     "argument",
     "One argument, taken as it is, after those of `arguments`.",
@@ -506,6 +562,7 @@ _ELEMENTS = (
     _SEQUENCE,
     _REFERENCE,
     _TRANSFER,
+    _FAILURE_DETECTOR,
 )
 
 LANGUAGE = Grammar("deployment", {element.name: element for element in _ELEMENTS})

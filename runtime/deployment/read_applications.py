@@ -7,6 +7,7 @@ from runtime.deployment.environment import travelling
 from runtime.deployment.model import (
     Application,
     CommWorld,
+    FailureMode,
     PlacedAssembly,
     ProgramKind,
     VirtualNode,
@@ -64,6 +65,7 @@ def _application(
         stage_limit=entry.number("stage-limit") or 0,
         location=entry.location,
         travelling=travelling(reading.surroundings.environment),
+        failures=_failures(entry, kind, name, reading),
     )
 
 
@@ -78,6 +80,19 @@ def _comm_world(entry: CheckedElement, kind: ProgramKind, name: str, reading: Re
             hint='leave out comm-world="grid"; only Python programs see the grid as one MPI',
         )
     return CommWorld.CLUSTER
+
+
+def _failures(entry: CheckedElement, kind: ProgramKind, name: str, reading: Reading) -> FailureMode:
+    mode = FailureMode(entry.text("failures"))
+    is_of_grid = kind is not ProgramKind.EXECUTABLE and entry.text("comm-world") == CommWorld.GRID
+    if mode is FailureMode.RETURN and not is_of_grid:
+        reading.fault(
+            "cannot-survive",
+            f"the application '{name}' cannot survive the loss of a rank: its COMM_WORLD is native",
+            entry.location,
+            hint='leave out failures="return", or run a Python program with comm-world="grid"',
+        )
+    return mode
 
 
 def read_assembly(root: CheckedElement, reading: Reading) -> PlacedAssembly | None:

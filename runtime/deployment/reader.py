@@ -16,6 +16,7 @@ from runtime.deployment.read_applications import (
     read_assembly,
     read_virtual_nodes,
 )
+from runtime.deployment.read_detection import read_detection
 from runtime.deployment.read_machine import read_machine
 from runtime.deployment.read_named_classes import check_named_classes, read_named_classes
 from runtime.deployment.read_processes import read_dependencies, read_processes
@@ -95,7 +96,10 @@ def _deployment(
         variables=variables.all(),
         umask=reading.surroundings.umask,
         encryption=Encryption(grid.text("encryption")) if grid is not None else Encryption.TLS,
+        detection=read_detection(entry, sites, reading),
         named_classes=read_named_classes(entry, reading),
+        explain_waits=entry.seconds("explain-waits"),
+        run_timeout=entry.seconds("run-timeout"),
     )
     check_programs(deployment, reading)
     check_copies(deployment, reading)

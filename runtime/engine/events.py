@@ -116,6 +116,18 @@ class Halt:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """Ranks wait for others of their cluster that have ended; `why` says which and for whom."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """It has been told what all ranks were doing when the time of the run was over."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed; what is due is in the machine's deadline."""
 
@@ -135,6 +147,8 @@ Event = (
     | PlaceClosed
     | Interrupt
     | Halt
+    | Explained
+    | LeftBehind
     | Tick
 )
 
@@ -164,6 +178,11 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
+class Explain:
+    """Tell what all ranks are doing, and report when that is done."""
+
+
+@dataclass(frozen=True, slots=True)
 class GiveUp:
     """Leave results where they are, and report each cluster's as failed."""
 
@@ -178,10 +197,19 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
+class TellEnd:
+    """Tell the ranks that go on that one has ended: its code, and how, in words."""
+
+    rank: str
+    code: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """There is nothing left; the run ended with this code."""
 
     code: int
 
 
-Effect = Start | Go | Stop | Kill | GiveUp | Show | Finish
+Effect = Start | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Finish

@@ -33,16 +33,34 @@ class Failures:
     _known: dict[str, Failure] = field(default_factory=dict)
     stopped: str = ""
     """What did not end by itself after that, and was stopped."""
+    survived: dict[str, Failure] = field(default_factory=dict)
+    """What was lost while the program goes on without it."""
 
-    def rank_ended(self, rank: str, code: int, why: str, ended: RankExit) -> None:
-        """Take note of how a rank ended; what is told later of the same rank replaces it."""
+    def rank_ended(
+        self, rank: str, code: int, why: str, ended: RankExit, *, goes_on: bool = False
+    ) -> None:
+        """Take note of how a rank ended; what is told later of the same rank replaces it.
+
+        Where the program `goes_on` without it that is no failure of the run.
+        """
         if code and ended.after != BY_REQUEST:
-            self._known[rank] = Failure(rank, code, why, is_rank=True, exit=ended)
+            found = Failure(rank, code, why, is_rank=True, exit=ended)
+            (self.survived if goes_on else self._known)[rank] = found
 
-    def other(self, who: str, code: int, why: str) -> None:
+    def other(self, who: str, code: int, why: str, *, goes_on: bool = False) -> None:
         """Take note that something else failed: an `mpiexec`, a front-end, the assembly."""
         if code:
-            self._known.setdefault(who, Failure(who, code, why))
+            (self.survived if goes_on else self._known).setdefault(who, Failure(who, code, why))
+
+    @property
+    def was_not_survived(self) -> bool:
+        """Whether a rank has failed because of what was lost."""
+        return bool(self.survived) and any(one.exit.is_loss for one in self._known.values())
+
+    def blame_what_was_lost(self) -> None:
+        """Take what was lost for failures after all: nobody has brought the program to its end."""
+        self._known |= {who: one for who, one in self.survived.items() if who not in self._known}
+        self.survived.clear()
 
     def knows(self, who: str) -> bool:
         """Tell whether a rank, or something else, is known to have failed."""
@@ -60,7 +78,8 @@ class Failures:
     def knows_rank_of(self, cluster: str) -> bool:
         """Tell whether a rank of a cluster is known to have failed."""
         return any(
-            one.is_rank and one.who.rpartition(":")[0] == cluster for one in self._known.values()
+            one.is_rank and one.who.rpartition(":")[0] == cluster
+            for one in (*self._known.values(), *self.survived.values())
         )
 
     @property

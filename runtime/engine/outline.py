@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from gcm.records import dataclass
 from runtime.deployment.assembly import Level
+from runtime.deployment.model import FailureMode
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 
@@ -16,7 +17,8 @@ class Outline:
 
     `steps` maps each opening step to what has to be up before, `places` each front-end step to its
     cluster, `ranks` each cluster that has some to its ranks, `paths` each step and `rank_paths`
-    each rank to where it stands in the tree that users see.
+    each rank to where it stands in the tree that users see. `survivors` are the clusters
+    whose ranks go on when others are lost.
     """
 
     steps: Mapping[str, frozenset[str]]
@@ -26,6 +28,7 @@ class Outline:
     paths: Mapping[str, str]
     rank_paths: Mapping[str, str]
     closing: tuple[str, ...] = ()
+    survivors: frozenset[str] = frozenset()
     has_assembly: bool = False
 
     @property
@@ -39,6 +42,9 @@ def outline_of(plan: DeploymentPlan) -> Outline:
     parts = list(plan.components().walk())
     paths = {part.identifier: part.path for part in parts}
     clusters = [cluster for cluster in plan.deployment.clusters() if cluster.ranks]
+    surviving = {
+        one.name for one in plan.deployment.applications if one.failures is FailureMode.RETURN
+    }
     return Outline(
         steps={step.name: frozenset(step.depends_on) for step in plan.steps},
         start=next(step.name for step in plan.steps if step.kind is StepKind.START),
@@ -54,6 +60,9 @@ def outline_of(plan: DeploymentPlan) -> Outline:
         paths={step.name: _path(step, paths) for step in (*plan.steps, *plan.closing)},
         rank_paths={part.identifier: part.path for part in parts if part.level is Level.WRAPPER},
         closing=tuple(step.name for step in plan.closing),
+        survivors=frozenset(
+            cluster.identifier for cluster in clusters if cluster.application in surviving
+        ),
         has_assembly=plan.deployment.assembly is not None,
     )
 

@@ -20,7 +20,8 @@ class RankExit:
     `signal` is what ended the process, 0 for none; `exception` is the one that ended the program,
     in a line, with its `traceback`. `lost` are ranks that this one had lost before, and `is_loss`
     tells that its exception, or one that led to it, was just about that. `after` is who had ended
-    the rank: another rank, the `mpiexec` of a cluster, or `BY_REQUEST`.
+    the rank: another rank, the `mpiexec` of a cluster, or `BY_REQUEST`. What its program itself
+    told `is_said`: where that is false the process has ended without a word.
     """
 
     signal: int = 0
@@ -29,6 +30,7 @@ class RankExit:
     lost: tuple[str, ...] = ()
     is_loss: bool = False
     after: str = ""
+    is_said: bool = False
 
 
 def in_words(code: int, number: int = 0) -> str:

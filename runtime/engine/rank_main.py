@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 from runtime.engine.rank_options import RankOptions
+from runtime.launchers.family import rename
 from runtime.launchers.ranks import (
     rank_of_environment,
     read_from_pipe,
@@ -35,13 +37,14 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     options = RankOptions(words)
     os.umask(options.umask)
     if not write_to_pipes(options.room, rank):
-        tag_output(rank, folder=options.room, keep_connection=True)
+        tag_output(rank, folder=options.room, keep_connection=True, stays=options.goes_on)
     elif not is_child:
-        run_below(options.room, rank)
+        run_below(options.room, rank, stays=options.goes_on)
     read_from_pipe(options.room, rank)
     from runtime.membership.rank_link import RankLink, remember
 
     name = f"{options.cluster}:{rank}"
+    rename(f"rank {name}")  # all ranks have the same command line
     try:
         link = RankLink(options.room, name)
     except Exception as error:  # whatever it is, the front-end waits and stderr is the only way
@@ -55,6 +58,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     facts["doors"] = ("", ()) if options.kind == "executable" else link.expect_ranks()
     link.wrapper.membership.ready(name, 0, [facts])
     link.wait_for_go()
+    link.wrapper.settings["failures"] = options.failures
     remember(link)
     return _run(options, link)
 
@@ -81,7 +85,9 @@ def _run(options: RankOptions, link: RankLink) -> int:
 
     gc.freeze()  # what is loaded stays; to look through it would delay the first line
     gc.enable()
-    end = _End(link)
+    from runtime.engine.rank_waits import RankWaits
+
+    end, waits = _End(link), RankWaits(link.wrapper)
     _thread.start_new_thread(link.listen, (end.lost,))
     facts: tuple[Any, ...] = ()
     if options.kind == "executable":
@@ -101,7 +107,9 @@ def _run(options: RankOptions, link: RankLink) -> int:
             from runtime.mpi.surface.lifetime import put_into_mpi4py
 
             put_into_mpi4py()
+        waits.start()
         code, why, error = run_program(options.kind, options.path, options.arguments)
+        waits.ended(code)
         if code:
             from runtime.membership.last_words import last_words
 
@@ -109,7 +117,19 @@ def _run(options: RankOptions, link: RankLink) -> int:
         _run_exit_handlers()
     end.has_come = True
     link.wrapper.health.ended(link.name, code, why, *facts)
+    if options.goes_on:
+        _end_without_mpi(code)
     return code
+
+
+def _end_without_mpi(code: int) -> None:
+    """End this process without finalising MPI, which would wait for ranks that are lost."""
+    if "threading" in sys.modules:
+        sys.modules["threading"]._shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # closed by the program
+            stream.flush()
+    os._exit(code)
 
 
 def tell_crashes(path: str) -> None:

@@ -13,6 +13,8 @@ class RankOptions:
         "arguments",
         "cluster",
         "comm_world",
+        "failures",
+        "goes_on",
         "kind",
         "path",
         "room",
@@ -30,6 +32,8 @@ class RankOptions:
         self.cluster = named["--cluster"]
         self.application = named["--application"]
         self.comm_world = named["--comm-world"]
+        self.failures = named.get("--failures", "abort")
+        self.goes_on = self.failures == "return"
         self.room = named["--room"]
         self.umask = int(named["--umask"], 8)
         self.kind = kinds[0]

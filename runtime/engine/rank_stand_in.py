@@ -26,6 +26,8 @@ HERE, NOT_HERE = b"+", b"-"
 WORD = 4
 """Bytes of a number on the connection."""
 
+_LOOK_AGAIN = 0.5  # seconds
+
 _PASSED_ON = (
     _signal.SIGHUP,
     _signal.SIGINT,
@@ -58,7 +60,24 @@ def main(address: str, words: list[str]) -> NoReturn:
         posix.execv(sys.executable, [sys.executable, *words])
     for number in _PASSED_ON:
         _signal.signal(number, lambda number, _: posix.kill(rank, number))
-    _end_as(_number(connection))
+    parent = posix.getppid()
+    status = _number(connection)
+    if _stays(words):
+        _stay(parent)
+    _end_as(status)
+
+
+def _stays(words: list[str]) -> bool:
+    """Tell whether the other ranks go on without one that is lost; see `ranks.await_end`."""
+    names = words[: words.index("--")] if "--" in words else words
+    return "--failures" in names and names[names.index("--failures") + 1] == "return"
+
+
+def _stay(parent: int) -> None:
+    import time
+
+    while posix.getppid() == parent:
+        time.sleep(_LOOK_AGAIN)
 
 
 def _part(connection: _socket.socket, words: list[str]) -> int:

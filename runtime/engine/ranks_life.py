@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import partial
 from pickle import PickleBuffer
 from typing import Any, Protocol
@@ -28,13 +28,14 @@ from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
 from runtime.machine.contracts import Control, Facts, Views
 from runtime.machine.launcher import LauncherStubs
-from runtime.membership.room import crash_file, write_key
+from runtime.membership.room import Entrance, crash_file, write_key
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 
 HUSH = 2.0  # seconds in which it becomes known how a rank has ended that is gone
 LOOK_AGAIN = 1.0  # seconds between two looks at ranks that have not come yet
+AT_ONCE, FLUSH = 0.1, 1.0  # seconds in which last words arrive: from here, from other hosts
 ENOUGH = 2  # looks in which a rank has to be missing
 
 
@@ -82,13 +83,15 @@ class RanksLife:
         components: RanksAbove,
         routes: SharedRoutes,
         room: OutputRoom,
+        incarnation: int,
         guard: ForkedGuard | None = None,
     ) -> None:
         assert told.job is not None
+        self.incarnation = incarnation
         self._told = told
         self._ranks = told.job
         self._reactor = reactor
-        self._launcher = launcher
+        self._launcher = launcher.of(incarnation)
         self._components = components
         self._relay = relay
         self._over = over
@@ -106,7 +109,7 @@ class RanksLife:
             reactor,
             room=room,
             saw=self._saw,
-            lost=self._ends.helper_ended,
+            lost=self._helper_ended,
             guard=guard,
         )
         self._room = room
@@ -114,6 +117,7 @@ class RanksLife:
         self._input: RankInput | None = None
         self._last: tuple[Exit, str] | None = None
         self._stopping = False
+        self._has_ended_as_one = False  # the parents of its ranks were ended with the last one
         self._starting: threading.Thread | None = None
         self._killed = threading.Event()
         self.has_begun = False
@@ -140,7 +144,8 @@ class RanksLife:
         With `reads_input` the first rank of all reads the standard input of the run, else no rank.
         """
         told = self._told
-        credentials = Credentials(told.secret, told.cluster, told.certificate)
+        credentials = Credentials(told.keys, told.cluster, told.certificate)
+        ranks = [f"{told.cluster}:{number}" for number in range(self._ranks.ranks)]
         try:
             self._gate = Gate(
                 self._reactor,
@@ -149,10 +154,15 @@ class RanksLife:
                 credentials,
                 self,
                 served=self._components.from_ranks,
+                ranks=ranks,
+                incarnation=self.incarnation,
                 relay=self._relay,
             )
             self._routes.gate = self._gate
-            write_key(told.room, self._gate.address, told.secret, told.reach, told.certificate)
+            entrance = Entrance(
+                self._gate.address, told.reach, self.incarnation, told.keys, told.certificate
+            )
+            write_key(told.room, ranks, entrance)
             if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.hosts:
                 self._input = self._new_input()
         except GridError as fault:
@@ -195,6 +205,7 @@ class RanksLife:
                     "machine": self._told.machine,
                     "routes": self._routes.known(),
                     "named-classes": list(self._told.named_classes),
+                    "explain-waits": self._told.explain_waits,
                 }
             )
             self._components.control.go()
@@ -204,6 +215,11 @@ class RanksLife:
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not there."""
         return self._gate.find(rank) if self._gate is not None else None
+
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask the ranks what they are doing."""
+        if self.is_released:
+            self._components.control.tell_state(number, with_stacks)
 
     def ask_to_end(self) -> None:
         """Ask every rank to end."""
@@ -277,8 +293,8 @@ class RanksLife:
         self._fail("ranks", fault)
 
     def _fail(self, step: str, fault: GridError) -> None:
-        name = self._launcher.name
-        self._launcher.health.failed(name, f"{step}:{name}", self._at_home(fault))
+        name, step = self._launcher.name, f"{step}:{self._told.cluster}"
+        self._launcher.health.failed(name, step, self._at_home(fault))
 
     def _at_home(self, fault: GridError) -> str:
         """Return the message with the name of this cluster as its place."""
@@ -313,7 +329,7 @@ class RanksLife:
         names = [f"{self._told.cluster}:{number}" for number in range(self._ranks.ranks)]
         come = [name for name in names if name in self._ready]
         found, fault = self._ends.job_over(ended, self._job.own_words, come, self._job.signal_told)
-        code = self._ends.first_code or ended.shell_code
+        code = self._ends.first_code or (0 if self._has_ended_as_one else ended.shell_code)
         if self.is_released:
             for end in found:
                 self._pass_on(end)
@@ -328,6 +344,8 @@ class RanksLife:
         """Tell how a rank has ended; before the application runs that ends the deployment."""
         if end is None:
             return
+        if self._ranks.goes_on and self.is_released:
+            self._end_with_the_last()
         self._job.has_failed = self._job.has_failed or bool(end.code)
         if self.is_released:
             told = (end.rank, end.code, end.why, *astuple(end.facts))
@@ -341,6 +359,16 @@ class RanksLife:
             )
             self._fail("ranks", fault)
 
+    def _end_with_the_last(self) -> None:
+        """End `mpiexec` once all ranks have: it waits for their parents, and these for its end."""
+        if len(self._ends.told) == self._ranks.ranks and not self._stopping:
+            self._stopping = self._has_ended_as_one = True
+            self._reactor.later(FLUSH if self._ranks.hosts else AT_ONCE, self._end_parents)
+
+    def _end_parents(self) -> None:
+        self._ends.stopping(time.monotonic())
+        self._job.stop()
+
     def _saw(self, rank: int, status: int, at: float) -> None:
         """Take what the parent of a rank has seen of its end."""
         name = f"{self._told.cluster}:{rank}"
@@ -350,6 +378,19 @@ class RanksLife:
         self._pass_on(self._ends.saw(name, Seen(status, at, crash), is_connected=is_connected))
         if is_connected and name not in self._ends.told:
             self._reactor.later(HUSH, lambda: self._give_up(name))
+
+    def _helper_ended(self, name: str, at: float) -> None:
+        """End ranks whose `mpiexec` has lost a process: they may wait for each other for ever.
+
+        At the end of a run, or when a rank has failed, `mpiexec` ends by itself within that time.
+        """
+        self._ends.helper_ended(name, at)
+        self._reactor.later(HUSH, self._end_broken_job)
+
+    def _end_broken_job(self) -> None:
+        if not self.is_over and not self._stopping:
+            self._ends.helper_is_outlived()
+            self._job.stop()
 
     def _what_happened(self, code: int) -> str:
         missing = self._unheard()
@@ -402,6 +443,7 @@ class RanksLife:
         if facts["size"] not in (None, self._ranks.ranks):
             self._fail("ranks", _wrong(self._ranks.mpiexec, self._ranks.ranks, facts))
             return
+        facts["incarnation"] = self.incarnation
         self._ready[member] = facts
         self._launcher.membership.rank_ready(self._launcher.name, member, facts)
         self._components.is_ready(member)
@@ -419,12 +461,17 @@ class RanksLife:
 
     def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
         """Pass on how a rank ended by its own word."""
-        self._pass_on(self._ends.said(member, code, why, RankExit(*facts)))
+        exit = replace(RankExit(*facts), is_said=True)
+        self._pass_on(self._ends.said(member, code, why, exit))
 
     def aborted(self, member: str, code: int, *facts: Any) -> None:
         """Pass on that a rank wants everything to end."""
         self.ended(member, code, f"called MPI.Abort({code})", *facts)
         self._launcher.health.rank_aborted(self._launcher.name, member)
+
+    def waiting(self, member: str, number: int, state: Facts) -> None:
+        """Pass on what a rank is doing."""
+        self._launcher.health.rank_waiting(self._launcher.name, member, number, state)
 
     def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of what a rank has sent to others, and how it found them."""

@@ -13,6 +13,8 @@ from runtime.engine.events import (
     Begin,
     Effect,
     Event,
+    Explain,
+    Explained,
     Finish,
     GiveUp,
     Go,
@@ -20,6 +22,7 @@ from runtime.engine.events import (
     Interrupt,
     JobEnded,
     Kill,
+    LeftBehind,
     NodeLost,
     PlaceClosed,
     PlaceLost,
@@ -31,13 +34,14 @@ from runtime.engine.events import (
     StepFailed,
     StepUp,
     Stop,
+    TellEnd,
     Tick,
 )
 from runtime.engine.failures import Failures
 from runtime.engine.outline import Outline
 from runtime.engine.progress import RunProgress
 from runtime.engine.rank_exit import in_words
-from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED, OUTPUT_FAILED
+from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED, OUTPUT_FAILED, TIMED_OUT
 
 
 class RunPhase(StrEnum):
@@ -62,6 +66,10 @@ class Patience:
     """For the other clusters, once the ranks of one have ended badly."""
     grace: float = 6.0
     """For everything to end in order once asked."""
+    run: float = 0.0
+    """For the application; 0 means for ever."""
+    explain: float = 6.0
+    """For ranks to say what they are doing when that time is over."""
 
 
 class IllegalEvent(Exception):
@@ -100,6 +108,8 @@ class RunState:
     _killed: bool = False
     _stopping: bool = False
     _interrupts: int = 0
+    _settling: bool = False
+    _timed_out: bool = False
     _halted: bool = False
     _now: float = 0.0
 
@@ -142,7 +152,7 @@ class RunState:
 
     def _go(self) -> Iterable[Effect]:
         self.state = RunPhase.RUNNING
-        self.deadline = None
+        self.deadline = self._now + self.patience.run if self.patience.run else None
         self._progress.step_up(self.outline.start)
         self._jobs = set() if self.idle else set(self.outline.ranks)
         self._assembly_runs = self.outline.has_assembly and not self.steered
@@ -199,10 +209,17 @@ class RunState:
         yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
 
     def _rank_ended(self, event: RankEnded) -> Iterable[Effect]:
+        goes_on = event.rank.rpartition(":")[0] in self.outline.survivors
         if not self.steered:
-            self.failures.rank_ended(event.rank, event.code, event.why, event.facts)
+            is_lost = goes_on and not event.facts.is_said
+            self.failures.rank_ended(
+                event.rank, event.code, event.why, event.facts, goes_on=is_lost
+            )
         yield from self._show_end(event)
-        self._let_others_end()
+        if goes_on:
+            yield TellEnd(event.rank, event.code, _how(event))
+        else:
+            self._let_others_end()
 
     def _show_end(self, event: RankEnded) -> Iterable[Effect]:
         """Keep the code of a rank, unless others had ended it, and show it."""
@@ -223,17 +240,20 @@ class RunState:
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
         self._jobs.discard(event.cluster)
         is_unknown = not self.failures.knows_rank_of(event.cluster)
+        goes_on = event.cluster in self.outline.survivors
         if not self.steered and (event.is_fault or is_unknown):
             code = LOST if event.is_fault else event.code
-            self.failures.other(event.cluster, code, event.why)
+            self.failures.other(event.cluster, code, event.why, goes_on=goes_on)
         word = "done" if event.code == 0 else "failed"
         yield Show(self.outline.paths[f"ranks:{event.cluster}"], word, f"exit code {event.code}")
-        self._let_others_end()
+        if not goes_on:
+            self._let_others_end()
         yield from self._end_if_all_ended()
 
     def _let_others_end(self) -> None:
         """Give all others a while to end by themselves once something has failed."""
-        if self.failures.code and self.deadline is None:
+        if self.failures.code and not self._settling:
+            self._settling = True
             self.deadline = self._now + self.patience.settle
 
     def _assembly_ended(self, event: AssemblyEnded) -> Iterable[Effect]:
@@ -248,16 +268,51 @@ class RunState:
         yield from self._stop()
 
     def _settled(self, _: Tick) -> Iterable[Effect]:
-        if self.deadline is not None and self._now >= self.deadline:
+        if self.deadline is None or self._now < self.deadline:
+            return
+        if not self._settling:
+            yield from self._time_is_over()
+        else:
             left = ", ".join(sorted(self._jobs)) or "the assembly"
             self.failures.stopped = f"{left} did not end within {self.patience.settle:g} s"
             yield from self._stop()
+
+    def _time_is_over(self) -> Iterable[Effect]:
+        """Let it be told what the ranks are doing, then end the run, told or not."""
+        if self._timed_out:
+            yield from self._explained(Explained())
+            return
+        self._timed_out = True
+        self.deadline = self._now + self.patience.explain
+        yield Explain()
+
+    def _explained(self, _: Explained) -> Iterable[Effect]:
+        why = f"the application ran for more than {self.patience.run:g} s, so it was ended"
+        yield from self._fail(why, TIMED_OUT)
+
+    def _left_behind(self, event: LeftBehind) -> Iterable[Effect]:
+        """End a run that cannot go on: native MPI would let the ranks wait for ever."""
+        if not (self.steered or self._settling or self._stopping):
+            what = "ranks wait for others that have ended, which would be for ever"
+            yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
         self._open.discard(event.cluster)
         self._jobs.discard(event.cluster)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "lost")
-        yield from self._lost(event.cluster, event.why)
+        if self.state is RunPhase.RUNNING and event.cluster in self.outline.survivors:
+            yield from self._go_on_without(event)
+        else:
+            yield from self._lost(event.cluster, event.why)
+
+    def _go_on_without(self, event: PlaceLost) -> Iterable[Effect]:
+        """Let the others know that a front-end has gone, which its ranks do not outlive."""
+        self.failures.other(event.cluster, LOST, event.why, goes_on=True)
+        for rank in self.outline.ranks[event.cluster]:
+            if rank not in self.codes:
+                self.codes[rank] = LOST
+                yield TellEnd(rank, LOST, "was lost with its front-end")
+        yield from self._end_if_all_ended()
 
     def _node_lost(self, event: NodeLost) -> Iterable[Effect]:
         yield Show(self.outline.paths[event.step], "lost")
@@ -363,6 +418,8 @@ class RunState:
         if self._open or self._fetching:
             return
         self.deadline = None
+        if self.failures.was_not_survived or 0 not in self.codes.values():
+            self.failures.blame_what_was_lost()
         code = self.failures.code if self._outcome is None else self._outcome
         self.state = RunPhase.DONE if code == 0 else RunPhase.FAILED
         yield Finish(code)
@@ -379,6 +436,15 @@ class RunState:
 
     def _nothing(self, _: Event) -> Iterable[Effect]:
         return ()
+
+
+def _how(event: RankEnded) -> str:
+    """Return how a rank has ended, as the other ranks are told."""
+    if not event.code:
+        return "ended"
+    words = in_words(event.code, event.facts.signal)
+    how = f"was killed by {words}" if event.facts.signal else f"ended with {words}"
+    return f"{how} ({event.facts.exception})" if event.facts.exception else how
 
 
 _Action = Callable[..., Iterable[Effect]]
@@ -404,6 +470,10 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     ((_S.RUNNING,), JobEnded, _R._job_ended),
     ((_S.RUNNING,), AssemblyEnded, _R._assembly_ended),
     ((_S.RUNNING,), Tick, _R._settled),
+    ((_S.RUNNING,), Explained, _R._explained),
+    ((_S.ENDING,), Explained, _R._nothing),
+    ((_S.RUNNING,), LeftBehind, _R._left_behind),
+    ((_S.ENDING,), LeftBehind, _R._nothing),
     ((*_BEFORE, _S.RUNNING), PlaceLost, _R._place_lost),
     ((*_BEFORE, _S.RUNNING), NodeLost, _R._node_lost),
     ((*_BEFORE, _S.RUNNING, _S.ENDING), Interrupt, _R._interrupt),

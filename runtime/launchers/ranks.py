@@ -30,6 +30,8 @@ ESCAPE, NEWLINE, ITSELF = b"\x10", b"\x10n", b"\x10p"
 ATOMIC = 4096  # what a pipe takes in one piece, at least on Linux
 ROOM = ATOMIC - 64  # for text, beside tags of ours and of `mpiexec`
 LINGER = 1.0  # seconds to listen to what a rank left running after its end
+LOOK_AGAIN = 0.5
+"""How often the parent of a rank looks whether `mpiexec` is still there, in seconds."""
 ENDS = "ends"
 """The pipe in the folder of a front-end through which it is told how ranks on its host end."""
 RANK_NAMES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
@@ -64,12 +66,15 @@ def tell_end(folder: str, rank: int, status: int) -> bool:
     return True
 
 
-def run_below(folder: str, rank: int) -> None:
-    """Go on in a child of this process, which tells the front-end how that ends; first of all."""
+def run_below(folder: str, rank: int, *, stays: bool = False) -> None:
+    """Go on in a child of this process, which tells the front-end how that ends; first of all.
+
+    With `stays` this process is there until it is killed, see `await_end`.
+    """
     life = os.pipe()
     child = os.fork()
     if child != 0:
-        _stay_behind(None, lambda: await_end(child, folder, rank))
+        _stay_behind(None, lambda: await_end(child, folder, rank, stays=stays))
     os.close(life[1])
     die_with_holder_of(life[0])
 
@@ -127,7 +132,9 @@ def read_from_pipe(folder: str, rank: int) -> None:
         os.close(source)
 
 
-def tag_output(rank: int, *, folder: str = "", keep_connection: bool = False) -> None:
+def tag_output(
+    rank: int, *, folder: str = "", keep_connection: bool = False, stays: bool = False
+) -> None:
     """From now on what this process writes leaves as records of this rank.
 
     Returns in a child of the process that called it, which tells how that ends to the front-end
@@ -150,7 +157,7 @@ def tag_output(rank: int, *, folder: str = "", keep_connection: bool = False) ->
         for descriptor in (*outputs, *errors, life[0], parent[0]):
             os.close(descriptor)
         kept = None if keep_connection else {life[1], parent[1]}
-        _stay_behind(kept, lambda: await_end(child, folder, rank, carrier, life[1]))
+        _stay_behind(kept, lambda: await_end(child, folder, rank, carrier, life[1], stays=stays))
     os.dup2(outputs[1], 1)
     os.dup2(errors[1], 2)
     for descriptor in (*outputs, *errors, *life, parent[1]):
@@ -185,11 +192,16 @@ def _close_all_but(kept: set[int]) -> None:
         first = descriptor + 1
 
 
-def await_end(child: int, folder: str, rank: int, carrier: int = 0, life: int = -1) -> int:
+def await_end(
+    child: int, folder: str, rank: int, carrier: int = 0, life: int = -1, *, stays: bool = False
+) -> int:
     """Wait for the rank, then for its last words, tell how it ended, and end so as well.
 
-    This is the process `mpiexec` knows: some stop listening once it has ended.
+    This is the process `mpiexec` knows: some stop listening once it has ended. Where the other
+    ranks go on without one that is lost it `stays` until `mpiexec` ends, which would kill them all
+    if it saw that one has ended without finalising MPI.
     """
+    parent = os.getppid()
     _, status = os.waitpid(child, 0)
     is_told = tell_end(folder, rank, status)
     if carrier:
@@ -199,6 +211,8 @@ def await_end(child: int, folder: str, rank: int, carrier: int = 0, life: int = 
             head = RECORD + f"{rank} ".encode() + END + b" "
             for record in records(head, str(status).encode()):
                 os.write(2, record)
+    while stays and os.getppid() == parent:
+        time.sleep(LOOK_AGAIN)
     if os.WIFSIGNALED(status):
         import resource
 

@@ -102,6 +102,11 @@ class Clustering:
         if self.views_down is not None:
             self.views_down.view(epoch, table)
 
+    def lost(self, reports: list[Facts]) -> None:
+        """Pass on which ranks have ended."""
+        if self.views_down is not None:
+            self.views_down.lost(reports)
+
     def _go_on(self) -> None:
         told = self._round.take()
         if told is None:

@@ -53,9 +53,13 @@ class RankWrapper:
         self.settings: dict[str, Any] = {}
         self.process = os.getpid()
         """What is asked to end: this process, or the native program that it has started."""
+        self.state_of_program: Callable[[bool], dict[str, object]] | None = None
+        """Tells what the program is doing, on demand with its stacks."""
         self._lock = _thread.allocate_lock()
         self._routes: Routes | None = None
         self._early: list[Callable[[Routes], None]] = []
+        self._ends: list[dict[str, Any]] = []
+        self._hear_of_ends: Callable[[list[dict[str, Any]]], None] | None = None
         served.serve(Views, self)
         served.serve(Control, self)
         served.serve(Routes, self)
@@ -87,6 +91,20 @@ class RankWrapper:
         if epoch >= self.epoch:
             self.epoch, self.table = epoch, table
 
+    def lost(self, reports: list[dict[str, Any]]) -> None:
+        """Pass on which other ranks have ended."""
+        with self._lock:
+            if self._hear_of_ends is None:
+                self._ends += reports
+            else:
+                self._hear_of_ends(reports)
+
+    def hear_of_ends(self, hear: Callable[[list[dict[str, Any]]], None]) -> None:
+        """Let `hear` know of all ranks that end from now on, and of those that have ended."""
+        with self._lock:
+            self._hear_of_ends = hear
+            hear(self._ends)
+
     def configure(self, settings: dict[str, Any]) -> None:
         """Keep what the rank needs to know before it runs."""
         self.settings |= settings
@@ -98,6 +116,11 @@ class RankWrapper:
     def stop(self) -> None:
         """Ask the program to end."""
         os.kill(self.process, _SIGTERM)
+
+    def tell_state(self, number: int, with_stacks: bool) -> None:
+        """Tell what this rank is doing, once the program runs."""
+        if self.state_of_program is not None:
+            self.health.waiting(self.name, number, self.state_of_program(with_stacks))
 
     # --- routes ---------------------------------------------------------------------------------
 

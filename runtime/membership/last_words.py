@@ -23,6 +23,8 @@ MOST_LOST = 1000
 
 _LOSSES = {
     ("runtime.mpi.errors", "ProcessGone"),
+    ("runtime.mpi.errors", "ProcessGonePending"),
+    ("runtime.mpi.errors", "CommunicatorRevoked"),
     ("runtime.mpi.errors", "OutOfStep"),
     ("runtime.coupling.errors", "CodeEnded"),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from mpi4py import MPI
 
 from runtime.errors import GridError
@@ -16,8 +18,45 @@ class GridMPIError(GridError):
     """The root of the errors of MPI on the grid that MPI itself does not define."""
 
 
-class ProcessGone(GridMPIError):
+class FailureError(GridMPIError, MPI.Exception):
+    """The root of the errors about lost processes: errors of MPI, with a class and a message.
+
+    >>> try:                                                        # doctest: +SKIP
+    ...     comm.Barrier()
+    ... except MPI.Exception as error:
+    ...     if error.Get_error_class() == MPI.ERR_PROC_FAILED: ...
+    """
+
+    error_name = "ERR_PROC_FAILED"
+
+    def __new__(cls, *_args: object, **_parts: object) -> FailureError:
+        """Return an exception of MPI that has the class of this error."""
+        made: FailureError = MPI.Exception.__new__(cls, failure_classes()[cls.error_name])
+        return made
+
+    def __init__(self, what: str, *, place: str = "", cause: str = "", cure: str = "") -> None:
+        MPI.Exception.__init__(self, failure_classes()[self.error_name])
+        self.what, self.place, self.cause, self.cure = what, place, cause, cure
+
+    def __repr__(self) -> str:
+        """Return the name of the error and what has happened."""
+        return f"{type(self).__name__}({self.what!r})"
+
+
+class ProcessGone(FailureError):
     """A process that a call waits for has ended or cannot be reached any more."""
+
+
+class ProcessGonePending(FailureError):
+    """A process has ended that might have sent; the request is still pending."""
+
+    error_name = "ERR_PROC_FAILED_PENDING"
+
+
+class CommunicatorRevoked(FailureError):
+    """A member has revoked the communicator: only `Shrink`, `Agree` and the like still work."""
+
+    error_name = "ERR_REVOKED"
 
 
 class OutOfStep(GridMPIError):
@@ -26,6 +65,29 @@ class OutOfStep(GridMPIError):
 
 class NotOnTheGrid(GridMPIError, NotImplementedError):
     """What native MPI can do inside a cluster, but nobody over several MPIs."""
+
+
+_FAILURES = {
+    "ERR_PROC_FAILED": "a process has failed",
+    "ERR_PROC_FAILED_PENDING": "a process has failed that might have sent",
+    "ERR_REVOKED": "the communicator was revoked",
+}
+
+
+@cache
+def failure_classes() -> dict[str, int]:
+    """Return the error classes of failures by their names in mpi4py; MPI has to be up.
+
+    They are those of native MPI where it has them, else they are added to it.
+    """
+    known = {name: getattr(MPI, name) for name in _FAILURES}
+    if len({*known.values(), MPI.ERR_UNKNOWN}) == len(known) + 1 and min(known.values()) > 0:
+        return known
+    added = {}
+    for name, text in _FAILURES.items():
+        added[name] = MPI.Add_error_class()
+        MPI.Add_error_string(added[name], text)
+    return added
 
 
 def refuse(comm: MPI.Comm, error_class: int) -> NoReturn:
@@ -44,7 +106,8 @@ def tell(comm: MPI.Comm, error: BaseException) -> None:
 
     It returns where the handler is the program's and returns: so does a call of MPI then. With
     MPI's own handlers it raises the error, or ends the whole run where errors are fatal, not the
-    cluster alone. What MPI has no code for is `MPI.ERR_OTHER` to a handler, and raised anyway.
+    cluster alone. What MPI has no code for is `MPI.ERR_OTHER` to a handler. That, and the loss of a
+    process, is raised even if the handler returns.
     """
     if not isinstance(error, MPI.Exception | GridMPIError):
         raise error
@@ -56,7 +119,7 @@ def tell(comm: MPI.Comm, error: BaseException) -> None:
     if is_fatal:
         abort(MPI.Get_error_class(code), error)
     comm.Call_errhandler(code)
-    if is_of_mpi or not isinstance(error, MPI.Exception):
+    if is_of_mpi or isinstance(error, GridMPIError):
         raise error
 
 

@@ -18,6 +18,9 @@ Place = tuple[bool, tuple[int, int]]
 """A front-end or a rank of a cluster: what holds for one rank holds for all of its cluster."""
 
 Way = tuple[Place, ...]
+"""The places of a route; a direct one that the other end has to open begins with `CALLED`."""
+
+CALLED: Place = (False, (-1, -1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +199,9 @@ def _pause(failures: int) -> float:
 
 
 def _way(route: Route) -> Way:
-    return tuple(_place(stop) for stop in route.stops)
+    places = tuple(_place(stop) for stop in route.stops)
+    is_called = len(route.legs) == 1 and route.legs[0].dialler != route.stops[0]
+    return (CALLED, *places) if is_called else places
 
 
 def _place(stop: Stop) -> Place:

@@ -186,9 +186,17 @@ class _Routes:
 
 def directory_of(link: RankLink) -> Directory:
     """Return who is where, as far as a rank was told."""
+    known = everybody(link)
     return Directory(
         tuple(
-            Party(str(one.identifier), one.host, one.machine, one.addresses)
-            for one in everybody(link).residents
+            Party(
+                str(one.identifier),
+                one.host,
+                one.machine,
+                one.addresses,
+                one.incarnation,
+                known.cluster_name(one.identifier),
+            )
+            for one in known.residents
         )
     )

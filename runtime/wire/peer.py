@@ -12,7 +12,16 @@ import socket
 from runtime.later import Later, logger
 from runtime.wire.breadth import Breadth
 from runtime.wire.duplex import DuplexStream
-from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost, gone, said
+from runtime.wire.errors import (
+    BadFrame,
+    LinkLost,
+    NoRoute,
+    PeerAbsent,
+    PeerLeft,
+    PeerLost,
+    gone,
+    said,
+)
 from runtime.wire.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
 from runtime.wire.joining import Joining
 from runtime.wire.line import READ, Line
@@ -33,6 +42,12 @@ else:
     breaks = Later("runtime.wire.resuming")
 
 _log = logger(__name__)
+
+EXPLAIN_TIMEOUT = 2.0
+"""Seconds in which it becomes known how a peer has ended, where that is told."""
+
+LAST_WORDS_TIMEOUT = 5.0
+"""Seconds in which the connection to a peer that has failed comes to its own end."""
 
 _BRIEF = 2.0  # seconds; a connection that breaks so soon and has moved nothing is as good as none
 
@@ -72,6 +87,9 @@ class Peer:
         self._has_rested = False
         self._has_said_bye = False
         self._awaited = -1  # the next message, if somebody waits for it
+        self._told: PeerLost | None = None  # how it has ended, as others have seen
+        self._unexplained: PeerLost | None = None  # why it is lost, while it is not told how
+        self._explain_by: float | None = None
 
     # --- opening ----------------------------------------------------------------------------------
 
@@ -79,7 +97,7 @@ class Peer:
     def deadline(self) -> float | None:
         """When `look` has to be called, if nothing happens before."""
         resuming, joining = self._resuming, self._joining
-        times = [joining.deadline, self.breadth.deadline]
+        times = [joining.deadline, self.breadth.deadline, self._explain_by]
         if resuming is not None:
             times += [resuming.deadline, None if joining.is_busy else resuming.next_try]
         return min((one for one in times if one is not None), default=None)
@@ -91,8 +109,9 @@ class Peer:
 
     def dial(self) -> None:
         """Begin to open a connection, unless there is one or it is on its way."""
+        is_ending = self.why is not None or self._unexplained is not None
         is_on_its_way = self._joining.is_busy or self._resuming or self._resting
-        if self.line is None and self.why is None and not is_on_its_way:
+        if self.line is None and not is_ending and not is_on_its_way:
             self._joining.dial()
 
     def admit(self, connected: socket.socket, received: bytes) -> None:
@@ -190,7 +209,7 @@ class Peer:
             if isinstance(fault, ConnectionRefusedError):
                 self._resuming.deadline = now
             self._resuming.failed(fault, now)
-        elif isinstance(fault, PeerLost | ConnectionRefusedError):
+        elif isinstance(fault, NoRoute | ConnectionRefusedError):
             self._give_up(self._absent(fault))
         else:
             self._resuming = breaks.Resuming(fault, now, self._context.resume_timeout)
@@ -218,7 +237,7 @@ class Peer:
         self.breadth.look(now)
         if self._fault is None and self.receiver.said:
             self._talk_of_rest()
-        if self.receiver.has_left and self.why is None:
+        if self.receiver.has_left and self.why is None and self._unexplained is None:
             self._answer_goodbye()
             self._lose(PeerLeft(f"{self._context.describe(self.index)} has ended"))
         fault, self._fault = self._fault, None
@@ -229,16 +248,47 @@ class Peer:
         if self._end is not None:
             self.hang_up()
             self._lose(self._end)
+        if self._explain_by is not None and self.why is None:
+            self._look_at_what_was_told(now)
+
+    def explain(self, why: PeerLost) -> None:
+        """Know how the peer has ended from those who have seen it.
+
+        What has come from it is still read. A peer that has left says so itself if it can.
+        """
+        if self._told is None and self.why is None:
+            self._told = why
+            self._explain_by = self._context.now() + LAST_WORDS_TIMEOUT
+            self._context.look_again()
+
+    def _look_at_what_was_told(self, now: float) -> None:
+        """Lose the peer once all is known, or once that has taken too long."""
+        told, is_late = self._told, self._explain_by is not None and now >= self._explain_by
+        if self._unexplained is not None and (told is not None or is_late):
+            self._lose(self._unexplained, is_final=True)
+        elif told is not None and self.line is None and not self._resting:
+            self.hang_up()
+            self._lose(told)
+        elif told is not None and is_late and isinstance(told, PeerLeft):
+            self._explain_by = None
+        elif told is not None and is_late:
+            self.hang_up()
+            self._lose(told)
 
     def _see_to(self, fault: Exception, now: float) -> None:
         is_bad = isinstance(fault, BadFrame)
         if self._resting is not None and not is_bad:
             self._rested()
-        elif self.line is not None and self.line.resumes and not is_bad and not self._is_over:
+        elif self._may_resume and not is_bad and not self._is_over:
             self._interrupted(fault, now)
         elif self.line is not None or self._resting is not None:
             self.hang_up()
             self._lose(self._gone(said(fault)))
+
+    @property
+    def _may_resume(self) -> bool:
+        """Whether a connection that breaks may be resumed: its peer is not known to have ended."""
+        return self.line is not None and self.line.resumes and self._told is None
 
     @property
     def _is_over(self) -> bool:
@@ -259,13 +309,35 @@ class Peer:
             self._resuming = breaks.Resuming(fault, now, self._context.resume_timeout)
 
     def _go_on_resuming(self, resuming: breaks.Resuming, now: float) -> None:
+        resuming.taken(self._joining.taken_at(now))
         if resuming.is_over(now):
-            fault = self._gone(said(resuming.why), resuming.reasons)
-            self._give_up(self._absent(fault))
+            self._give_up(self._absent(self._link_lost(resuming, now)))
         elif not self._joining.is_busy and now >= resuming.next_try:
             self._joining.dial()
             if self._joining.is_called:
                 resuming.called()
+
+    def postpone(self, seconds: float) -> None:
+        """Do not count seconds in which this process could not try to resume a connection."""
+        if self._resuming is not None:
+            self._resuming.postpone(seconds)
+
+    def describe_opening(self) -> str:
+        """Say what keeps a connection from being opened; nothing if it is there, or not needed."""
+        return self._joining.describe() or (said(self._resuming.why) if self._resuming else "")
+
+    def _link_lost(self, resuming: breaks.Resuming, now: float) -> PeerLost:
+        """Return that nothing led to the peer any more, and all that was tried."""
+        peer, why = self._context.describe(self.index), said(resuming.why)
+        if resuming.is_refused:
+            return self._gone(why, resuming.reasons)
+        link = self._context.link_to(self.index)
+        how = f"is broken ({why})" if self.connections else "could not be opened"
+        return LinkLost(
+            f"{peer} cannot be reached: {link} {how}, tried for {resuming.lasts(now):.0f} s",
+            cause=self._joining.describe() or resuming.reasons,
+            cure="See whether the network between them is down, or a firewall cuts it",
+        )
 
     def _absent(self, fault: Exception) -> PeerLost:
         """Return that a peer cannot be reached; absent is one that nothing connects with it."""
@@ -283,15 +355,29 @@ class Peer:
         self._end = why
         self._context.look_again()
 
-    def _lose(self, why: PeerLost) -> None:
+    def _lose(self, why: PeerLost, *, is_final: bool = False) -> None:
+        if self.why is None and not is_final and self._has_to_be_explained(why):
+            return
         if self.why is None:
-            self.why = why
+            self.why = why = self._told or why
+            self._explain_by = self._unexplained = None
             if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_said_bye:
                 _log.info("%s", why)  # whoever has said goodbye expects the end
             self._resuming = self._end = None
             self.sender.fail(why)
             self.breadth.close()
             self._context.sink.lost(self.index, why)
+
+    def _has_to_be_explained(self, why: PeerLost) -> bool:
+        """Tell whether to wait until it is told how the peer has ended."""
+        if not self._context.ends_are_told or self._told is not None or self._has_said_bye:
+            return False
+        self._resuming = self._end = None
+        if self._unexplained is None:
+            self._unexplained = why
+            self._explain_by = self._context.now() + EXPLAIN_TIMEOUT
+            self._context.look_again()
+        return True
 
     # --- rest -------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ class PeerContext(Protocol):
     stage: memoryview
     silence: float
     resume_timeout: float
+    ends_are_told: bool
 
     @property
     def watch_descriptor(self) -> Watch:
@@ -38,6 +39,10 @@ class PeerContext(Protocol):
 
     def describe(self, peer: int) -> str:
         """Return how errors name a peer."""
+        ...
+
+    def link_to(self, peer: int) -> str:
+        """Return how errors name what is between this rank and a peer."""
         ...
 
     def is_near(self, peer: int) -> bool:

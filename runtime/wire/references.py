@@ -93,6 +93,10 @@ class References:
         keeper = self.keeper
         return keeper is None or len(keeper.connected()) + keeper.lanes < self._limit()
 
+    def came(self, peer: int, now: float) -> None:
+        """Record that a peer has dialled while this end tried to."""
+        self._connector.came(peer, now)
+
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Record that there is a connection to a peer, which this end has dialled or the other."""
         self._connector.joined(peer, is_dialled=is_dialled)

@@ -34,10 +34,11 @@ def grid(tmp_path: Path, way: str) -> Grid:  # noqa: F811 - the fixture
         comm_world: str = "grid",
         code: int | Collection[int] = 0,
         stderr: bool = False,
+        failures: str = "abort",
     ) -> Lines:
         (tmp_path / "program.py").write_text(textwrap.dedent(program), encoding="utf-8")
         (tmp_path / "grid.xml").write_text(
-            descriptor(layout, "program.py", (), comm_world, way=way)
+            descriptor(layout, "program.py", (), comm_world, way=way, failures=failures)
         )
         done = subprocess.run(
             [*COMMAND, "--quiet", "--tag-output", "--all-tracebacks", str(tmp_path / "grid.xml")],

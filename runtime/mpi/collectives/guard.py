@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.mpi.errors import OutOfStep, ProcessGone
+from runtime.mpi.errors import FailureError, OutOfStep, ProcessGone
 from runtime.mpi.progress.operations import Operation, most_urgent
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class Attendance:
         self._abandoned: list[Operation | Direct] = []
 
     def problem(self, _turn: int) -> Exception | None:
-        """Return the error that names a leader that is lost."""
-        return self.mismatches.lost(self.leaders)
+        """Return the error that says that all is revoked, or names a leader that is lost."""
+        return self.mismatches.revoked or self.mismatches.lost(self.leaders)
 
     def abandon(self, operations: Sequence[Operation]) -> None:
         """Keep what native MPI may still write to; nobody waits for it any more."""
@@ -72,7 +72,7 @@ class CollectiveGuard(Attendance):
 
         `inner` looks for a `problem` whenever it waits.
         """
-        problem = self.mismatches.problem(turn)
+        problem = self.mismatches.problem(turn) or self.mismatches.revoked
         if problem is not None:
             raise problem
         if not self.mismatches.is_settled(turn):
@@ -88,7 +88,7 @@ class CollectiveGuard(Attendance):
 
     def give_up(self, turn: int, kind: str, why: BaseException) -> None:
         """Tell others that a collective fails here, unless they learn of that in other ways."""
-        if not isinstance(why, MPI.Exception | OutOfStep | ProcessGone):
+        if not isinstance(why, MPI.Exception | OutOfStep):
             self.mismatches.give_up(turn, kind, why)
 
     def carried_out(
@@ -106,6 +106,8 @@ class CollectiveGuard(Attendance):
                 waiting = Guarded(self, waits, turn, port)
                 try:
                     yield waiting
+                except FailureError as error:
+                    waits = steps.throw(error)
                 except MPI.Exception as error:
                     refused = refused or error
                     waits = next(steps)

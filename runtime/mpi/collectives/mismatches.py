@@ -81,6 +81,11 @@ class MismatchDetector:
         """The first call that cannot be done, and why."""
         self._lost: dict[int, ProcessGone] = {}
 
+    @property
+    def count(self) -> int:
+        """How many calls this process has begun."""
+        return self._count
+
     def next_turn(self, call: str) -> int:
         """Count a call, and return its number."""
         with self._engine.lock:
@@ -118,6 +123,8 @@ class MismatchDetector:
             return
         self._has_asked = turn
         m = self._members
+        if m.recovery.revoked_by is not None:
+            return
         first, *others = sorted(rank for rank in m.near if rank >= 0)
         told = [first]
         if first == m.rank:
@@ -127,8 +134,9 @@ class MismatchDetector:
     @property
     def is_troubled(self) -> bool:
         """Whether there may be a reason why a call cannot be done."""
+        is_revoked = self._members.recovery.revoked_by is not None
         known = self._trouble is not None or self._lost or self._heard
-        return bool(known or self._engine.losses.gone) or self._box.has_news
+        return bool(is_revoked or known or self._engine.losses.gone) or self._box.has_news
 
     @property
     def is_calm(self) -> bool:
@@ -151,6 +159,11 @@ class MismatchDetector:
     def is_settled(self, turn: int) -> bool:
         """Tell whether the others have refused all calls before a turn that this process has."""
         return not self._refused or min(self._refused) > turn
+
+    @property
+    def revoked(self) -> Exception | None:
+        """The error of all calls if the communicator was revoked."""
+        return self._members.recovery.error
 
     def lost(self, indexes: Sequence[int]) -> Exception | None:
         """Return the error that names one of some processes if this one knows that it is lost."""

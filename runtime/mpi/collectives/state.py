@@ -79,6 +79,7 @@ class Collecting:
             both = sorted((*members.group, *members.peers))
             context = derived_context(members.context, "collectives")
             self.everybody = intra(members.engine, both, members.inner, members.inner, context)
+            self.everybody.recovery.revoked_by = members.recovery.revoked_by
         self.mismatches = MismatchDetector(self.everybody)
         self._chosen: dict[tuple[str, int | None, bool], str] = {}
 
@@ -117,8 +118,7 @@ class Collecting:
     @cached_property
     def layout(self) -> Layout:
         """Where all of them live."""
-        known = here().everybody
-        places = [(known[index].site, known[index].cluster) for index in self.everybody.group]
+        places = [here().neighbourhood_of(index) for index in self.everybody.group]
         return Layout(places, self.everybody.rank)
 
     @cached_property

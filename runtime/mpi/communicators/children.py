@@ -140,11 +140,11 @@ def finish(parent: CommunicatorMembers, operation: Operation) -> None:
 
 def _leaders(engine: Engine, members: Members) -> list[int]:
     """Return one of the members in each other cluster; where one of them dies, all do."""
-    everybody = here().everybody
+    place = here()
     found: dict[tuple[int, int], int] = {}
     for index in members:
         if not engine.is_near(index):
-            found.setdefault((everybody[index].site, everybody[index].cluster), index)
+            found.setdefault(place.neighbourhood_of(index), index)
     return list(found.values())
 
 
@@ -168,6 +168,9 @@ def of_a_limited_number() -> Iterator[None]:
 
 
 def _native(engine: Engine, members: list[int], context: bytes) -> MPI.Intracomm:
+    if engine.is_alone:
+        with of_a_limited_number():
+            return MPI.COMM_SELF.Dup()
     ranks = [one - engine.first for one in members]
     everybody = MPI.COMM_WORLD.Get_group()
     chosen = everybody.Incl(ranks)

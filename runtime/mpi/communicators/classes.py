@@ -43,6 +43,11 @@ def near(native: MPI.Comm) -> Any:
     return _ours[type(native)](native)
 
 
+def standing_for(kind: type[MPI.Comm]) -> type[Any]:
+    """Return our class that stands for one of mpi4py."""
+    return _ours[kind]
+
+
 def class_of(members: CommunicatorMembers) -> type[Any]:
     """Return the class for the communicator that a membership stands behind."""
     if members.is_inter:

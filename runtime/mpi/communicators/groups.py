@@ -53,7 +53,7 @@ class Group(MPI.Group, metaclass=FaceType):
     def _made(cls, engine: Engine, members: Members) -> Self:
         near = [one - engine.first for one in members if engine.is_near(one)]
         if near or not members:
-            self = cls(MPI.Group.Incl(_cluster(), near))
+            self = cls(MPI.Group.Incl(_reached(engine), near))
         else:
             self = cls(MPI.COMM_SELF.Get_group())
         if len(near) < len(members):
@@ -191,7 +191,7 @@ def members_of(group: MPI.Group, engine: Engine) -> Members:
     if _engine_of(group) is not None:
         indexes: Members = group._indexes  # type: ignore[attr-defined]  # it has an engine, so it is a Group
         return indexes
-    ranks = MPI.Group.Translate_ranks(group, None, _cluster())
+    ranks = MPI.Group.Translate_ranks(group, None, _reached(engine))
     if MPI.UNDEFINED in ranks:
         raise MPI.Exception(MPI.ERR_GROUP)
     return tuple(engine.first + rank for rank in ranks)
@@ -202,10 +202,14 @@ def spans_clusters(group: MPI.Group) -> bool:
     return _engine_of(group) is not None
 
 
+def _reached(engine: Engine) -> MPI.Group:
+    """Return the native group of all processes that native MPI reaches."""
+    return _group_of_native(engine.is_alone)
+
+
 @cache
-def _cluster() -> MPI.Group:
-    """Return the native group of all processes of this cluster."""
-    return MPI.COMM_WORLD.Get_group()
+def _group_of_native(is_alone: bool) -> MPI.Group:
+    return (MPI.COMM_SELF if is_alone else MPI.COMM_WORLD).Get_group()
 
 
 def _engine_of(*groups: MPI.Group) -> Engine | None:

@@ -7,7 +7,7 @@ from functools import cache
 
 from mpi4py import MPI
 
-from runtime.mpi.errors import refuse, tell
+from runtime.mpi.errors import refuse, report, tell
 from runtime.mpi.progress.landings import Fresh, InMemory, InSpec
 from runtime.mpi.progress.operations import Finished, NativeOperation, Operation
 from runtime.mpi.values.numbers import integer, is_integral
@@ -112,6 +112,7 @@ def checked(m: CommunicatorMembers, dest: Any, tag: Any) -> End | None:
     the program has an error handler that returns: it returns None then.
     """
     rank, number = integer(dest), integer(tag)
+    _refuse_revoked(m)
     if not 0 <= rank < len(m.peers):
         return _refused(m, MPI.ERR_RANK)
     if not 0 <= number <= tag_limit():
@@ -122,6 +123,7 @@ def checked(m: CommunicatorMembers, dest: Any, tag: Any) -> End | None:
 def checked_source(m: CommunicatorMembers, source: Any, tag: Any) -> End | None:
     """Return a rank to receive from and a tag as numbers, as `checked` does."""
     rank, number = integer(source), integer(tag)
+    _refuse_revoked(m)
     fault = _fault_of_source(m, rank, number)
     return _refused(m, fault) if fault else (rank, number)
 
@@ -132,6 +134,7 @@ def source_or_refusal(m: CommunicatorMembers, source: Any, tag: Any) -> End:
     Raises MPI's error if there are none, also where an error handler returns.
     """
     rank, number = integer(source), integer(tag)
+    _refuse_revoked(m)
     if fault := _fault_of_source(m, rank, number):
         refuse(m.native, fault)
     return rank, number
@@ -144,6 +147,13 @@ def _fault_of_source(m: CommunicatorMembers, source: int, tag: int) -> int:
     if tag != MPI.ANY_TAG and not 0 <= tag <= tag_limit():
         return MPI.ERR_TAG
     return MPI.SUCCESS
+
+
+def _refuse_revoked(m: CommunicatorMembers) -> None:
+    """Raise the error of a communicator that is revoked."""
+    error = m.recovery.error
+    if error is not None:
+        report(m.native, error)
 
 
 def refused() -> Operation:

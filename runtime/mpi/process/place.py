@@ -21,14 +21,18 @@ class Place:
     """The machine as the processes of one MPI program see it, and which of them this one is.
 
     Every process has an index, its rank in COMM_GRID. Those from `first` to before `last` share the
-    native MPI of this process, where their ranks begin with 0.
+    native MPI of this process, where their ranks begin with 0. Where the program survives failures
+    (`is_isolated`) each process has its native MPI to itself, since that would not survive them.
     """
 
-    def __init__(self, grid: Grid, me: Identifier, hosts: Sequence[str]) -> None:
+    def __init__(
+        self, grid: Grid, me: Identifier, hosts: Sequence[str], *, is_isolated: bool = False
+    ) -> None:
         """Be process `me` of a grid; `hosts` are those of all processes by index."""
         self.grid = grid
         self.me = me
         self.hosts = hosts
+        self.is_isolated = is_isolated
 
     @cached_property
     def everybody(self) -> tuple[Identifier, ...]:
@@ -37,18 +41,22 @@ class Place:
 
     @cached_property
     def first(self) -> int:
-        """The index of the first process of this cluster."""
+        """The index of the first process that native MPI reaches."""
+        if self.is_isolated:
+            return self.index
         return self.index_of(Identifier(self.me.site, self.me.cluster, 0))
 
     @cached_property
     def last(self) -> int:
-        """One more than the index of the last process of this cluster."""
+        """One more than the index of the last process that native MPI reaches."""
+        if self.is_isolated:
+            return self.index + 1
         return self.first + self.grid.cluster_of(self.me).size
 
     @property
     def index(self) -> int:
         """The index of this process."""
-        return self.first + self.me.rank
+        return self.index_of(self.me)
 
     @cached_property
     def _indexes(self) -> dict[Identifier, int]:
@@ -57,6 +65,11 @@ class Place:
     def index_of(self, process: Identifier) -> int:
         """Return the index of a process of the grid."""
         return self._indexes[process]
+
+    def neighbourhood_of(self, index: int) -> tuple[int, int]:
+        """Return the site of a process, and what tells apart those that share a native MPI."""
+        one = self.everybody[index]
+        return one.site, index if self.is_isolated else one.cluster
 
     def name_of(self, index: int) -> str:
         """Return who a process is, for messages: `0:1:3 on node7`."""
@@ -86,7 +99,9 @@ def settle(place: Place) -> None:
 def place_of_rank(link: RankLink) -> Place:
     """Return the place of a rank that a front-end started."""
     known = everybody(link)
-    return Place(known.grid, known.me, [one.host for one in known.residents])
+    is_isolated = link.wrapper.settings.get("failures") == "return"
+    hosts = [one.host for one in known.residents]
+    return Place(known.grid, known.me, hosts, is_isolated=is_isolated)
 
 
 def place_of_plain_mpi() -> Place:

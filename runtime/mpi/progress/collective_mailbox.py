@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runtime.matching import ANY, Pattern
 from runtime.mpi.progress.mailboxes import Mailbox
+from runtime.mpi.progress.recovery import REVOKED
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from runtime.collectives.port import Data
     from runtime.mpi.progress.receives import Receive
+    from runtime.mpi.progress.recovery import Recovery
     from runtime.wire import Incoming
 
 TAGS = 32_768
@@ -38,6 +40,8 @@ class CollectiveBox(Mailbox):
         self._words: list[tuple[int, int, Incoming]] = []  # by whom, the tag
         self.stray: tuple[int, int, int] | None = None
         """Who was first to send what nobody asks for, with which tag; which one is waited for."""
+        self.recovery: Recovery | None = None
+        self._of_recovery: list[tuple[int, int, bytes]] = []  # for one that is not here yet
         self._brief: dict[tuple[int, int], Incoming] = {}  # by the rank of the sender and the tag
         self._expected: dict[int, int] = {}  # which tag of which rank a brief collective waits for
         self._ahead: set[int] = set()  # who may have sent what is kept here
@@ -73,6 +77,10 @@ class CollectiveBox(Mailbox):
         if tag in self._failed:
             incoming.take()
             return True
+        if tag <= REVOKED:
+            incoming.take()
+            self._hear_of_recovery(rank, tag, bytes(incoming.payload or b""))
+            return True
         if tag < 0:
             incoming.take()
             self._words.append((rank, tag, incoming))
@@ -93,6 +101,19 @@ class CollectiveBox(Mailbox):
                 if asked.pattern.rank == rank and not asked.near:
                     self._part(rank, tag, asked.pattern.tag)
         return is_matched
+
+    def recover_with(self, recovery: Recovery) -> None:
+        """Pass on what members say about losses from now on, and what they have said so far."""
+        self.recovery = recovery
+        early, self._of_recovery = self._of_recovery, []
+        for one in early:
+            recovery.heard(*one)
+
+    def _hear_of_recovery(self, sender: int, tag: int, data: bytes) -> None:
+        if self.recovery is None:
+            self._of_recovery.append((sender, tag, data))
+        else:
+            self.recovery.heard(sender, tag, data)
 
     def drain(self) -> list[Incoming]:
         """Return and forget what has come and nobody asked for."""

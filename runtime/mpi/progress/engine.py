@@ -18,6 +18,7 @@ from runtime.mpi.progress.mailboxes import Mailbox, pattern_of
 from runtime.mpi.progress.operations import (
     IDLE,
     POLLED,
+    Failed,
     FarSend,
     Finished,
     NativeOperation,
@@ -27,6 +28,7 @@ from runtime.mpi.progress.operations import (
 )
 from runtime.mpi.progress.progress_thread import ProgressThread
 from runtime.mpi.progress.receives import Receive
+from runtime.mpi.progress.recovery import Recovery
 from runtime.mpi.progress.tasks import Tasks
 from runtime.mpi.progress.waiting import Waits
 
@@ -41,11 +43,14 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Steps
     from runtime.mpi.values.specs import Data
-    from runtime.wire import Incoming, Outgoing
+    from runtime.wire import Incoming, Outgoing, PeerLost
     from runtime.wire.peer_connections import PeerConnections
     from runtime.wire.wake_ups import WakeUps
 
 _SHUT = "the connections of this process are shut"
+
+_MOST_PAST = 64
+"""Of so many communicators that are freed it is known what their members have agreed on."""
 
 HEAD = struct.Struct("<8s?ii")
 """Of a message: the context, whether it is of a collective, the rank of its sender, the tag."""
@@ -80,6 +85,7 @@ class Engine:
         self.waits = Waits(self)
         self._progress_thread: ProgressThread | None = None
         self._boxes: dict[tuple[bytes, bool], Mailbox] = {}
+        self._past: dict[bytes, CollectiveBox] = {}
         self._tasks = Tasks()
         self._left_alone: list[Operation] = []
         self._landing: set[Receive] = set()
@@ -115,15 +121,28 @@ class Engine:
             m.box = self._box(m.context, False)
             m.sought = m.box.matcher.queue
             m.box.open(m, m.native)
-            self._box(m.context, True).open(m, m.inner)
+            box = self.collective_box(m)
+            box.open(m, m.inner)
+            if box.recovery is None:
+                m.recovery = Recovery(m)
+                box.recover_with(m.recovery)
 
     def leave(self, m: CommunicatorMembers) -> None:
         """Forget a communicator that is freed, and what has come for it."""
         with self.lock:
+            if m.recovery.has_agreed:
+                self._past[m.context] = self.collective_box(m)
+                if len(self._past) > _MOST_PAST:
+                    del self._past[next(iter(self._past))]
             for inner in (False, True):
                 box = self._boxes.pop((m.context, inner), None)
                 for incoming in box.drain() if box is not None else ():
                     incoming.take()
+
+    def communicators(self) -> list[CommunicatorMembers]:
+        """Return the communicators that are known; the lock is held."""
+        known = [box for (_, inner), box in self._boxes.items() if not inner]
+        return [box.members for box in known if box.is_open]
 
     # ---------------------------------------------------------------------------- operations
 
@@ -144,6 +163,8 @@ class Engine:
         """
         pieces: Sequence[Any] = data if isinstance(data, list | tuple) else [data]
         near = m.near.get(to)
+        if m.recovery.revoked_by is not None:
+            return Failed(m.recovery.error)
         if near is None:
             return self._send_far(m, to, HEAD.pack(m.context, inner, m.rank, tag), pieces, sync)
         if near == MPI.PROC_NULL:
@@ -167,6 +188,8 @@ class Engine:
         Messages longer than the memory end with an MPI.Exception of class ERR_TRUNCATE. Collectives
         may receive from any rank and with any tag, too.
         """
+        if m.recovery.revoked_by is not None:
+            return Failed(m.recovery.error)
         if source == MPI.PROC_NULL:
             return Finished()
         landing: Landing
@@ -199,6 +222,28 @@ class Engine:
         with self.lock, suppress(ProcessGone):  # who is gone needs no words
             self.leave_alone(self._send_far(m, to, self.head_of(m, tag), [words], False))
 
+    def send_recovery(self, context: bytes, index: int, tag: int, data: bytes) -> None:
+        """Tell a process something about losses; nobody waits for it. The lock is held."""
+        if self.connections is not None:
+            head = HEAD.pack(context, True, self.me, tag)
+            outgoing = self.connections.send(index, head, (memoryview(data),))
+            if not outgoing.done:
+                self.leave_alone(self._far_send(outgoing, index, index))
+            self._tell_waiting()
+
+    def revoke(self, m: CommunicatorMembers) -> None:
+        """End what goes on where a communicator is revoked; the lock is held."""
+        m.near = {}  # no call may take the short way into native MPI any more
+        parts = [m] if m.collecting is None else [m, m.collecting.everybody]
+        for part in parts:
+            part.recovery.revoked_by = m.recovery.revoked_by
+            for box in (part.box, self._box(part.context, True)):
+                for asked in list(box.matcher.pending()):
+                    receive: Receive = asked.owner
+                    if receive.forget():
+                        receive.finish(m.recovery.error)
+        self._tell_waiting()
+
     def head_of(self, m: CommunicatorMembers, tag: int) -> bytes:
         """Return how this process's messages of collectives with a tag begin."""
         return HEAD.pack(m.context, True, m.rank, tag)
@@ -216,7 +261,7 @@ class Engine:
         outgoing = self.connections.send(index, head, (memoryview(data),))
         if outgoing.done and outgoing.error is None:
             return None
-        return self._far_send(outgoing, to, index)
+        return self._far_send(outgoing, to, index, m.recovery)
 
     def round_trip(self, m: CommunicatorMembers, to: int) -> float:
         """Return the shortest seconds to a member and back; 0 where nobody knows."""
@@ -362,12 +407,19 @@ class Engine:
                 if self.connections is not None:
                     self.connections.watch(index)
 
+    def explain(self, index: int, why: PeerLost) -> None:
+        """Know how a process has ended from those who have seen it; any thread may tell."""
+        with self.lock:
+            if self.connections is not None:
+                self.connections.explain(index, why)
+
     # --------------------------------------------------------------- what connections call back
 
     def arrived(self, incoming: Incoming) -> None:
         """Match a message of another cluster, or keep it."""
         context, inner, rank, tag = HEAD.unpack(incoming.head)
-        box = self._boxes.get((context, inner)) or self._box(context, inner)
+        box = self._boxes.get((context, inner)) or self._past.get(context)
+        box = box or self._box(context, inner)
         box.arrive(rank, tag, incoming)
         owner = incoming.owner
         if owner is not None and owner.comes_from is not None:
@@ -388,6 +440,9 @@ class Engine:
         for box in tuple(self._boxes.values()):
             for asked in box.matcher.pending():
                 self._fail_if_hopeless(asked.owner)
+        for box in (*self._boxes.values(), *self._past.values()):
+            if isinstance(box, CollectiveBox) and box.recovery is not None:
+                box.recovery.lost(peer)
 
     def interceptors_of(self, peer: int) -> list[str]:
         """Return what stands between this process and another, and what it held up or dropped.
@@ -426,16 +481,19 @@ class Engine:
             self._tell_waiting()
             if outgoing.done and outgoing.error is None:
                 return Finished(MPI.ANY_SOURCE)
-            sent = self._far_send(outgoing, to, index)
+            sent = self._far_send(outgoing, to, index, m.recovery)
             sent.test()
             return sent
 
-    def _far_send(self, outgoing: Outgoing, to: int, index: int) -> FarSend:
+    def _far_send(
+        self, outgoing: Outgoing, to: int, index: int, recovery: Recovery | None = None
+    ) -> FarSend:
         return FarSend(
             outgoing,
             index,
             lambda: f"a send to rank {to} ({self.name_of(index)})",
             self.losses.problem,
+            recovery,
         )
 
     def _tell_waiting(self) -> None:

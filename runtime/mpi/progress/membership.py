@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from runtime.matching import Asked
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.mailboxes import Mailbox
+    from runtime.mpi.progress.recovery import Recovery
 
 CONTEXT_BYTES = 8
 
@@ -53,6 +54,7 @@ class CommunicatorMembers:
         "peers",
         "rank",
         "rank_from",
+        "recovery",
         "sought",
         "topology",
     )
@@ -61,6 +63,8 @@ class CommunicatorMembers:
     """The messages of programs; set by the engine."""
     sought: Mapping[Any, deque[Asked]]
     """Receives for which native MPI has to be asked; later ones may have to wait for them."""
+    recovery: Recovery
+    """How the members get over losses; set by the engine."""
 
     def __init__(
         self,

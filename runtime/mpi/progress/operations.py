@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
+    from runtime.mpi.progress.recovery import Recovery
     from runtime.wire import Outgoing
 
 IDLE, NOTIFIED, POLLED = range(3)
@@ -88,6 +89,16 @@ class Finished(Operation):
         self.source = source
         self.tag = tag
         self.done = True
+
+
+class Failed(Operation):
+    """What had failed when it was begun."""
+
+    __slots__ = ()
+
+    def __init__(self, error: BaseException | None) -> None:
+        super().__init__()
+        self.finish(error)
 
 
 class NativeOperation(Operation):
@@ -197,7 +208,7 @@ class NativeStep(NativeOperation):
 class FarSend(Operation):
     """A message to another cluster."""
 
-    __slots__ = ("_index", "_outgoing", "_problem", "_what")
+    __slots__ = ("_index", "_outgoing", "_problem", "_recovery", "_what")
 
     def __init__(
         self,
@@ -205,12 +216,14 @@ class FarSend(Operation):
         index: int,
         what: Callable[[], str],
         problem: Callable[[int, Exception], Exception],
+        recovery: Recovery | None = None,
     ) -> None:
         super().__init__()
         self._outgoing = outgoing
         self._index = index
         self._what = what
         self._problem = problem
+        self._recovery = recovery
 
     def test(self) -> bool:
         """Look whether the payload's memory is free again, or the message matched."""
@@ -220,6 +233,8 @@ class FarSend(Operation):
                 self.finish(self._problem(self._index, outgoing.error))
             elif outgoing.done:
                 self.finish()
+            elif self._recovery is not None and self._recovery.revoked_by is not None:
+                self.finish(self._recovery.error)
         return self.done
 
     def describe(self) -> str:
@@ -257,13 +272,14 @@ class Both(Operation):
 
     def describe(self) -> str:
         """Say what is waited for."""
-        return " and ".join(one.describe() for one in self._parts())
+        return " and ".join(one.describe() for one in self.parts())
 
     def awaited(self) -> Sequence[int]:
         """Return whom either needs."""
-        return [index for one in self._parts() for index in one.awaited()]
+        return [index for one in self.parts() for index in one.awaited()]
 
-    def _parts(self) -> list[Operation]:
+    def parts(self) -> list[Operation]:
+        """Return what is not done."""
         return [one for one in (self._first, self._second) if not one.done]
 
 

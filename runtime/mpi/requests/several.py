@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.mpi.errors import tell
+from runtime.mpi.errors import GridMPIError, tell
 from runtime.mpi.progress.polling import NATIVE, settle
 from runtime.mpi.requests.parts import (
     correct,
@@ -309,7 +309,7 @@ def _raise_one_of(
 ) -> None:
     """Raise what is worth most: a loss, which names who is lost; else what native MPI `raised`."""
     for error in errors:
-        if not isinstance(error, MPI.Exception):
+        if isinstance(error, GridMPIError):
             tell(MPI.COMM_SELF, error)
     if raised is not None:
         raise raised

@@ -9,6 +9,7 @@ from runtime.mpi.communicators.attributes import Attributes
 from runtime.mpi.communicators.classes import class_of, use, wanted_by
 from runtime.mpi.communicators.creation import Creation
 from runtime.mpi.communicators.intercommunicators import GroupCreation, InterParts
+from runtime.mpi.communicators.recovery_calls import RecoveryCalls
 from runtime.mpi.communicators.topologies import CartParts, DistgraphParts, GraphParts
 from runtime.mpi.communicators.topology_creation import TopologyCreation
 from runtime.mpi.errors import abort
@@ -33,6 +34,7 @@ class Comm(
     Creation,
     Attributes,
     TopologyCalls,
+    RecoveryCalls,
     RefusedCalls,
     MPI.Comm,
     metaclass=FaceType,

@@ -21,9 +21,11 @@ from runtime.mpi.collectives.reductions import AVG as AVG
 from runtime.mpi.communicators.creation import COMM_TYPE_CLUSTER as COMM_TYPE_CLUSTER
 from runtime.mpi.communicators.creation import COMM_TYPE_SITE as COMM_TYPE_SITE
 from runtime.mpi.communicators.groups import Group as Group
+from runtime.mpi.errors import CommunicatorRevoked as CommunicatorRevoked
 from runtime.mpi.errors import NotOnTheGrid as NotOnTheGrid
 from runtime.mpi.errors import OutOfStep as OutOfStep
 from runtime.mpi.errors import ProcessGone as ProcessGone
+from runtime.mpi.errors import failure_classes as _failure_classes
 from runtime.mpi.point_to_point.messages import Message as Message
 from runtime.mpi.process import predefined as _predefined
 from runtime.mpi.requests.requests import Prequest as Prequest
@@ -87,6 +89,7 @@ def __getattr__(name: str) -> object:
 
 
 def _begin() -> None:
+    globals().update(_failure_classes())
     globals().update(_worlds.start().comms)
     _worlds.handle_errors()
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _IN_CLUSTER = "Use a communicator of one cluster, such as MPI.COMM_CLUSTER"
 _MESSAGES = "Use messages between clusters: Send and Recv, or a collective operation"
 _PROCESSES = "Let the descriptor start all processes, or call it on MPI.COMM_SELF"
-_LOSSES = "Catch the error that a call raises when a process is lost; it names the process"
 
 _INSTEAD = {
     "Accept": _PROCESSES,
@@ -28,14 +27,6 @@ _INSTEAD = {
     "Spawn_multiple": _PROCESSES,
     "Psend_init": "Use Send_init for each part",
     "Precv_init": "Use Recv_init for each part",
-    "Revoke": _LOSSES,
-    "Is_revoked": _LOSSES,
-    "Get_failed": _LOSSES,
-    "Ack_failed": _LOSSES,
-    "Agree": _LOSSES,
-    "Iagree": _LOSSES,
-    "Shrink": _LOSSES,
-    "Ishrink": _LOSSES,
 }
 
 

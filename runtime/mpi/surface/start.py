@@ -53,10 +53,9 @@ def handle_errors() -> None:
 
 
 def _communicators(place: Place, engine: Engine | None) -> dict[str, MPI.Comm]:
-    comms: dict[str, MPI.Comm] = {
-        "COMM_SELF": near(MPI.COMM_SELF),
-        "COMM_CLUSTER": near(MPI.COMM_WORLD),
-    }
+    comms: dict[str, MPI.Comm] = {"COMM_SELF": near(MPI.COMM_SELF)}
+    if not place.is_isolated:
+        comms["COMM_CLUSTER"] = near(MPI.COMM_WORLD)
     for name in Communicator:
         if name not in comms:
             comms[name] = _named(place, engine, name)
@@ -105,6 +104,9 @@ def _engine(place: Place, link: RankLink) -> Engine:
         )
     connections = open_connections(link, engine, make, composition)
     engine.attach(connections, connections.wake_ups)
+    if place.is_isolated:
+        connections.ends_are_told = True
+        link.wrapper.hear_of_ends(lambda reports: _hear_of_ends(place, engine, reports))
     return engine
 
 
@@ -119,3 +121,15 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
     cluster = place.grid.cluster_of(me)
     path = f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}"
     return Composition(told, path, (me.site, me.cluster))
+
+
+def _hear_of_ends(place: Place, engine: Engine, reports: list[dict[str, Any]]) -> None:
+    from runtime.machine.ends import in_words
+    from runtime.topology import Identifier
+    from runtime.wire import PeerLeft, PeerLost
+
+    for one in reports:
+        kind = PeerLost if one["code"] else PeerLeft
+        index = place.index_of(Identifier(*map(int, one["rank"].split(":"))))
+        if index != place.index:
+            engine.explain(index, kind(in_words(one)))

@@ -14,6 +14,7 @@ from runtime.engine.events import (
     Begin,
     Effect,
     Event,
+    Explain,
     Finish,
     GiveUp,
     Go,
@@ -21,11 +22,13 @@ from runtime.engine.events import (
     Show,
     Start,
     Stop,
+    TellEnd,
 )
 from runtime.engine.failure_report import messages
 from runtime.engine.outline import Outline
 from runtime.engine.rank_exit import RankExit
 from runtime.engine.run_state import TRANSITIONS, IllegalEvent, Patience, RunPhase, RunState
+from runtime.exit_codes import LOST
 
 PATIENCE = Patience(start=100, settle=5, grace=6)
 
@@ -73,7 +76,9 @@ def write(effect: Effect) -> str:
             return f"start {step}"
         case Finish(code):
             return f"finish {code}"
-        case Go() | Stop() | Kill() | GiveUp():
+        case TellEnd(rank, code, why):
+            return f"tell all that {rank} {why} ({code})"
+        case Go() | Stop() | Kill() | Explain() | GiveUp():
             return type(effect).__name__.lower()
 
 
@@ -138,6 +143,62 @@ def started() -> RunState:
     assert machine.state is RunPhase.RUNNING
     assert machine.deadline is None
     return machine
+
+
+@pytest.fixture
+def limited() -> RunState:
+    machine = RunState(outline("0:0", "1:0"), dataclasses.replace(PATIENCE, run=50, explain=4))
+    play(machine, UP)
+    assert machine.deadline == 50
+    return machine
+
+
+def test_a_run_whose_time_is_over_is_explained_before_it_is_ended(limited: RunState) -> None:
+    play(limited, "> at 49 Tick\n> at 50 Tick\nexplain\n> at 52 Explained\nstop")
+    assert limited.errors == ["the application ran for more than 50 s, so it was ended"]
+    play(limited, "> PlaceClosed 0:0\n/0:0 is ended\n> PlaceClosed 1:0\n/1:0 is ended\nfinish 124")
+
+
+def test_a_run_in_which_ranks_wait_for_those_that_have_ended_is_ended(limited: RunState) -> None:
+    play(limited, "> LeftBehind a_waits_for_b\nstop\n> LeftBehind a_waits_for_b")
+    assert limited.errors == [
+        "ranks wait for others that have ended, which would be for ever:\n    a_waits_for_b"
+    ]
+
+
+def test_a_run_whose_time_is_over_ends_though_nobody_explains_it(limited: RunState) -> None:
+    play(limited, "> at 50 Tick\nexplain\n> at 53 Tick\n> at 54 Tick\nstop\n> at 55 Explained")
+
+
+def test_a_run_that_ends_while_it_is_explained_keeps_its_exit_code(limited: RunState) -> None:
+    play(limited, "> at 50 Tick\nexplain")
+    for cluster in ("0:0", "1:0"):
+        limited.handle(read(f"> JobEnded {cluster} 0")[1], 51)
+    play(
+        limited,
+        """
+        > Explained
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 0
+        """,
+    )
+
+
+def test_a_failure_near_the_end_of_the_time_gives_the_others_their_while(limited: RunState) -> None:
+    play(
+        limited,
+        """
+        > at 49 RankEnded 0:0:0 7
+        /0:0:0 is failed exit code 7
+        > at 50 Tick
+        > at 54 Tick
+        stop
+        """,
+    )
+    assert "did not end within 5 s" in " ".join(said(limited))
 
 
 def test_a_run_that_goes_well(started: RunState) -> None:
@@ -594,3 +655,81 @@ def test_an_event_that_cannot_happen_is_refused_and_changes_nothing(started: Run
 
 def test_nothing_can_happen_once_a_run_is_over() -> None:
     assert not [pair for pair in TRANSITIONS if pair[0] in (RunPhase.DONE, RunPhase.FAILED)]
+
+
+@pytest.fixture
+def surviving() -> RunState:
+    plan = dataclasses.replace(outline("0:0", "1:0"), survivors=frozenset({"0:0", "1:0"}))
+    machine = RunState(plan, PATIENCE)
+    play(machine, UP)
+    return machine
+
+
+def test_ranks_that_go_on_are_told_of_one_that_is_lost_and_the_run_ends_well(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > RankEnded 0:0:1 7
+        /0:0:1 is failed exit code 7
+        tell all that 0:0:1 ended with exit code 7 (7)
+        > RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > JobEnded 0:0 7
+        /0:0 is failed exit code 7
+        > at 50 Tick
+        > RankEnded 1:0:0 0
+        /1:0:0 is done exit code 0
+        tell all that 1:0:0 ended (0)
+        > RankEnded 1:0:1 0
+        /1:0:1 is done exit code 0
+        tell all that 1:0:1 ended (0)
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 0
+        """,
+    )
+    assert said(surviving) == []
+
+
+def test_a_front_end_that_is_lost_takes_only_its_own_ranks_along_where_others_go_on(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > PlaceLost 0:0 "power failure"
+        /0:0 is lost
+        tell all that 0:0:0 was lost with its front-end (202)
+        tell all that 0:0:1 was lost with its front-end (202)
+        """.replace("202", str(LOST)),
+    )
+    assert surviving.state is RunPhase.RUNNING
+
+
+def test_the_run_has_failed_if_nobody_is_left_to_bring_it_to_its_end(surviving: RunState) -> None:
+    play(
+        surviving,
+        """
+        > RankEnded 0:0:1 7
+        /0:0:1 is failed exit code 7
+        tell all that 0:0:1 ended with exit code 7 (7)
+        > PlaceLost 0:0 gone
+        /0:0 is lost
+        tell all that 0:0:0 was lost with its front-end (202)
+        > PlaceLost 1:0 gone
+        /1:0 is lost
+        tell all that 1:0:0 was lost with its front-end (202)
+        tell all that 1:0:1 was lost with its front-end (202)
+        stop
+        finish 7
+        """.replace("202", str(LOST)),
+    )
+    assert any("0:0:1" in line for line in said(surviving))

@@ -1,0 +1,21 @@
+"""What ranks that go on are told of one that has ended."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def end_of(rank: str, code: int, why: str, host: str, when: str) -> dict[str, Any]:
+    """Return the report: how a rank has ended, where and when; `code` is 0 if it ended well.
+
+    >>> in_words(end_of("0:1:0", 137, "was killed by SIGKILL", "node7", "14:03:07"))
+    '0:1:0 on node7 was killed by SIGKILL at 14:03:07'
+    """
+    return {"rank": rank, "code": code, "why": why, "host": host, "when": when}
+
+
+def in_words(report: dict[str, Any]) -> str:
+    """Return a report as people say it."""
+    return f"{report['rank']} on {report['host']} {report['why']} at {report['when']}"

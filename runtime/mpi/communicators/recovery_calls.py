@@ -1,0 +1,201 @@
+"""MPI's calls to go on after the loss of processes, on communicators of the grid.
+
+Where native MPI serves a communicator they are mpi4py's own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from mpi4py import MPI
+
+from runtime.mpi.communicators.children import finish, near_or_null, over, over_two
+from runtime.mpi.communicators.classes import standing_for
+from runtime.mpi.communicators.groups import Group, group_of
+from runtime.mpi.communicators.members import members_behind
+from runtime.mpi.errors import ProcessGone, report
+from runtime.mpi.process.error_handlers import hand_down
+from runtime.mpi.progress.membership import derived_context
+from runtime.mpi.progress.operations import Operation
+from runtime.mpi.requests.requests import new_request
+from runtime.mpi.values.numbers import integer
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from runtime.collectives.agreement import Value
+    from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.recovery import AgreementOperation
+
+_FLAG = ctypes.sizeof(ctypes.c_int)
+
+
+class RecoveryCalls(MPI.Comm):
+    """The part of a communicator that gets over losses."""
+
+    __slots__ = ()
+
+    def Revoke(self) -> None:
+        """Let all calls on it fail at all members, but those of this class and `Free`."""
+        m = members_behind(self)
+        if m is None:
+            MPI.Comm.Revoke(self)
+            return
+        with m.engine.lock:
+            m.recovery.revoke()
+
+    def Is_revoked(self) -> bool:
+        """Tell whether a member has revoked it, as far as that is known here."""
+        m = members_behind(self)
+        if m is None:
+            return MPI.Comm.Is_revoked(self)
+        m.engine.poll()
+        return m.recovery.revoked_by is not None
+
+    def Get_failed(self) -> MPI.Group:
+        """Return the members that are known here to be lost, in the order in which that was."""
+        m = members_behind(self)
+        if m is None:
+            return Group(MPI.Comm.Get_failed(self))
+        m.engine.poll()
+        return group_of(m.engine, tuple(m.recovery.failed()))
+
+    def Ack_failed(self, num_to_ack: int | None = None) -> int:
+        """Know of the first so many losses; return of how many this process knows then.
+
+        What has been acknowledged is no reason any more for `Agree`, or a receive from any source,
+        to fail.
+        """
+        m = members_behind(self)
+        if m is None:
+            return MPI.Comm.Ack_failed(self, num_to_ack)
+        m.engine.poll()
+        with m.engine.lock:
+            failed = m.recovery.failed()
+            most = len(failed) if num_to_ack is None else integer(num_to_ack)
+            m.recovery.acknowledged.update(failed[: max(most, 0)])
+            return len(m.recovery.acknowledged)
+
+    def Agree(self, flag: int) -> int:
+        """Return the bitwise AND of the flags of all members that live.
+
+        All get the same, whoever dies meanwhile, and all get an error if somebody has failed and
+        not all have acknowledged that; the flag is its attribute `flag` then.
+        """
+        m = members_behind(self)
+        if m is None:
+            return MPI.Comm.Agree(self, flag)
+        agreeing = _agree(m, integer(flag))
+        finish(m, agreeing)
+        decision = _decision_of(agreeing)
+        error = _unacknowledged(m, decision)
+        if error is not None:
+            report(m.native, error)
+        return decision.flag
+
+    def Iagree(self, flag: Any) -> MPI.Request:
+        """Begin to agree on a flag, an integer of C in memory, where the result will be."""
+        m = members_behind(self)
+        if m is None:
+            return MPI.Comm.Iagree(self, flag)
+        memory = memoryview(flag).cast("B")
+        if memory.nbytes != _FLAG:
+            raise ValueError(f"expecting memory for one integer of C, not {memory.nbytes} bytes")
+        number = ctypes.c_int.from_buffer(memory)
+
+        def decided(decision: Value) -> BaseException | None:
+            number.value = decision.flag
+            return _unacknowledged(m, decision)
+
+        return new_request(m, _Then(_agree(m, number.value), decided))
+
+    def Shrink(self) -> MPI.Comm:
+        """Return a communicator of all members that are left, in their order."""
+        m = members_behind(self)
+        if m is None:
+            return near_or_null(MPI.Comm.Shrink(self), self)
+        agreeing = _agree(m, -1)
+        finish(m, agreeing)
+        made: MPI.Comm = _shrunk(m, agreeing, _decision_of(agreeing))
+        return made
+
+    def Ishrink(self) -> tuple[MPI.Comm, MPI.Request]:
+        """Return what `Shrink` does, and the request that says when it may be used."""
+        m = members_behind(self)
+        if m is None:
+            near, begun = MPI.Comm.Ishrink(self)
+            return near_or_null(near, self), begun
+        kind = standing_for(MPI.Intercomm if m.is_inter else MPI.Intracomm)
+        made: Any = MPI.Comm.__new__(kind)
+        agreeing = _agree(m, -1)
+
+        def decided(decision: Value) -> None:
+            found = _shrunk(m, agreeing, decision)
+            ctypes.memmove(MPI._addressof(made), MPI._addressof(found), MPI._sizeof(MPI.Comm))
+            made._members = members_behind(found)
+
+        return made, new_request(m, _Then(agreeing, decided))
+
+
+class _Then(Operation):
+    """An agreement, and what there is to do once it is decided, which may end with an error."""
+
+    __slots__ = ("_agreeing", "_decided")
+
+    def __init__(
+        self,
+        agreeing: AgreementOperation,
+        decided: Callable[[Value], BaseException | None],
+    ) -> None:
+        super().__init__()
+        self._agreeing, self._decided = agreeing, decided
+
+    def test(self) -> bool:
+        """Look whether it is decided, and do it."""
+        if not self.done and self._agreeing.test():
+            self.finish(self._decided(_decision_of(self._agreeing)))
+        return self.done
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return self._agreeing.describe()
+
+    def awaited(self) -> Sequence[int]:
+        """Return whose word is missing."""
+        return self._agreeing.awaited()
+
+
+def _agree(m: CommunicatorMembers, flag: int) -> AgreementOperation:
+    with m.engine.lock:
+        return m.recovery.agree(flag)
+
+
+def _decision_of(agreeing: AgreementOperation) -> Value:
+    assert agreeing.decision is not None, "it is done"
+    return agreeing.decision
+
+
+def _unacknowledged(m: CommunicatorMembers, decision: Value) -> ProcessGone | None:
+    """Return the error of an agreement that somebody has not acknowledged a failure for."""
+    unknown = decision.failed - decision.acknowledged
+    if not unknown:
+        return None
+    names = ", ".join(m.engine.name_of(one) for one in sorted(unknown))
+    error = ProcessGone(
+        f"{names}: lost, and not all members have acknowledged that",
+        cure="Call Ack_failed at all members before, or Shrink",
+    )
+    vars(error)["flag"] = decision.flag
+    return error
+
+
+def _shrunk(m: CommunicatorMembers, agreeing: AgreementOperation, decision: Value) -> Any:
+    """Return the communicator of those that have not failed, as all have agreed."""
+    group = tuple(one for one in m.group if one not in decision.failed)
+    peers = tuple(one for one in m.peers if one not in decision.failed)
+    context = derived_context(m.context, "Shrink", agreeing.number, *sorted((group, peers)))
+    if m.is_inter:
+        return hand_down(m.native, over_two(m.engine, group, peers, context))
+    return hand_down(m.native, over(m.engine, group, context))

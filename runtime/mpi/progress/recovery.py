@@ -1,0 +1,147 @@
+"""How the members of one communicator get over losses: it is revoked, failures are agreed on.
+
+What members say of this travels beside all messages of programs and collectives, is taken as soon
+as it arrives, and works on a communicator that is revoked.
+"""
+
+from __future__ import annotations
+
+from runtime.later import Later, logger
+from runtime.mpi.errors import CommunicatorRevoked
+from runtime.mpi.progress.operations import Operation
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.collectives import agreement
+    from runtime.collectives.agreement import Agreement, Agreements, Value
+    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.membership import CommunicatorMembers
+else:
+    agreement = Later("runtime.collectives.agreement")
+
+REVOKED, AGREEMENT = -10, -11
+"""The tags of what members say: the communicator is revoked; a message of an agreement."""
+
+_log = logger(__name__)
+
+
+class Recovery:
+    """What one member knows of that. The engine's lock protects it; processes are indexes."""
+
+    __slots__ = ("_agreements", "_members", "acknowledged", "everybody", "revoked_by")
+
+    def __init__(self, members: CommunicatorMembers) -> None:
+        self._members = members
+        self.everybody: tuple[int, ...] = tuple(sorted({*members.group, *members.peers}))
+        """The members of all groups."""
+        self.revoked_by: int | None = None
+        """Who has revoked the communicator, None as long as it works."""
+        self.acknowledged: set[int] = set()
+        """The failures that the program has acknowledged here."""
+        self._agreements: Agreements | None = None
+
+    @property
+    def has_agreed(self) -> bool:
+        """Whether others may still ask what was agreed on."""
+        return self._agreements is not None
+
+    @property
+    def error(self) -> CommunicatorRevoked | None:
+        """The error of calls on a revoked communicator; None while it works."""
+        if self.revoked_by is None:
+            return None
+        m = self._members
+        who = (
+            "this process" if self.revoked_by == m.engine.me else m.engine.name_of(self.revoked_by)
+        )
+        return CommunicatorRevoked(
+            f"{m.native.name or 'the communicator'} was revoked by {who}",
+            cure="Call Shrink on it: that returns one of the processes that are left",
+        )
+
+    def failed(self) -> list[int]:
+        """Return the members that are known to be gone here, in the order of their losses."""
+        everybody = set(self.everybody)
+        return [one for one in self._members.engine.losses.gone if one in everybody]
+
+    def revoke(self) -> None:
+        """Let no member use the communicator any more; no member has to take part in that."""
+        if self.revoked_by is None:
+            self._be_revoked(self._members.engine.me, self.everybody)
+
+    def agree(self, flag: int) -> AgreementOperation:
+        """Begin to agree on a flag, who has failed, and which failures all have acknowledged."""
+        value = agreement.Value(flag, self.failed(), self.acknowledged)
+        return AgreementOperation(self._members.engine, self._known_agreements().begin(value))
+
+    def heard(self, sender: int, tag: int, data: bytes) -> None:
+        """Take what another member says."""
+        if tag == REVOKED and self.revoked_by is None:
+            self._be_revoked(int.from_bytes(data, "big"), self._next_of_ring())
+        elif tag == AGREEMENT:
+            self._known_agreements().heard(sender, data)
+
+    def lost(self, index: int) -> None:
+        """Know that a process is gone."""
+        if self._agreements is not None and index in self.everybody:
+            self._agreements.lost(index)
+
+    def _be_revoked(self, by: int, told: Sequence[int]) -> None:
+        self.revoked_by = by
+        self._members.engine.revoke(self._members)
+        for one in told:
+            self._send(one, REVOKED, by.to_bytes(4, "big"))
+
+    def _next_of_ring(self) -> list[int]:
+        """Return whom to pass on that the communicator is revoked: distances are powers of two.
+
+        Who has begun tells everybody; this is for the case that it dies meanwhile.
+        """
+        everybody = self.everybody
+        mine, size = everybody.index(self._members.engine.me), len(everybody)
+        steps = (1 << power for power in range((size - 1).bit_length()))
+        return [everybody[(mine + step) % size] for step in steps]
+
+    def _known_agreements(self) -> Agreements:
+        if self._agreements is None:
+            me = self._members.engine.me
+            self._agreements = agreement.Agreements(
+                me, self.everybody, lambda to, data: self._send(to, AGREEMENT, data), self.failed()
+            )
+        return self._agreements
+
+    def _send(self, to: int, tag: int, data: bytes) -> None:
+        engine = self._members.engine
+        if to != engine.me and to not in engine.losses.gone:
+            engine.send_recovery(self._members.context, to, tag, data)
+
+
+class AgreementOperation(Operation):
+    """An agreement under way; its `decision` is there when it is done."""
+
+    __slots__ = ("_agreement", "_engine", "decision", "number")
+
+    def __init__(self, engine: Engine, agreement: Agreement) -> None:
+        super().__init__()
+        self._engine, self._agreement = engine, agreement
+        self.number = agreement.number
+        """Which one it is, the same at all members."""
+        self.decision: Value | None = None
+
+    def test(self) -> bool:
+        """Look whether it is decided; the decision comes by itself."""
+        if not self.done and self._agreement.decision is not None:
+            self.decision = self._agreement.decision
+            self.finish()
+        return self.done
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        names = ", ".join(map(self._engine.name_of, self.awaited()[:4]))
+        return f"an agreement with {names}"
+
+    def awaited(self) -> Sequence[int]:
+        """Return whose word is missing."""
+        return self._agreement.awaited()
