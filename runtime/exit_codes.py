@@ -16,6 +16,10 @@ LOST = 204
 """A part of the machine failed while the application ran: a front-end, an `mpiexec`, a node."""
 OUTPUT_FAILED = 205
 """What the application made could not be written or brought home."""
+UNHEALTHY = 206
+"""`gcm-deploy doctor` found something with which a run will fail."""
+TIMED_OUT = 124
+"""The application ran longer than `--run-timeout` allows; `timeout` reports the same."""
 INTERRUPTED = 130
 """Ctrl-C ended the run."""
 READER_LEFT = 141

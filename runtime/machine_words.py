@@ -7,7 +7,8 @@ import re
 _LONGEST_HOST = 253
 _LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
-_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)+\.?")
+_NUMBER = "(?:[0-9]+|0[xX][0-9A-Fa-f]*)"
+_NUMBERS = re.compile(rf"{_NUMBER}(?:\.{_NUMBER})*\.?")
 _SCOPE = re.compile("[A-Za-z0-9_.-]+")
 _USER = re.compile("[A-Za-z0-9_.+][A-Za-z0-9_.@+-]*")
 _BEYOND_A_PATH = re.compile("[\\x00-\\x1f\\x7f;&|<>$`\"'\\\\!]")
@@ -16,10 +17,12 @@ _BEYOND_A_PATH = re.compile("[\\x00-\\x1f\\x7f;&|<>$`\"'\\\\!]")
 def is_host(word: str) -> bool:
     """Tell whether a word is a host name, an IPv4 address or an IPv6 address.
 
+    Numbers alone, such as `123` and `0x7f.1`, are none: the system would take them for addresses.
+
     >>> [is_host(one) for one in ("login1.example.org", "[fe80::1%eth0]", "10.0.0.1")]
     [True, True, True]
-    >>> [is_host(one) for one in ("-oProxyCommand=x", "a;touch x", "node0^1", "300.0.0.1")]
-    [False, False, False, False]
+    >>> [is_host(one) for one in ("-oProxyCommand=x", "a;touch x", "node0^1", "300.0.0.1", "123")]
+    [False, False, False, False, False]
     """
     bare = without_brackets(word)
     if bare != word or ":" in bare:

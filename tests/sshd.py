@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ NEAR_AND_FAR = pytest.mark.parametrize(
 
 CONFIG = """\
 Port {port}
-ListenAddress 127.0.0.1
+ListenAddress {address}
 HostKey {folder}/host
 PidFile none
 StrictModes no
@@ -41,18 +41,25 @@ class Sshd:
 
     folder: Path
     port: int
+    address: str = "127.0.0.1"
 
     @property
     def hop(self) -> str:
         """The element of a descriptor that leads there."""
         return (
-            f'<ssh host="127.0.0.1" port="{self.port}" key="{self.folder}/key"'
+            f'<ssh host="{self.address}" port="{self.port}" key="{self.folder}/key"'
             f' known-hosts="{self.folder}/known"/>'
         )
 
 
 @contextmanager
-def running_sshd(folder: Path, **settings: str | Path) -> Iterator[Sshd]:
+def running_sshd(
+    folder: Path,
+    *,
+    address: str = "127.0.0.1",
+    popen: Callable[..., subprocess.Popen[str]] = subprocess.Popen,
+    **settings: str | Path,
+) -> Iterator[Sshd]:
     """Run an sshd with keys of its own in a folder; whoever logs in has these variables."""
     settings = {"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", **settings}
     for name in ("key", "host"):
@@ -61,21 +68,19 @@ def running_sshd(folder: Path, **settings: str | Path) -> Iterator[Sshd]:
         )
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
+    (folder / "known").write_text(f"[{address}]:{port} {(folder / 'host.pub').read_text()}")
     words = " ".join(f"{name}={value}" for name, value in settings.items())
     config = folder / "config"
-    config.write_text(CONFIG.format(port=port, folder=folder, settings=words))
+    config.write_text(CONFIG.format(port=port, address=address, folder=folder, settings=words))
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
-    process = subprocess.Popen(
-        [str(SSHD), "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE, text=True
-    )
+    process = popen([str(SSHD), "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     for line in process.stderr:  # it says so once it listens
         if f"port {port}" in line:
             break
     with process:
-        yield Sshd(folder, port)
+        yield Sshd(folder, port, address)
         process.terminate()
 
 

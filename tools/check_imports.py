@@ -60,10 +60,13 @@ PURE_PACKAGES: dict[str, set[str]] = {
         "writing",
     },
     "runtime.topology": set(),
+    "runtime.health": set(),
     "runtime.routing": set(),
     "runtime.matching": set(),
     "runtime.collectives": set(),
     "runtime.deployment": set(),
+    "runtime.doctor": {"asking", "examination", "probe"},
+    "runtime.waits": set(),
 }
 
 

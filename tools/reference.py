@@ -8,18 +8,18 @@ A test compares the file with the code, and asks that each name is used in an ex
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 import griffe
 
-import gcm
-import runtime.coupling
+import gcm.errors
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docs" / "reference.md"
@@ -40,46 +40,82 @@ _SECTIONS = (
     ("Membranes and controllers", ("gcm.membranes",)),
     ("Errors", ("gcm.errors",)),
 )
+_PACKAGES = {
+    "gcm": "",  # has the sections above
+    "gcm.adl": "Documents",
+    "gcm.documents": "What was found in documents",
+    "gcm.drawing": "Pictures",
+    "gcm.testing": "Test kits",
+    "runtime": "The machine",
+    "runtime.coupling": "Messages between codes",
+}
+"""The packages whose names are public, and the title of their section."""
+
+_FINDINGS = ("Diagnostic", "Diagnostics", "Location", "Severity")
+"""What users meet of `gcm.documents`; the rest reads documents for the other packages."""
+
+_WRITTEN = {
+    "runtime.MPI": "mpi4py's `MPI`, with the communicators of the whole machine; "
+    "[docs/mpi.md](mpi.md) tells what is covered.",
+    "runtime.coupling": "The package of [messages between codes](#messages-between-codes-"
+    "runtimecoupling).",
+}
+"""Names that stand for modules."""
+
 _ROLE = re.compile(r"^(Raises|Returns|Yields):$", re.MULTILINE)
 
 
-def public_names() -> dict[str, str]:
-    """Return the public names of `gcm`, each with the module that it comes from."""
-    return {name: gcm._HOME_OF[name] for name in gcm.__all__}
-
-
-def coupling_names() -> dict[str, str]:
-    """Return the public names of `runtime.coupling`, for programs that are coupled."""
-    return {
-        name: getattr(runtime.coupling, name).__module__
-        for name in runtime.coupling.__all__
-        if hasattr(getattr(runtime.coupling, name), "__module__")
+def public_names() -> dict[str, dict[str, str]]:
+    """Return the public names of each package, each with the module that it comes from."""
+    found = {package: dict(_homes(package)) for package in _PACKAGES}
+    found["gcm.errors"] = {
+        name: "gcm.errors"
+        for name, value in vars(gcm.errors).items()
+        if inspect.isclass(value) and issubclass(value, gcm.errors.GcmError) and name != "GcmError"
     }
+    return found
+
+
+def _homes(package: str) -> Iterator[tuple[str, str]]:
+    """Yield the public names of a package, each with the module that it is imported from."""
+    module = importlib.import_module(package)
+    homes = {
+        alias.asname or alias.name: one.module or package
+        for one in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(one, ast.ImportFrom)
+        for alias in one.names
+    }
+    for name in module.__all__:
+        if package != "gcm.documents" or name in _FINDINGS:
+            yield name, homes.get(name, package)
 
 
 def reference() -> str:
     """Return the text of the page."""
-    left = public_names()
+    names = public_names()
+    left = names["gcm"]
     parts = [_HEAD]
     for title, homes in _SECTIONS:
-        names = sorted(
-            (name for name, home in left.items() if home.startswith(homes)), key=str.lower
-        )
-        parts.append(f"## {title}\n")
-        parts += [_entry("gcm", name, left.pop(name)) for name in names]
+        inside = {name: home for name, home in left.items() if home.startswith(homes)}
+        parts += _section(title, "gcm", inside)
+        left = {name: home for name, home in left.items() if name not in inside}
     assert not left, f"no section holds {', '.join(left)}"
-    parts.append("## The machine: `runtime`\n")
-    parts.append(_entry("runtime", "Machine", "runtime.engine.launch"))
-    parts.append(
-        "### `runtime.MPI`\n\nmpi4py's `MPI`, with the communicators of the whole machine; "
-        "[docs/mpi.md](mpi.md) tells what is covered.\n"
-    )
-    parts.append("## Messages between codes: `runtime.coupling`\n")
-    parts += [
-        _entry("runtime.coupling", name, home)
-        for name, home in sorted(coupling_names().items(), key=lambda item: item[0].lower())
-    ]
+    parts += [_entry("gcm.errors", name, home) for name, home in names["gcm.errors"].items()]
+    for package, title in _PACKAGES.items():
+        if title:
+            parts += _section(f"{title}: `{package}`", package, names[package])
     return "\n".join(parts)
+
+
+def _section(title: str, package: str, names: Mapping[str, str]) -> Iterator[str]:
+    yield f"## {title}\n"
+    for name in sorted(names, key=str.lower):
+        known = _WRITTEN.get(f"{package}.{name}")
+        yield (
+            _entry(package, name, names[name])
+            if known is None
+            else f"### `{package}.{name}`\n\n{known}\n"
+        )
 
 
 def _entry(package: str, name: str, home: str) -> str:

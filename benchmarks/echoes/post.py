@@ -69,6 +69,9 @@ class _ByFrontEnds:
         """One connection has to do."""
         return None
 
+    def came(self, peer: int, now: float) -> None:
+        """There are no other routes of which to learn anything."""
+
     def joined(self, _peer: int, *, is_dialled: bool) -> None:
         """Nobody asks here who has dialled."""
 

@@ -58,11 +58,13 @@ class BindingCheck:
         for node in composite.node.body.bindings:
             if self._reversed(composite, node):
                 continue
-            client = self._end(composite, node.client, "client", node.location)
             if _REMOTE.match(node.server):
+                client = _own_client(composite, node.client)
+                client = client or self._end(composite, node.client, "client", node.location)
                 if client is not None and self._may_bind(composite, client, node, taken):
                     self._add(composite, client, node, node.server)
                 continue
+            client = self._end(composite, node.client, "client", node.location)
             server = self._end(composite, node.server, "server", node.location)
             if client is None or not self._may_bind(composite, client, node, taken):
                 continue
@@ -92,7 +94,8 @@ class BindingCheck:
                     composite, _owner(composite, nearest(name, composite.children)), interface_name
                 )
             known = (*composite.children, *_content(composite), _THIS)
-            hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
+            hint = _behind_a_border(composite, name) or did_you_mean(name, known)
+            hint = hint or f"known: {', '.join(known)}"
             message = f"the {role} end '{text}' names no component '{name}'"
             self._report("unknown-component", message, location, composite, hint)
             return None
@@ -289,6 +292,23 @@ def _owner(composite: Draft, name: str) -> Draft | None:
     if name == _THIS:
         return composite
     return composite.children.get(name) or _content(composite).get(name)
+
+
+def _behind_a_border(composite: Draft, name: str) -> str:
+    """Return what to do where a name is not that of a part, but of a part of a part."""
+    for child in composite.children.values():
+        if name in child.children:
+            return f"'{name}' is inside '{child.name}': bind an interface of '{child.name}'"
+    return ""
+
+
+def _own_client(composite: Draft, text: str) -> _Face | None:
+    """Return a composite's client interface as seen from outside, where remote servers are."""
+    name, interface = _parts(text)
+    found = composite.traits.find(interface) if name == _THIS else None
+    if found is None or not found.is_client or found.is_internal or composite.is_membrane:
+        return None
+    return _Face(composite, False, found)
 
 
 def _content(composite: Draft) -> Mapping[str, Draft]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gcm.adl.check import check
@@ -45,8 +46,8 @@ def plan_document(
     `arguments` are the values of its declared arguments; `roots` are folders in which further
     definitions and Python modules are searched. Every fault is reported to `diagnostics`; with an
     error there is no plan. `load_class` replaces the import of Python classes. With `missing`,
-    which collects them, classes need not be there and components need no content: such a plan can
-    be shown and drawn, and not be made.
+    which collects them, classes need not be there, components need no content and arguments no
+    value: such a plan can be shown and drawn, and not be made.
 
     >>> found = Diagnostics()
     >>> plan = plan_document("hello.fractal", diagnostics=found)  # doctest: +SKIP
@@ -56,6 +57,7 @@ def plan_document(
     draft = None
     if opened is not None:
         loader = load_class or ImportingLoader(opened[-1])
+        arguments = arguments if missing is None else {**_left_open(opened), **arguments}
         draft, found = _check(
             opened, arguments, loader, found, is_made=missing is None, missing=missing
         )
@@ -89,15 +91,12 @@ def structure_of(
     opened = _open(path, roots, diagnostics)
     if opened is None:
         return None
-    resolver, _source, document, folders = opened
-    kept = {one.name: placeholder(one.name) for one in document.parameters if one.default is None}
-    resolver.missing.update(kept.values())
     found = Diagnostics()
-    loader = ImportingLoader(folders)
-    draft, found = _check(opened, kept, loader, found, is_made=False, missing=missing)
+    loader = ImportingLoader(opened[-1])
+    draft, found = _check(opened, _left_open(opened), loader, found, is_made=False, missing=missing)
     for one in found:
         diagnostics.add(one)
-    return None if draft is None or found.errors else Structure(draft, resolver.names())
+    return None if draft is None or found.errors else Structure(draft, opened[0].names())
 
 
 def virtual_nodes_of(
@@ -144,8 +143,11 @@ def check_files(
     told = set()
     for path in paths:
         for found in _check_file(path, roots, missing):
-            if found not in told:
-                told.add(found)
+            # A file that is checked and referred to has a relative and an absolute path.
+            file = os.path.abspath(found.location.file)
+            same = replace(found, location=replace(found.location, file=file))
+            if same not in told:
+                told.add(same)
                 diagnostics.add(found)
     return diagnostics
 
@@ -157,17 +159,24 @@ def _check_file(
     opened = _open(path, roots, diagnostics)
     if opened is None:
         return diagnostics
-    resolver, _source, document, folders = opened
-    needed = [one.name for one in document.parameters if one.default is None]
+    _resolver, _source, document, folders = opened
+    kept = _left_open(opened)
+    needed = list(kept)
     if needed and missing is None:
         _warn(document, f"it needs values for {', '.join(needed)}", diagnostics)
-    kept = {name: placeholder(name) for name in needed}
-    resolver.missing.update(kept.values())
     loader = ImportingLoader(folders)
     draft, found = _check(opened, kept, loader, diagnostics, is_made=False, missing=missing)
     if draft is not None and draft.traits.is_abstract and missing is None and not needed:
         _warn(document, "it has neither content nor sub-components", found)
     return found
+
+
+def _left_open(opened: _Opened) -> dict[str, str]:
+    """Return the arguments that need a value, each with what stands for it."""
+    resolver, _source, document, _folders = opened
+    kept = {one.name: placeholder(one.name) for one in document.parameters if one.default is None}
+    resolver.missing.update(kept.values())
+    return kept
 
 
 def _warn(document: DefinitionDocument, reason: str, diagnostics: Diagnostics) -> None:

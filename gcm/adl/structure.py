@@ -15,9 +15,16 @@ _MARK = "__stands_in_for__"
 
 @dataclass(slots=True)
 class MissingClasses:
-    """The classes that were asked for and are not there, each with the class that stands for it."""
+    """The classes that were asked for and are not there, each with the class that stands for it.
+
+    Interceptors are noted as well; controllers of controller files, each with its interface; and
+    these files, each with its name in the documents.
+    """
 
     stand_ins: dict[str, type[Any]] = field(default_factory=dict)
+    interceptors: set[str] = field(default_factory=set)
+    controllers: dict[str, str] = field(default_factory=dict)
+    controller_files: dict[str, str] = field(default_factory=dict)
 
     def noted_by(self, load_class: LoadClass) -> LoadClass:
         """Return a loader that does the same and takes a note of every class that is missing."""

@@ -123,7 +123,7 @@ class _Reading:
             where,
         )
         self._incomplete = self._incomplete or types.incomplete
-        if not kind.is_composite:
+        if not kind.is_composite and not self._is_abstract:
             self._check_primitive(component_type, content if is_known else None)
         return Traits(
             component_type=component_type,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import keyword
 import shlex
 import sys
 from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from gcm.adl import Ported, port_files
@@ -16,8 +18,8 @@ WRONG_USAGE = 2
 
 def port(files: Sequence[str], package: str, output: str, roots: Sequence[str]) -> int:
     """Write the skeletons of all missing classes; return 1 if the documents have faults."""
-    if not all(part.isidentifier() for part in package.split(".")):
-        print(f"gcm port: '{package}' is no name of a package: write one like app", file=sys.stderr)
+    if fault := _package_fault(package, Path(output)):
+        print(f"gcm port: --package {package}: {fault}", file=sys.stderr)
         return WRONG_USAGE
     diagnostics = Diagnostics()
     found = port_files(
@@ -35,6 +37,25 @@ def port(files: Sequence[str], package: str, output: str, roots: Sequence[str]) 
     print(f"\nNext: gcm check {' '.join(documents)}")
     print("then write the operations of the interfaces and the methods of the components")
     return 0
+
+
+def _package_fault(package: str, output: Path) -> str:
+    """Return why no package can have that name, or nothing where one can."""
+    parts = package.split(".")
+    for part in parts:
+        if not part.isidentifier():
+            return f"'{part}' is no name in Python: write letters, digits and _, as in app.parts"
+        if keyword.iskeyword(part):
+            return f"'{part}' is a word of the language Python: write another one, as {part}_app"
+    top = parts[0]
+    if top in sys.stdlib_module_names:
+        return f"Python's own library has a module '{top}', which could not be imported any more"
+    spec = PathFinder.find_spec(top)
+    there = [Path(one) for one in spec.submodule_search_locations or ()] if spec else []
+    there += [Path(spec.origin)] if spec and spec.origin and not there else []
+    if there and not any(one.resolve() == (output / top).resolve() for one in there):
+        return f"there is a package of that name already, in {there[0]}: choose another name"
+    return ""
 
 
 def _written(one: Ported) -> bool:

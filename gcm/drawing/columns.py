@@ -39,12 +39,21 @@ def arrange(layers: Sequence[int], sizes: Sequence[Size]) -> list[Cell]:
         metrics.COLUMN_HEIGHT, tallest, int(metrics.SLENDER * math.sqrt(area / metrics.ASPECT))
     )
     columns = [part for layer in members for part in _parts(layer, sizes, tall)]
-    wide = max(metrics.ROW_WIDTH, int(metrics.BROAD * math.sqrt(area * metrics.ASPECT)))
+    ideal = int(metrics.BROAD * math.sqrt(area * metrics.ASPECT))
+    wide = max(metrics.CHAIN_WIDTH if _is_chain(columns, sizes) else metrics.ROW_WIDTH, ideal)
     cells: dict[int, Cell] = {}
     for band, row in enumerate(_rows(columns, sizes, wide)):
         for column, boxes in enumerate(row):
             cells.update((box, Cell(column, band)) for box in boxes)
     return [cells[box] for box in range(len(layers))]
+
+
+def _is_chain(columns: list[list[int]], sizes: Sequence[Size]) -> bool:
+    """Tell whether a row is so low that it can be broken into bands for few crossings."""
+    height = max(
+        sum(sizes[box].height + 2 * metrics.BOX_MARGIN for box in column) for column in columns
+    )
+    return sum(_widths(columns, sizes)) > metrics.CHAIN_ASPECT * height
 
 
 def grid(sizes: Sequence[Size], *, least_width: int = 0) -> tuple[list[tuple[int, int]], Size]:
@@ -82,9 +91,7 @@ def _parts(layer: list[int], sizes: Sequence[Size], limit: int) -> Iterable[list
 
 def _rows(columns: list[list[int]], sizes: Sequence[Size], limit: int) -> Iterable[list[list[int]]]:
     """Cut the row of columns into bands of about equal width, each at most about `limit` wide."""
-    widths = [
-        max(sizes[box].width for box in column) + 3 * metrics.CHANNEL_MARGIN for column in columns
-    ]
+    widths = _widths(columns, sizes)
     total = sum(widths)
     count = math.ceil(total / limit)
     rows: list[list[list[int]]] = [[] for _ in range(count)]
@@ -93,3 +100,9 @@ def _rows(columns: list[list[int]], sizes: Sequence[Size], limit: int) -> Iterab
         rows[used * count // total].append(column)
         used += width
     return [row for row in rows if row]
+
+
+def _widths(columns: list[list[int]], sizes: Sequence[Size]) -> list[int]:
+    return [
+        max(sizes[box].width for box in column) + 3 * metrics.CHANNEL_MARGIN for column in columns
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+# before the import: pytest rewrites only what is imported later
 pytest.register_assert_rewrite("gcm.testing.controller_contract")
 
 from gcm.testing.clock import ScriptedClock  # noqa: E402

@@ -18,6 +18,9 @@ from runtime.exit_codes import FAULTS, OUTPUT_FAILED, READER_LEFT, WRONG_USAGE
 if TYPE_CHECKING:
     from runtime.deployment import DeploymentPlan
 
+LOOKS = ("ps", "stacks", "waits")
+"""The commands that look at runs; see `runtime.cli.look`."""
+
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
     """Do what `runtime.cli.main` describes.
@@ -54,6 +57,14 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.completion import print_completion
 
         return print_completion(words[1:])
+    if first == "doctor":
+        from runtime.cli.doctor import run_doctor
+
+        return run_doctor(words[1:])
+    if first in LOOKS:
+        from runtime.cli.look import look
+
+        return look(first, words[1:])
     if first and not first.startswith("-"):
         if not os.path.isfile(first):
             from runtime.cli.slips import refuse_slip

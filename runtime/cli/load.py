@@ -26,6 +26,19 @@ COMMAND_LINE = "command line"
 
 
 def load_deployment(options: Options) -> Deployment | None:
+    """Return what is to be deployed, with the limits of the command line; see `_loaded`."""
+    deployment = _loaded(options)
+    if deployment is None:
+        return None
+    explain, limit = options.explain_waits, options.run_timeout
+    return replace(
+        deployment,
+        explain_waits=deployment.explain_waits if explain is None else explain,
+        run_timeout=deployment.run_timeout if limit is None else limit,
+    )
+
+
+def _loaded(options: Options) -> Deployment | None:
     """Return what is to be deployed, or None after everything wrong with it has been written.
 
     Raises `UsageError` for what is no descriptor but something else, when the arguments behind
@@ -82,13 +95,20 @@ def read_document(
 def _surroundings(
     file: str, settings: Mapping[str, str], *, with_classes: bool = False
 ) -> DescriptorContext:
-    return surroundings_of(
+    found = surroundings_of(
         file,
         settings=settings,
         python=sys.executable or "python3",
         with_assembly=True,
         with_classes=with_classes,
     )
+    return replace(found, named_classes=_faults_of) if with_classes else found
+
+
+def _faults_of(search: str, wanted: tuple[tuple[str, str], ...]) -> Sequence[str]:
+    from runtime.cli.named_classes import faults_of  # only for descriptors that name some
+
+    return faults_of(search, wanted)
 
 
 def write_findings_of(diagnostics: Diagnostics, style: Format) -> None:

@@ -16,7 +16,9 @@ from runtime.exit_codes import WRONG_USAGE
 _USAGE = """\
 gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ...]
        gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]
+       gcm-deploy doctor [DESCRIPTOR]
        gcm-deploy new [FILE]
+       gcm-deploy ps|stacks|waits [PID ...]
        gcm-deploy completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
@@ -27,8 +29,10 @@ Run an MPI program on several clusters as if they were one machine.
   gcm-deploy -H ana@lyon:4,porto:4 ring.py --steps 20
                                           a cluster on each host, reached over ssh
   gcm-deploy new                          ask four questions and write a descriptor
+  gcm-deploy doctor laptop.xml            say what would not work, and how to mend it
   gcm-deploy laptop.xml -- --steps 20     run what a descriptor describes
   gcm-deploy --dry-run laptop.xml         show what would be started, and start nothing
+  gcm-deploy waits                        in another terminal: which ranks wait for which others
 
 The output of the program goes to standard output and standard error; what gcm-deploy itself says
 goes to standard error."""
@@ -43,9 +47,11 @@ more examples:
   gcm-deploy --draw machine.svg laptop.xml             draw the machine
 
 exit codes:
-  0 all is well, else that of the rank that failed first (128 + n for signal n); 130 Ctrl-C
+  0 all is well, else that of the rank that failed first (128 + n for signal n);
+  130 Ctrl-C, 124 --run-timeout
   201 the descriptor has faults, 202 the command line has, 203 the deployment failed,
-  204 the machine failed while the application ran, 205 its output could not be written"""
+  204 the machine failed while the application ran, 205 its output could not be written,
+  206 gcm-deploy doctor found something with which a run will fail"""
 
 DEFAULT_TIMEOUT = 60.0
 
@@ -84,6 +90,8 @@ class Options:
     output_dir: str
     all_tracebacks: bool
     timeout: float
+    run_timeout: float | None
+    explain_waits: float | None
     progress: ProgressMode
     quiet: bool
 
@@ -113,6 +121,8 @@ def read_options(words: Sequence[str]) -> Options:
         output_dir=found.output_dir,
         all_tracebacks=found.all_tracebacks,
         timeout=found.timeout,
+        run_timeout=found.run_timeout,
+        explain_waits=found.explain_waits,
         progress=ProgressMode(found.progress),
         quiet=found.quiet,
     )
@@ -207,9 +217,17 @@ def _add_watching(parser: argparse.ArgumentParser) -> None:
         help="show the progress as a live tree; auto: on a terminal, else as plain lines",
     )  # fmt: skip
     group.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=DEFAULT_TIMEOUT,
+        "--timeout", metavar="SECONDS", type=seconds, default=DEFAULT_TIMEOUT,
         help="give up when the application does not run by then (default: %(default)g), and a"
         " second later for each MB that is copied",
+    )  # fmt: skip
+    group.add_argument(
+        "--run-timeout", metavar="SECONDS", type=seconds,
+        help="end everything when the application runs longer, and tell what each rank was doing",
+    )  # fmt: skip
+    group.add_argument(
+        "--explain-waits", metavar="SECONDS", type=_seconds_or_none,
+        help="tell why ranks wait that are in an MPI call for so long (default: 30; 0: never)",
     )  # fmt: skip
     group.add_argument(
         "--quiet", action="store_true", help="show neither progress nor summary, only faults"
@@ -240,11 +258,16 @@ def _document(text: str) -> str:
     return text
 
 
-def _seconds(text: str) -> float:
+def _seconds_or_none(text: str) -> float:
+    return 0.0 if text.strip("0.") == "" and text.count("0") else seconds(text)
+
+
+def seconds(text: str) -> float:
+    """Return a number of seconds above 0; raises ArgumentTypeError for anything else."""
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < math.inf:
+        number = 0.0
+    if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
-    return seconds
+    return number

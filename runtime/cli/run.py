@@ -6,10 +6,13 @@ import os
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from gcm.cli.output import Paint
 from runtime.cli.history import History
+from runtime.cli.inspection import open_to_inspection
 from runtime.cli.missing import hints
 from runtime.cli.options import Format, Options, ProgressMode
 from runtime.cli.plain_lines import PlainLines
@@ -42,10 +45,10 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
 
     history = History(plan)
     printer = Printer(_screen(plan, options, files), output_failed)
-    ending = EndSignals(printer, interrupts.press)
+    ending = EndSignals(printer, interrupts.press, explain=interrupts.explain)
     log = LogLines(printer.put)
     try:
-        with ending.awaited(), log.attached():
+        with ending.awaited(), log.attached(), open_to_inspection(partial(_seen, plan, interrupts)):
             outcome = deploy(
                 plan,
                 Watch(
@@ -72,6 +75,12 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
     summary = summary_of(plan, outcome, history.seconds)
     _tell(replace(summary, code=code, errors=errors), options)
     return code
+
+
+def _seen(plan: DeploymentPlan, interrupts: Interrupts, with_stacks: bool) -> dict[str, Any]:
+    """Return what the run says to other terminals."""
+    told = interrupts.snapshot(with_stacks=with_stacks)
+    return {"deployment": plan.deployment.name, "process": os.getpid(), **told}
 
 
 def copying_time(plan: DeploymentPlan) -> float:

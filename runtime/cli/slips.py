@@ -34,7 +34,7 @@ _VERBS = {
 }
 """What to type for a word that other commands take first."""
 
-_WORDS = ("new", "completion")
+_WORDS = ("new", "doctor", "completion", "ps", "stacks", "waits")
 MACHINE_OPTIONS = {"-n", "-np", "--emulate", "-H", "-m"}
 """What says where a program runs, and stands before it."""
 

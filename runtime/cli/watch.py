@@ -62,7 +62,8 @@ class EndSignals:
 
     `press` tells the run. Should it not come to its end even then, `give_up` ends this process
     with a code, after some seconds or at the third signal; what it has started ends with it.
-    `code` is that of the first signal, as a shell reports it; None: no signal came.
+    `code` is that of the first signal, as a shell reports it; None: no signal came. SIGQUIT, which
+    is Ctrl-\\, ends nothing: `explain` tells what the run is doing.
     """
 
     def __init__(
@@ -70,12 +71,15 @@ class EndSignals:
         printer: Printer,
         press: Callable[[], None],
         give_up: Callable[[int], object] = os._exit,
+        *,
+        explain: Callable[..., None] | None = None,
     ) -> None:
         self.code: int | None = None
         self._times = 0
         self._printer = printer
         self._press = press
         self._give_up = give_up
+        self._explain = explain
         self._last: threading.Timer | None = None
 
     def came(self, number: int, _frame: FrameType | None = None) -> None:
@@ -102,6 +106,8 @@ class EndSignals:
         # what was ignored from the beginning stays so: that is how `nohup` lets a run go on
         heard = [one for one in _ENDING if signal.getsignal(one) is not signal.SIG_IGN]
         before = {number: signal.signal(number, self.came) for number in heard}
+        if self._explain is not None:
+            before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, self._explain)
         try:
             yield
         finally:

@@ -1,17 +1,19 @@
-"""Broadcast: from the root to every other site, there to every cluster, and natively inside.
+"""Broadcast: from the root to every cluster, in one of three ways, and natively inside.
 
-Optimum: the data crosses the link from the root's site to each other site once, and inside a site
-the link from its gate to each other cluster once. Segments are passed on as they come, so that a
-large broadcast takes one WAN latency and the time of one crossing, and little more.
+The usual way is a tree: from the root to every other site, there to every cluster. Optimum: the
+data crosses the link from the root's site to each other site once, and inside a site the link from
+its gate to each other cluster once. Segments are passed on as they come, so that a large broadcast
+takes one WAN latency and the time of one crossing, and little more.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runtime.collectives.blocks import SEGMENT, Batches, cut
+from runtime.collectives.choice import CHAIN, FLAT, TREE
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import CollectivePort, Data, Pending, Steps, content
 
@@ -49,11 +51,51 @@ def relay(layout: Layout, root: int) -> BroadcastStep:
     return BroadcastStep(parent, children, position, alone)
 
 
+def flat(layout: Layout, root: int) -> BroadcastStep:
+    """Return my place where the root gives the data to every cluster itself, far ones first."""
+    part = layout.mine
+    leader = part.leader(root)
+    children = [other.members[0] for other in reversed(layout.remote())]
+    is_leader, is_root = layout.me == leader, layout.me == root
+    return BroadcastStep(
+        root if is_leader and not is_root else -1,
+        children if is_root else (),
+        part.members.index(leader),
+        len(part.members) == 1,
+    )
+
+
+def chain(layout: Layout, root: int) -> BroadcastStep:
+    """Return my place where clusters pass the data on in a row: site by site, the root's first."""
+    part, first = layout.mine, layout.part_of[root]
+    leader = part.leader(root)
+    row = sorted(layout.parts, key=lambda one: (one.site != first.site, one.site, one is not first))
+    leaders = [one.leader(root) for one in row]
+    at = leaders.index(leader)
+    is_leader = layout.me == leader
+    return BroadcastStep(
+        leaders[at - 1] if is_leader and at else -1,
+        leaders[at + 1 : at + 2] if is_leader else (),
+        part.members.index(leader),
+        len(part.members) == 1,
+    )
+
+
+WAYS: dict[str, Callable[[Layout, int], BroadcastStep]] = {TREE: relay, FLAT: flat, CHAIN: chain}
+"""The place of a member in a broadcast, by the name of the plan."""
+
+
 def bcast(
-    layout: Layout, port: CollectivePort, data: memoryview, root: int, segment: int = SEGMENT
+    layout: Layout,
+    port: CollectivePort,
+    data: memoryview,
+    root: int,
+    segment: int = SEGMENT,
+    *,
+    plan: str = TREE,
 ) -> Steps[None]:
     """Give the root's data to every member; its size is known to all."""
-    yield from pass_on(port, relay(layout, root), data, segment)
+    yield from pass_on(port, WAYS[plan](layout, root), data, segment)
 
 
 def pass_on(
@@ -88,13 +130,19 @@ def pass_on(
 
 
 def bcast_blob(
-    layout: Layout, port: CollectivePort, blob: Data | None, root: int, segment: int = SEGMENT
+    layout: Layout,
+    port: CollectivePort,
+    blob: Data | None,
+    root: int,
+    segment: int = SEGMENT,
+    *,
+    plan: str = TREE,
 ) -> Steps[memoryview]:
     """Give the root's blob, whose size nobody else knows, to every member, and return it.
 
     The first message between clusters carries the size and the first segment.
     """
-    place = relay(layout, root)
+    place = WAYS[plan](layout, root)
     length = memoryview(bytearray(LENGTH.size))
     data = memoryview(b"" if blob is None else blob)
     skip = 0

@@ -4,9 +4,9 @@ Optimum, V bytes, S sites:
 
 * reduce: V over each link from another site to the root's, V over each link from another cluster
   of a site to the site's head; one WAN latency.
-* allreduce: V over every link between two sites, each way, at the same time; one WAN latency. From
-  three sites on and V of `SPREAD_FROM` bytes, pieces are owned by the sites in turn: then it is
-  2V/S over every such link and two latencies.
+* allreduce: V over every link between two sites, each way, at the same time; one WAN latency. When
+  it is spread, pieces are owned by the sites in turn: then it is 2V/S over every such link and two
+  latencies, which pays from three sites on.
 * reduce_scatter: over a link between sites, what the members behind it get; one WAN latency.
 
 Inside a site a piece goes to its head once and back once; the heads are spread over the clusters.
@@ -20,9 +20,6 @@ from runtime.collectives.blocks import SEGMENT, Batches, Blocks, cut
 from runtime.collectives.converging import EVERYWHERE, Convergence, DataPiece, reduce_in_cluster
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Pending, ReducingPort, Steps
-
-SPREAD_FROM = 1024 * 1024
-"""From this size on, fewer bytes are worth a second WAN latency where there are three sites."""
 
 
 def reduce(
@@ -61,13 +58,13 @@ def allreduce(
     *,
     grain: int,
     segment: int = SEGMENT,
-    spread_from: int = SPREAD_FROM,
+    is_spread: bool = False,
 ) -> Steps[None]:
     """Reduce everybody's `mine` to everybody's `result`, which may be `mine` itself."""
     part = layout.mine
     places = cut(len(mine), grain, segment)
     sites = len(layout.sites)
-    if sites > 2 and len(mine) >= spread_from:
+    if is_spread:
         pieces = [
             DataPiece(n, p, layout.gate(n % sites, turn=n // sites)) for n, p in enumerate(places)
         ]

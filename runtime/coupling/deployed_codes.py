@@ -82,6 +82,11 @@ class Codes:
         """The names of the codes."""
         return tuple(self._runs)
 
+    def incarnation(self, cluster: str) -> int:
+        """Return how often the ranks of a cluster were started until now."""
+        run = self._by_cluster.get(cluster)
+        return 1 if run is None else run.life
+
     # -- from the engine's thread ------------------------------------------------------------------
 
     def connect(self, control: ControlOf, views: ViewsOf, later: Later) -> None:
@@ -239,7 +244,7 @@ class Codes:
             run.begin()
             life = run.life
             for control in self._controls(run):
-                control.start_ranks()
+                control.start_ranks(life)
             self._changed.wait_for(lambda: run.life != life or run.has_run or not run.is_alive)
             failed = run.life == life and not run.has_run
             why = run.why or "it was asked to end before it ran"

@@ -30,9 +30,10 @@ class Directory:
         if has_driver:
             self.sizes[DRIVER] = 1
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Let it travel to the ranks."""
-        return Directory, (self._clusters, self.has_driver)
+    @property
+    def plain(self) -> tuple[dict[str, tuple[tuple[str, int], ...]], bool]:
+        """The arguments of a directory for another process, as plain data."""
+        return dict(self._clusters), self.has_driver
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -43,6 +44,10 @@ class Directory:
         """Return the clusters of a code and the number of ranks on each; raises UnknownCode."""
         self.check(code)
         return self._clusters.get(code, ())
+
+    def path_of(self, member: str) -> str:
+        """Return where messages for a member go: a rank, or the program that drives."""
+        return DRIVER_PATH if member == DRIVER else rank_path(member)
 
     def check(self, code: str, rank: int | None = None) -> None:
         """Refuse what is not there; raises UnknownCode, NoSuchRank."""
@@ -69,14 +74,16 @@ class Directory:
 
     def whose(self, identifier: str) -> tuple[str, int]:
         """Return the code and the rank of `site:cluster:rank`; raises UnknownCode."""
+        if identifier == DRIVER and self.has_driver:
+            return DRIVER, 0
         cluster, _, number = identifier.rpartition(":")
         for name, parts in self._clusters.items():
             before = 0
             for known, ranks in parts:
-                if known == cluster:
+                if known == cluster and number.isdecimal() and int(number) < ranks:
                     return name, before + int(number)
                 before += ranks
-        raise UnknownCode(f"no code runs on cluster {cluster}")
+        raise UnknownCode(f"no code has a rank {identifier}")
 
     def _unknown(self, code: str) -> UnknownCode:
         if code == DRIVER:

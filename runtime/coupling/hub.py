@@ -10,22 +10,16 @@ from runtime.coupling.directory import Directory
 from runtime.coupling.errors import NotCoupled
 from runtime.coupling.mailbox import Mailbox
 from runtime.coupling.peers import Peer, Peers
-from runtime.coupling.words import (
-    ATTACH,
-    BEGAN,
-    DRIVER,
-    DRIVER_PATH,
-    ENDED,
-    HUB_PATH,
-    RANK_ENDED,
-    WATCH,
-    WELCOME,
-    identifier_of,
-    rank_path,
-)
+from runtime.coupling.words import DRIVER, DRIVER_PATH
+from runtime.machine.calls import NotServed, Served
+from runtime.machine.contracts import Coupling, CouplingNews, Mail
+from runtime.machine.paths import COUPLING
 
-Post = Callable[..., None]
-"""Sends an operation and its arguments to a path."""
+NewsTo = Callable[[str], CouplingNews]
+"""Returns what tells a rank about codes; it never waits."""
+
+MailTo = Callable[[str], Mail]
+"""Returns what brings messages to a path; it may wait for room."""
 
 
 class Hub:
@@ -46,15 +40,19 @@ class Hub:
         self._events = 0
         self._began_at: dict[str, int] = {}
         self._ended_at: dict[str, int] = {}
-        self._joined: set[str] = {DRIVER_PATH} if directory.has_driver else set()
+        self._joined: set[str] = set()
         self._watchers: dict[Peer, set[str]] = {}
         self._ended_ranks: dict[Peer, str] = {}
-        self._tell: Post = _nobody
-        self._send: Post = _nobody
+        self._news_to: NewsTo = _nobody
+        self._mail_to: MailTo = _nobody
         self._driver: Mailbox | None = None
+        self._served = {COUPLING: Served(), DRIVER_PATH: Served()}
+        self._served[COUPLING].serve(Coupling, self)
         if directory.has_driver:
+            self._joined.add(DRIVER)
             peers = Peers((DRIVER, 0), 1, directory, self._states)
-            self._driver = Mailbox(peers, self._post_of_driver)
+            self._driver = Mailbox(peers, DRIVER, self, self._mail_of_driver)
+            self._served[DRIVER_PATH].serve(Mail, self._driver)
 
     @property
     def driver(self) -> Mailbox:
@@ -66,43 +64,46 @@ class Hub:
             )
         return self._driver
 
-    def connect(self, tell: Post, send: Post) -> None:
-        """Reach the ranks: `tell` never waits, `send` may. What was said first arrives first."""
-        self._tell, self._send = tell, send
+    def connect(self, news_to: NewsTo, mail_to: MailTo) -> None:
+        """Reach the ranks; what was said first arrives first."""
+        self._news_to, self._mail_to = news_to, mail_to
 
     # -- from the connections, which must not wait ----------------------------------------------
 
-    def hear(self, path: str, operation: str, args: tuple[Any, ...]) -> None:
-        """Take what a rank sends to the launcher, or to the driver."""
-        if path == DRIVER_PATH:
-            if self._driver is not None:
-                self._driver.hear(operation, args)
-        elif operation == ATTACH:
-            self._join(*args)
-        elif operation == WATCH:
-            self._watch(*args)
+    def hear(
+        self, sender: str, path: str, interface: str, operation: str, args: tuple[Any, ...]
+    ) -> None:
+        """Take what a rank sends to the launcher, or to the driver.
 
-    def _join(self, identifier: str) -> None:
-        code, rank = self.directory.whose(identifier)
-        path = rank_path(identifier)
+        Raises:
+            NotServed: there is no such operation, or it is called in the name of somebody else.
+        """
+        if args[:1] != (sender,):
+            raise NotServed(f"{interface}.{operation} is told in the name of another member")
+        self._served[path].call(interface, operation, args)
+
+    def attach(self, member: str) -> None:
+        """Let a rank take part, and tell it who runs."""
+        code, rank = self.directory.whose(member)
         with self._lock:
-            self._joined.add(path)
+            self._joined.add(member)
             life, _ = self._states[code]
             states = {name: self._state_for(code, name) for name in self._states}
-        self._tell_one(path, WELCOME, code, rank, life, self.directory, states)
+        self._news_to(member).welcome(code, rank, life, self.directory.plain, states)
 
     def _state_for(self, code: str, other: str) -> tuple[int, str | None]:
         ended_before = self._ended_at.get(other, 0) < self._began_at.get(code, 0)
         life, why = self._states[other]
         return (0, None) if why is not None and ended_before else (life, why)
 
-    def _watch(self, path: str, code: str, rank: int) -> None:
+    def watch(self, member: str, code: str, rank: int) -> None:
+        """Tell a member when a rank ends, or that it has ended."""
         with self._lock:
             why = self._ended_ranks.get((code, rank))
             if why is None:
-                self._watchers.setdefault((code, rank), set()).add(path)
+                self._watchers.setdefault((code, rank), set()).add(member)
         if why is not None:
-            self._tell_one(path, RANK_ENDED, code, rank, why)
+            self._news_of(member).rank_ended(code, rank, why)
 
     # -- from the engine -------------------------------------------------------------------------
 
@@ -113,14 +114,16 @@ class Hub:
             self._events += 1
             self._began_at[code] = self._events
             joined = set(self._joined)
-        self._tell_all(joined, BEGAN, code, life)
+        for news in self._all(joined):
+            news.began(code, life)
 
     def rank_ended(self, code: str, rank: int, why: str) -> None:
         """Tell that a rank has ended to those who asked."""
         with self._lock:
             self._ended_ranks[code, rank] = why
             watchers = self._watchers.pop((code, rank), set())
-        self._tell_all(watchers, RANK_ENDED, code, rank, why)
+        for news in self._all(watchers):
+            news.rank_ended(code, rank, why)
 
     def ended(self, code: str, why: str) -> None:
         """Tell that all of a code has ended."""
@@ -132,12 +135,13 @@ class Hub:
             self._ended_ranks = {
                 peer: said for peer, said in self._ended_ranks.items() if peer[0] != code
             }
-            gone = {path for path in self._joined if self._is_of(path, code)}
+            gone = {member for member in self._joined if self.directory.whose(member)[0] == code}
             self._joined -= gone
             for watchers in self._watchers.values():
                 watchers.difference_update(gone)
             joined = set(self._joined)
-        self._tell_all(joined, ENDED, code, why)
+        for news in self._all(joined):
+            news.ended(code, why)
 
     def lose(self, why: str) -> None:
         """Let nobody wait any longer: the machine has ended."""
@@ -146,27 +150,23 @@ class Hub:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _is_of(self, path: str, code: str) -> bool:
-        identifier = identifier_of(path)
-        return bool(identifier) and self.directory.whose(identifier)[0] == code
+    def _mail_of_driver(self, path: str) -> Mail:
+        return self._mail_to(path)
 
-    def _tell_all(self, paths: set[str], operation: str, *args: Any) -> None:
+    def _all(self, members: set[str]) -> list[CouplingNews | Mailbox]:
         # The driver last: hearing it, the program there may send to those who then know it too.
-        for path in sorted(paths, key=lambda path: (path == DRIVER_PATH, path)):
-            self._tell_one(path, operation, *args)
+        return [self._news_of(one) for one in sorted(members, key=lambda one: (one == DRIVER, one))]
 
-    def _tell_one(self, path: str, operation: str, *args: Any) -> None:
-        if path == DRIVER_PATH:
-            self.hear(path, operation, args)
-        else:
-            self._tell(path, operation, *args)
-
-    def _post_of_driver(self, path: str, operation: str, *args: Any) -> None:
-        if path == HUB_PATH:
-            self.hear(path, operation, args)
-        else:
-            self._send(path, operation, *args)
+    def _news_of(self, member: str) -> CouplingNews | Mailbox:
+        return self.driver if member == DRIVER else self._news_to(member)
 
 
-def _nobody(*_: object) -> None:
-    """Reach nobody: the machine has not begun."""
+class _Nobody:
+    """Has every operation, and nobody to call: the machine has not begun."""
+
+    def __getattr__(self, operation: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
+def _nobody(_: str) -> Any:
+    return _Nobody()

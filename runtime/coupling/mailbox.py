@@ -7,7 +7,6 @@ import threading
 import time
 
 from runtime.coupling.errors import CodeEnded, NotCoupled
-from runtime.coupling.words import BEGAN, DELIVER, ENDED, HUB_PATH, RANK_ENDED, TAKEN, WATCH
 from runtime.matching import ANY, Envelope, Matcher, Pattern, Posted, weight
 from runtime.transport.messages import PLAIN
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runtime.coupling.peers import Peers
+    from runtime.machine.contracts import Coupling, Mail
     from runtime.matching.envelope import AnyOr
 
 PATIENCE = 30.0
@@ -42,13 +42,24 @@ class Message:
 class Mailbox:
     """Sends and receives for one rank, or for the program that drives the machine.
 
-    `post` sends an operation with its arguments to a path; it may wait for the connection. `hear`
-    and `lose` may be called from a thread that must not wait; all else is for the program.
+    `member` is what others call this participant. `coupling` is told which ranks it deals with;
+    `mail_to` returns what brings messages to a path. Both may wait for the connection. The
+    operations of `Mail`, those of `CouplingNews` and `lose` may be called from a thread that must
+    not wait; all else is for the program.
     """
 
-    def __init__(self, peers: Peers, post: Callable[..., None], patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        peers: Peers,
+        member: str,
+        coupling: Coupling,
+        mail_to: Callable[[str], Mail],
+        patience: float = PATIENCE,
+    ) -> None:
         self.peers = peers
-        self._post = post
+        self._member = member
+        self._coupling = coupling
+        self._mail_to = mail_to
         self._patience = patience
         self._matcher = Matcher()
         self._changed = threading.Condition()
@@ -88,10 +99,9 @@ class Mailbox:
                 lambda: has_room() and fault() is None and not self._lost, fault, doing, timeout
             )
             self.peers.window(peer).sent(heavy)
-        me, number = self.peers.me
         # Large parts are not copied; what receives them need not open anything but plain bytes.
         whole = [pickle.PickleBuffer(part) for part in parts]
-        self._post(path, DELIVER, me, number, self.peers.life, tag, *whole)
+        self._mail_to(path).deliver(self._member, self.peers.life, tag, *whole)
 
     def receive(
         self,
@@ -126,9 +136,10 @@ class Mailbox:
                 )
             finally:
                 self._matcher.cancel(asked)
-            tell = self._count(asked)
-        if tell is not None:
-            self._post(*tell)
+            code, rank, life, due = self._count(asked)
+        if due:
+            path = self.peers.directory.path(code, rank)
+            self._mail_to(path).taken(self._member, life, due)
         return _opened(asked)
 
     def has(self, code: str | AnyOr, rank: int | AnyOr = ANY, tag: int | AnyOr = ANY) -> bool:
@@ -138,15 +149,29 @@ class Mailbox:
 
     # -- what comes --------------------------------------------------------------------------------
 
-    def hear(self, operation: str, args: tuple[Any, ...]) -> None:
-        """Take a message, or news of the others."""
+    def deliver(self, member: str, life: int, tag: int, *parts: Any) -> None:
+        """Take a message, unless it is of a life that has ended."""
+        code, rank = self.peers.directory.whose(member)
         with self._changed:
-            if operation == DELIVER:
-                code, rank, life, tag, *parts = args
+            if not self.peers.is_past(code, life):
                 self._matcher.arrive(Envelope(code, rank, tag), (life, parts))
-            else:
-                _NEWS[operation](self.peers, *args)
             self._changed.notify_all()
+
+    def taken(self, member: str, life: int, weight: int) -> None:
+        """Know that a peer has received something."""
+        self._learn(lambda peers: peers.taken(*peers.directory.whose(member), life, weight))
+
+    def began(self, code: str, life: int) -> None:
+        """Know that a code runs."""
+        self._learn(lambda peers: peers.began(code, life))
+
+    def ended(self, code: str, why: str) -> None:
+        """Know that a code has ended."""
+        self._learn(lambda peers: peers.ended(code, why))
+
+    def rank_ended(self, code: str, rank: int, why: str) -> None:
+        """Know that a rank has ended."""
+        self._learn(lambda peers: peers.rank_ended(code, rank, why))
 
     def lose(self, why: str) -> None:
         """Know that nothing more can come or go."""
@@ -156,12 +181,17 @@ class Mailbox:
 
     # -- inside ------------------------------------------------------------------------------------
 
+    def _learn(self, about: Callable[[Peers], None]) -> None:
+        with self._changed:
+            about(self.peers)
+            self._changed.notify_all()
+
     def _watch(self, code: str, rank: int) -> None:
         """Ask once to be told when a rank ends. Without the lock, because posting may wait."""
         with self._changed:
             is_first = self.peers.first_contact(code, rank)
         if is_first:
-            self._post(HUB_PATH, WATCH, self.peers.directory.path(*self.peers.me), code, rank)
+            self._coupling.watch(self._member, code, rank)
 
     def _wait(
         self,
@@ -189,24 +219,13 @@ class Mailbox:
             until = None if said else self._patience - waited
             self._changed.wait(min((one for one in (left, until) if one is not None), default=None))
 
-    def _count(self, asked: Posted) -> tuple[Any, ...] | None:
-        """Count a message as taken; return what to post to its sender, if that is due."""
+    def _count(self, asked: Posted) -> tuple[str, int, int, int]:
+        """Count a message as taken; return its sender, and how much to tell it now, or 0."""
         assert asked.envelope is not None
         code, rank, _ = asked.envelope
         life, parts = asked.message
         heavy = weight(sum(len(part) for part in parts))
-        due = self.peers.debt(code, rank, life, heavy)
-        if not due:
-            return None
-        return self.peers.directory.path(code, rank), TAKEN, *self.peers.me, life, due
-
-
-_NEWS = {
-    BEGAN: lambda peers, *args: peers.began(*args),
-    ENDED: lambda peers, *args: peers.ended(*args),
-    RANK_ENDED: lambda peers, *args: peers.rank_ended(*args),
-    TAKEN: lambda peers, *args: peers.taken(*args),
-}
+        return code, rank, life, self.peers.debt(code, rank, life, heavy)
 
 
 def _opened(asked: Posted) -> Message:

@@ -84,6 +84,10 @@ class Peers:
         """Count a message that was taken; return how much to tell its sender now, or 0."""
         return self._debts.setdefault((code, rank, life), Debt()).take(weight)
 
+    def is_past(self, code: str, life: int) -> bool:
+        """Tell whether a life of a code was followed by another one."""
+        return life < self._lives.get(code, 0)
+
     def has_begun(self, code: str) -> bool:
         """Tell whether a code was started."""
         return self._lives.get(code, 0) > 0

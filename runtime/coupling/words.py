@@ -1,21 +1,13 @@
-"""The words that participants, front-ends and the launcher share: paths, operations, names."""
+"""The words that participants, front-ends and the launcher share: paths and names."""
 
 from __future__ import annotations
+
+from runtime.machine.paths import RANKS
 
 DRIVER = "(driver)"
 """What ranks call the Python program that holds the machine; no code can have this name."""
 
-HUB_PATH = "/coupling"
 DRIVER_PATH = "/driver"
-RANKS = "/ranks/"
-
-# What a participant hears.
-WELCOME, BEGAN, ENDED, RANK_ENDED, DELIVER, TAKEN = (
-    "welcome", "began", "ended", "rank_ended", "deliver", "taken",
-)  # fmt: skip
-
-# What the launcher hears.
-ATTACH, WATCH = "attach", "watch"
 
 
 def rank_path(identifier: str) -> str:

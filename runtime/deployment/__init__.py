@@ -1,6 +1,7 @@
 """From an XML descriptor to a plan of what runs where, without any side effect."""
 
 from runtime.deployment.assembly import ExportedComponent, Level, implied_assembly
+from runtime.deployment.commands import is_at_front_end
 from runtime.deployment.model import (
     Application,
     DeployedCluster,
@@ -13,6 +14,7 @@ from runtime.deployment.model import (
     Mpi,
     PlacedAssembly,
     Position,
+    ProgramKind,
     SshHop,
     VirtualNode,
 )
@@ -41,6 +43,7 @@ __all__ = [
     "Mpi",
     "PlacedAssembly",
     "Position",
+    "ProgramKind",
     "RankPlacement",
     "SshHop",
     "Step",
@@ -49,6 +52,7 @@ __all__ = [
     "Variable",
     "VirtualNode",
     "implied_assembly",
+    "is_at_front_end",
     "make_plan",
     "over_ssh",
     "plan_as_dict",

@@ -13,7 +13,7 @@ NAME_PATTERN = "[A-Za-z0-9_][A-Za-z0-9_.-]*"
 NUMBER_PATTERN = "[0-9]{1,9}"
 """What a number looks like."""
 
-DURATION_PATTERN = "[1-9][0-9]{0,5}(s|min|h)?"
+DURATION_PATTERN = r"([1-9][0-9]{0,5}(\.[0-9]{1,3})?|0\.0{0,2}[1-9][0-9]{0,2})(s|min|h)?"
 """What a duration looks like; without a unit it is in seconds."""
 
 

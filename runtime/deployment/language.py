@@ -13,6 +13,18 @@ _DEPLOYMENT = ElementType(
         Attribute(
             "name", ValueKind.NAME, "How messages call this deployment; the file's name by default."
         ),
+        Attribute(
+            "explain-waits",
+            ValueKind.DURATION,
+            "After how long a rank in an MPI call says what it waits for; `--explain-waits` wins.",
+            default="30s",
+        ),
+        Attribute(
+            "run-timeout",
+            ValueKind.DURATION,
+            "How long the application may run; then everything is ended, with what each rank was "
+            "doing. No limit by default; `--run-timeout` wins.",
+        ),
     ),
     (
         ChildRule("variable"),
@@ -22,6 +34,7 @@ _DEPLOYMENT = ElementType(
         ChildRule("process"),
         ChildRule("dependent-sequence"),
         ChildRule("file-transfer"),
+        ChildRule("failure-detector", most=1),
         ChildRule("emulate", most=1),
         ChildRule("grid", most=1),
     ),
@@ -238,6 +251,8 @@ _TRANSFER = ElementType(
     ),
 )
 
+_NAMED = (ChildRule("controller"), ChildRule("interceptor"))
+
 _EMULATE = ElementType(
     "emulate",
     "The short form of a grid: equal clusters, all emulated on this machine.",
@@ -270,7 +285,7 @@ _EMULATE = ElementType(
             most=1_000,
         ),
     ),
-    (ChildRule("mpi", most=1),),
+    (ChildRule("mpi", most=1), *_NAMED),
 )
 
 _GRID = ElementType(
@@ -291,7 +306,7 @@ _GRID = ElementType(
             choices=("tls", "none"),
         ),
     ),
-    (ChildRule("mpi", most=1), ChildRule("site", least=1)),
+    (ChildRule("mpi", most=1), *_NAMED, ChildRule("site", least=1)),
 )
 
 _SITE = ElementType(
@@ -305,7 +320,7 @@ _SITE = ElementType(
             "The `cluster` whose front-end hosts the site component (L4); the first.",
         ),
     ),
-    (ChildRule("ssh"), ChildRule("mpi", most=1), ChildRule("cluster", least=1)),
+    (ChildRule("ssh"), ChildRule("mpi", most=1), *_NAMED, ChildRule("cluster", least=1)),
 )
 
 _CLUSTER = ElementType(
@@ -327,6 +342,7 @@ _CLUSTER = ElementType(
         ChildRule("ssh"),
         ChildRule("mpi", most=1),
         ChildRule("front-end", most=1),
+        *_NAMED,
         ChildRule("nodes"),
     ),
 )
@@ -407,6 +423,52 @@ _MPI = ElementType(
     ),
 )
 
+_CLASS = Attribute(
+    "class",
+    ValueKind.TEXT,
+    "`module.Class`, which lies in the program folder or is installed where the ranks are.",
+    required=True,
+)
+
+_CONTROLLER = ElementType(
+    "controller",
+    "A class that decides instead of the usual controller of the grid, a site or a cluster, or "
+    "before it: it is made with the one whose place it takes, and may ask that. The nearest one is "
+    "asked first, then the first one that is written.",
+    (
+        _CLASS,
+        Attribute(
+            "role",
+            ValueKind.CHOICE,
+            "What it decides. `plan-choice`: which plan carries out a collective over several "
+            "clusters; that of a site is asked for communicators within that site. "
+            "`tensioning`: in which order the ranks of a part of the machine try the routes to "
+            "others, where some are not reached directly. `reference-cache`: which connections "
+            "they let rest.",
+            required=True,
+            choices=("plan-choice", "tensioning", "reference-cache"),
+        ),
+    ),
+)
+
+_INTERCEPTOR = ElementType(
+    "interceptor",
+    "A class that stands in the ports by which ranks of different clusters exchange messages, at "
+    "both ends, where one of the two lies in the grid, site or cluster that names it. Several "
+    "stand in the order in which they are written.",
+    (
+        _CLASS,
+        Attribute(
+            "between",
+            ValueKind.CHOICE,
+            "Which messages it sees: those between `sites`, or all between `clusters`. Within a "
+            "cluster the native MPI carries them.",
+            default="clusters",
+            choices=("sites", "clusters"),
+        ),
+    ),
+)
+
 _NODES = ElementType(
     "nodes",
     "Machines of a cluster. Without any, the cluster is its front-end's machine.",
@@ -421,6 +483,40 @@ _NODES = ElementType(
             "own by default.",
         ),
         Attribute("slots", ValueKind.NUMBER, "How many ranks each can hold.", least=1, most=10_000),
+    ),
+)
+
+_FAILURE_DETECTOR = ElementType(
+    "failure-detector",
+    "How the launcher and the front-ends watch each other. Without this element they do so where "
+    "clusters are reached over ssh; on one machine the end of a process is seen in any case.",
+    (
+        Attribute(
+            "protocol",
+            ValueKind.CHOICE,
+            "How heartbeats spread; with `none` a host is lost when its connection ends.",
+            default="dbrr",
+            choices=("dbrr", "brr", "round-robin", "none"),
+        ),
+        Attribute(
+            "timeout",
+            ValueKind.DURATION,
+            "After how long a host or a way to it that is silent counts as lost.",
+            default="3s",
+        ),
+        Attribute(
+            "period",
+            ValueKind.DURATION,
+            "The time between two heartbeats; 0.5 s by default, or what fits the timeout.",
+        ),
+        Attribute(
+            "frozen",
+            ValueKind.CHOICE,
+            "What is done about a front-end or a rank of this machine that stands still although "
+            "its process is there: `suspect` says so, `lost` ends it.",
+            default="suspect",
+            choices=("suspect", "lost"),
+        ),
     ),
 )
 
@@ -457,6 +553,8 @@ _ELEMENTS = (
     _SSH,
     _FRONT_END,
     _MPI,
+    _CONTROLLER,
+    _INTERCEPTOR,
     _NODES,
     _ASSEMBLY,
     _VIRTUAL_NODE,
@@ -464,6 +562,7 @@ _ELEMENTS = (
     _SEQUENCE,
     _REFERENCE,
     _TRANSFER,
+    _FAILURE_DETECTOR,
 )
 
 LANGUAGE = Grammar("deployment", {element.name: element for element in _ELEMENTS})

@@ -66,7 +66,8 @@ def parse_emulation(text: str) -> Emulation:
 def parse_hosts(text: str) -> tuple[HostArgument, ...]:
     """Return the hosts of a list of `[USER@]HOST[:RANKS]` with commas or blanks between.
 
-    A host may have ranges as in a descriptor, and an IPv6 address stands in brackets.
+    A host may have ranges as in a descriptor. An IPv6 address stands in brackets where its last
+    group could as well be a number of ranks.
 
     >>> parse_hosts("ana@node[1-2]:8,gw")[1:]
     (HostArgument(name='node2', user='ana', ranks=8), HostArgument(name='gw', user='', ranks=None))
@@ -94,7 +95,9 @@ def _hosts(word: str) -> list[HostArgument]:
     found = _HOST.fullmatch(word)
     if found is None:
         raise ValueError(f"'{word}' is not [USER@]HOST[:RANKS]")
-    user, ranks = found["user"], found["ranks"]
+    user, listed, ranks = found.groups()
+    if ranks is not None and _is_address(f"{listed}:{ranks}"):
+        listed, ranks = f"{listed}:{ranks}", None
     if user == "":
         raise ValueError(f"'{word}' has no user before its '@'")
     if user is not None and not is_user(user):
@@ -105,7 +108,19 @@ def _hosts(word: str) -> list[HostArgument]:
     if ranks is not None:
         _check_number(word, int(ranks), LANGUAGE.elements["mpi"].attribute("ranks"))
     try:
-        names = expand_hosts(found["names"])
+        names = expand_hosts(listed)
     except HostListError as error:
         raise ValueError(f"'{word}' names no host: {error}") from error
     return [HostArgument(name, user or "", None if ranks is None else int(ranks)) for name in names]
+
+
+def _is_address(text: str) -> bool:
+    """Tell whether all of it can only be IPv6 addresses, with no number of ranks behind them."""
+    return _are_hosts(text) and not _are_hosts(text.rpartition(":")[0])
+
+
+def _are_hosts(text: str) -> bool:
+    try:
+        return bool(expand_hosts(text))
+    except HostListError:
+        return False

@@ -9,6 +9,7 @@ from enum import StrEnum
 from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.deployment.variables import Variable
+from runtime.health import DetectorProtocol
 from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
 Position = tuple[int, int]
@@ -261,6 +262,35 @@ class FileTransfer:
 
 
 @dataclass(frozen=True, slots=True)
+class FailureDetection:
+    """How the launcher and the front-ends watch each other.
+
+    `protocol` is None where they do not, `period` where it follows from the timeout. With
+    `frozen_is_lost`, what stands still on this machine is ended.
+    """
+
+    protocol: DetectorProtocol | None = DetectorProtocol.DBRR
+    timeout: float = 3.0
+    period: float | None = None
+    frozen_is_lost: bool = False
+    is_asked_for: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamedClass:
+    """A class that decides or intercepts, named in the grid (no `scope`), a site or a cluster.
+
+    `role` is that of a controller, or `interceptor`; only the latter stands `between` something.
+    """
+
+    role: str
+    name: str
+    scope: tuple[int, ...]
+    between: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """A whole checked descriptor.
 
@@ -279,7 +309,13 @@ class Deployment:
     transfers: tuple[FileTransfer, ...]
     variables: tuple[Variable, ...]
     encryption: Encryption = Encryption.TLS
+    detection: FailureDetection = field(default_factory=FailureDetection)
     umask: int = 0o022
+    named_classes: tuple[NamedClass, ...] = ()
+    explain_waits: float = 30.0
+    """After how many seconds in an MPI call ranks say what they wait for; 0 means never."""
+    run_timeout: float = 0.0
+    """For how many seconds the application may run; 0 means for ever."""
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""

@@ -16,7 +16,9 @@ from runtime.deployment.read_applications import (
     read_assembly,
     read_virtual_nodes,
 )
+from runtime.deployment.read_detection import read_detection
 from runtime.deployment.read_machine import read_machine
+from runtime.deployment.read_named_classes import check_named_classes, read_named_classes
 from runtime.deployment.read_processes import read_dependencies, read_processes
 from runtime.deployment.read_program import check_copies, check_programs
 from runtime.deployment.read_transfers import check_results, read_transfers
@@ -61,6 +63,7 @@ def read_descriptor(
     deployment = _deployment(entry, stem, variables, reading)
     if len(diagnostics.errors) == errors_before:
         check_results(deployment, reading)
+        check_named_classes(deployment, reading)
     return deployment if len(diagnostics.errors) == errors_before else None
 
 
@@ -93,6 +96,10 @@ def _deployment(
         variables=variables.all(),
         umask=reading.surroundings.umask,
         encryption=Encryption(grid.text("encryption")) if grid is not None else Encryption.TLS,
+        detection=read_detection(entry, sites, reading),
+        named_classes=read_named_classes(entry, reading),
+        explain_waits=entry.seconds("explain-waits"),
+        run_timeout=entry.seconds("run-timeout"),
     )
     check_programs(deployment, reading)
     check_copies(deployment, reading)

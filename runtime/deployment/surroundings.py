@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 
 from gcm.documents import Diagnostics, Location
@@ -11,6 +11,8 @@ from gcm.records import dataclass
 from runtime.deployment.extent import Extent
 
 VirtualNodes = Callable[[str, Mapping[str, str], Diagnostics], Iterable[str] | None]
+
+NamedClasses = Callable[[str, tuple[tuple[str, str], ...]], Sequence[str]]
 
 
 def _everything_exists(_name: str) -> bool:
@@ -31,8 +33,10 @@ class DescriptorContext:
     empty if they can. `is_installed` tells whether Python finds a module by itself. `umask` is
     that of the caller. `virtual_nodes` gets an ADL file and the arguments of its definition; it
     returns the names of the virtual nodes that are used there, or None when the file has faults,
-    and may report them. Without it those names are not checked. `python` starts what runs on this
-    machine.
+    and may report them. Without it those names are not checked. `named_classes` gets a folder of a
+    program, and roles with the classes that are named for them; it returns for each what keeps it
+    from its role, empty for nothing. Without it they are not checked. `python` starts what runs on
+    this machine.
     """
 
     folder: str
@@ -42,6 +46,7 @@ class DescriptorContext:
     is_installed: Callable[[str], bool] = _everything_exists
     cannot_hold: Callable[[str], str] = _can_hold
     virtual_nodes: VirtualNodes | None = None
+    named_classes: NamedClasses | None = None
     umask: int = 0o022
     python: str = "python3"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -45,26 +46,31 @@ def bindings_of(root: Composite) -> set[ReportedBinding]:
     }
 
 
-def answered_bindings(root: Composite, send: Send) -> tuple[set[ReportedBinding], dict[str, str]]:
-    """Ask each process what its components are bound to.
+def answered_bindings(
+    root: Composite, send: Send, timeout: float = ANSWER_TIMEOUT
+) -> tuple[set[ReportedBinding], dict[str, str]]:
+    """Ask all processes what their components are bound to; wait for their answers together.
 
     Returns the bindings under the names of the assembly, and why others have not answered: the
     ranks of a code that does not run are not there.
     """
     named = {content.path: leaf.path for leaf, content in _elsewhere(root)}
+    asked = [
+        (leaf, client, send(Invocation(content.path, CONTROLLER, "lookup", (client.name,))))
+        for leaf, content in _elsewhere(root)
+        for client in leaf.clients
+    ]
+    deadline = time.monotonic() + timeout
     found: set[ReportedBinding] = set()
     silent: dict[str, str] = {}
-    for leaf, content in _elsewhere(root):
-        for client in leaf.clients:
-            asked = Invocation(content.path, CONTROLLER, "lookup", (client.name,))
-            try:
-                ends = send(asked).result(ANSWER_TIMEOUT)
-            except TimeoutError:
-                silent[leaf.path] = f"no answer within {ANSWER_TIMEOUT:g} s"
-                break
-            except (GcmError, GridError) as fault:
-                silent[leaf.path] = str(fault)
-                break
+    for leaf, client, answer in asked:
+        try:
+            ends = answer.result(max(0.0, deadline - time.monotonic()))
+        except TimeoutError:
+            silent[leaf.path] = f"no answer within {timeout:g} s"
+        except (GcmError, GridError) as fault:
+            silent[leaf.path] = str(fault)
+        else:
             for end in ends:
                 path, _, interface = str(end).rpartition(".")
                 found.add(ReportedBinding(client.path, f"{named.get(path, path)}.{interface}"))

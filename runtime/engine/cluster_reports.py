@@ -21,7 +21,8 @@ from runtime.engine.listener import TRACEBACK
 from runtime.engine.output import OutputSpreader as Lines
 from runtime.engine.output import Room
 from runtime.engine.place import Place
-from runtime.engine.rank_exit import RankExit
+from runtime.engine.rank_exit import RankExit, in_words
+from runtime.engine.wait_reports import WaitReports
 from runtime.launchers.blocks import Buffer
 from runtime.machine.calls import Served
 from runtime.machine.contracts import (
@@ -34,7 +35,6 @@ from runtime.machine.contracts import (
 
 if TYPE_CHECKING:
     from runtime.engine.deployed_assembly import DeployedAssembly
-    from runtime.hosting.node import NodeFacts
 
 
 class Run(Protocol):
@@ -68,6 +68,7 @@ class ClusterReports:
         room: Room,
         exchanged: Exchanged,
         facts: dict[str, Facts],
+        waits: WaitReports,
     ) -> None:
         self._place = place
         self._run = run
@@ -78,6 +79,7 @@ class ClusterReports:
         self._room = room
         self._exchanged = exchanged
         self._facts = facts
+        self._waits = waits
 
     def served(self) -> Served:
         """Return the table by which what comes in finds its method."""
@@ -104,6 +106,7 @@ class ClusterReports:
         self._post(RankReady(rank))
         self._codes.rank_ready(rank, facts)
         self._facts[rank] = facts
+        self._waits.rank_ready(rank)
 
     def ranks_up(self, member: str) -> None:
         """Know that all ranks of the cluster are ready."""
@@ -114,10 +117,10 @@ class ClusterReports:
         """Know that all members of a part of the machine have told who they are."""
         self._post(StepUp(f"handshake:{part or 'grid'}"))
 
-    def node_up(self, member: str, name: str, home: str, facts: NodeFacts) -> None:
+    def node_up(self, member: str, name: str, home: str, facts: tuple[Any, ...]) -> None:
         """Know that a node process serves."""
         if self._assembly is not None:
-            self._assembly.node_up(member, name, home, facts)
+            self._assembly.node_up(member, name, home, *facts)
 
     # --- health ---------------------------------------------------------------------------------
 
@@ -129,11 +132,16 @@ class ClusterReports:
     def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
         """Know how a rank has ended."""
         found = RankExit(*facts)
+        self._waits.rank_ended(rank, in_words(code, found.signal))
         self._post(RankEnded(rank, code, why, found))
         for text in found.traceback.splitlines():
             self._output.say(rank, TRACEBACK, text)
         exception = found.exception and f"rank {rank} ended with {found.exception}"
         self._codes.rank_ended(member, rank, code, why or exception)
+
+    def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:  # noqa: ARG002 - as above
+        """Know what a rank is doing."""
+        self._waits.told(rank, number, state)
 
     def rank_aborted(self, member: str, rank: str) -> None:  # noqa: ARG002 - the rank says it all
         """Know that a rank ends the run."""

@@ -10,15 +10,21 @@ from dataclasses import field, fields
 from typing import Any
 
 from gcm.records import dataclass
+from runtime.engine.watch import WatchedGroup
 from runtime.errors import GridError
 from runtime.home import HOME
+from runtime.machine.composition import PlainNamed
 from runtime.membership.doorstep import NOWHERE
+from runtime.transport.keys import Keyring
 
 PROTOCOL = 1
 """To be raised when what the processes of a run say to each other gets another meaning."""
 
 REFUSED = 87
 """The exit code of a process that said on its stderr why it cannot do what it is told."""
+
+LISTENER = "launcher"
+"""What the launcher is called where it listens for front-ends."""
 
 _LENGTH = 4
 
@@ -65,7 +71,7 @@ class NodeJob:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What members of a run know: its secret, and its certificate if hosts have to be crossed."""
+    """What the launcher makes for a run: its secret, and a certificate if hosts are crossed."""
 
     secret: bytes = field(repr=False)
     certificate: bytes = field(default=b"", repr=False)
@@ -73,11 +79,15 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class NodeStart:
-    """What a node process reads first: who it is, where its front-end is, and the secrets."""
+    """What a node process reads first: who it is, where its front-end is, and its keys.
+
+    `cluster` is the name of the front-end.
+    """
 
     job: NodeJob
+    cluster: str
     front_end: str
-    secret: bytes = field(repr=False)
+    keys: Keyring = field(repr=False)
     certificate: bytes = field(default=b"", repr=False)
 
 
@@ -91,7 +101,9 @@ class Configuration:
     `machine` is the pickle of the whole machine, a `Grid`, for whoever opens it; `reach` says from
     where the ranks expect those of other clusters. `forwards` is the address at which the front-end
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
-    which they reach it.
+    which they reach it. Ranks tell of waits that take `explain_waits` seconds; 0 means none.
+    `watch` says who watches whom, if anybody does. `named_classes` are the controllers and
+    interceptors that the descriptor names, as ranks are told of them.
     """
 
     cluster: str
@@ -104,13 +116,16 @@ class Configuration:
     job: Job | None
     at_once: bool
     launcher: str
-    secret: bytes = field(repr=False)
+    keys: Keyring = field(repr=False)
     nodes: tuple[NodeJob, ...] = ()
     machine: bytes = b""
     reach: str = NOWHERE
     forwards: str = ""
     known_as: str = ""
+    explain_waits: float = 0.0
     certificate: bytes = field(default=b"", repr=False)
+    watch: WatchedGroup | None = None
+    named_classes: tuple[PlainNamed, ...] = ()
 
 
 def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:

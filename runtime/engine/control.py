@@ -12,7 +12,7 @@ from runtime.machine.calls import Served
 from runtime.transport.channel import IncomingCall
 from runtime.transport.reactor import Reactor
 
-LAUNCHER, FRONT_END = "/launcher", "/front-end"
+FRONT_END = "/front-end"
 
 
 class MemberHost(Host):

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gcm.adl import assemble, plan_document
 from gcm.adl.runnable import RUN, has_run, result_of, run_operation
@@ -86,14 +86,14 @@ class DeployedAssembly:
         else:
             self._work("assembling", self._assemble)
 
-    def node_up(self, cluster: str, name: str, home: str, facts: NodeFacts) -> None:
+    def node_up(self, cluster: str, name: str, home: str, *facts: Any) -> None:
         """Know that a node process behind the front-end of a cluster serves."""
         place = self._places[cluster]
         if place.channel is None:
             return
         self._host.routes.add(home, place.channel)
-        self._nodes[name] = NodeProcess(home, place.channel, facts.address)
-        self._facts[name] = facts
+        found = self._facts[name] = NodeFacts(*facts)
+        self._nodes[name] = NodeProcess(home, place.channel, found.address)
         self._post(StepUp(f"node:{name}"))
 
     def node_lost(self, name: str, words: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,18 +16,20 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
-from runtime.coupling.words import cluster_of
+from runtime.coupling.words import DRIVER, DRIVER_PATH, cluster_of, rank_path
 from runtime.deployment.model import ASSEMBLY
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.engine.cluster_reports import ClusterReports
-from runtime.engine.control import LAUNCHER
 from runtime.engine.crew import Crew, Failed
 from runtime.engine.events import (
     Effect,
+    Explain,
+    Explained,
     GiveUp,
     Go,
     Kill,
+    LeftBehind,
     PlaceClosed,
     Start,
     StepFailed,
@@ -45,28 +47,49 @@ from runtime.engine.outcome import Connections, ForwardedTraffic, RankReport, Re
 from runtime.engine.output import MOST_ROOM, ListenerRaised, OutputSpreader, Room, room_for
 from runtime.engine.place import Ears, Place, RemotePlace
 from runtime.engine.rank_input import FIRST_CLUSTER
-from runtime.engine.run_state import RunState
+from runtime.engine.run_state import RunPhase, RunState
 from runtime.engine.standard_input import StandardInput
+from runtime.engine.verdicts import Verdicts
+from runtime.engine.wait_reports import Snapshot, WaitReports, as_text
 from runtime.engine.warm_start import WarmStart
+from runtime.engine.watch import watch_of
+from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
-from runtime.machine.calls import NotServed, Served
+from runtime.machine.calls import NotServed, Served, stub
+from runtime.machine.contracts import (
+    CONTRACTS,
+    ClusterHealth,
+    ClusterMembership,
+    CouplingNews,
+    Heartbeats,
+    Mail,
+)
 from runtime.machine.ends import end_of
-from runtime.machine.paths import clustering_path
-from runtime.membership.rank_link import COUPLING
+from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.transport.channel import Channel, IncomingCall
-from runtime.transport.errors import ChannelClosed
-from runtime.transport.messages import PLAIN_DATA
+from runtime.transport.errors import ChannelClosed, TransportError
+from runtime.transport.keys import parsed
+from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
     from runtime.engine.deployed_assembly import DeployedAssembly
 
 SECRET_BYTES = 32
+
+_OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
+"""What is heard of the present incarnation of ranks only; output and figures are of any."""
+
 PATIENCE = 5.0
+
+_ABOUT_RANKS = {
+    "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
+}  # fmt: skip
+"""Operations whose second argument is a rank of the cluster that tells it."""
 
 _log = logging.getLogger(__name__)
 
@@ -100,7 +123,6 @@ class Executor:
         stdin: int | None = None,
     ) -> None:
         self._plan = plan
-        self._ears = Ears(reactor, self._hear, self._gone)
         self._local = local
         self._post = post
         self._crew = Crew()
@@ -110,10 +132,16 @@ class Executor:
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
             cluster.identifier: (RemotePlace if cluster.hops else Place)(
-                cluster, local, self._way_to, idle=codes.idle, codec=self._host.codec
+                cluster,
+                local,
+                partial(self._onward, cluster.identifier),
+                idle=codes.idle,
+                codec=self._host.codec,
             )
             for cluster in plan.deployment.clusters()
         }
+        self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
+        self._ears = Ears(reactor, self._hear, self._verdicts.ended)
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
@@ -131,8 +159,13 @@ class Executor:
         self._assembly = assembly
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
+        self.waits = WaitReports(
+            self._places.values(),
+            partial(self._later, reactor),
+            lambda why: post(LeftBehind(why)),
+        )
         self._codes = codes
-        codes.hub.connect(partial(self._send_on, now=True), self._send_on)
+        codes.hub.connect(self._news_to, self._mail_to)
         codes.connect(
             lambda cluster: self._places[cluster].control,
             lambda cluster: self._places[cluster].views,
@@ -151,7 +184,12 @@ class Executor:
             room=self._rooms[place.identifier],
             exchanged=self._exchanged,
             facts=self._facts,
+            waits=self.waits,
         ).served()
+
+    def _later(self, reactor: Reactor, seconds: float, then: Callable[[], None]) -> None:
+        """Do something on the engine's thread after some time."""
+        reactor.later(seconds, lambda: self._post(then))
 
     def __enter__(self) -> Self:
         """Return the executor, to be closed at the end of the block."""
@@ -198,6 +236,8 @@ class Executor:
                 self._stop()
             case TellEnd(rank, code, why):
                 self._tell_end(rank, code, why)
+            case Explain():
+                self.waits.look(self._explained, with_stacks=True)
             case GiveUp():
                 self._homecoming.give_up()
             case Kill():
@@ -212,7 +252,9 @@ class Executor:
             place.views.lost(reports)
 
     def report(self, state: RunState) -> Report:
-        """Return what ran where and what was carried."""
+        """Return what ran where and what was carried; tell of what nobody has received."""
+        if state.state is RunPhase.DONE:
+            self.waits.tell_unreceived()
         paths = state.outline.rank_paths
         ranks = tuple(
             RankReport(
@@ -268,7 +310,7 @@ class Executor:
             case StepKind.RANKS if self._codes.idle:
                 self._post(StepUp(step.name))
             case StepKind.RANKS:
-                self._places[cluster].control.start_ranks()
+                self._places[cluster].control.start_ranks(self._codes.incarnation(cluster))
             case StepKind.HANDSHAKE:
                 self._handshakes.append("" if cluster == "grid" else cluster)
                 self._shake_hands()
@@ -293,6 +335,7 @@ class Executor:
 
     def _stop(self) -> None:
         self._stopping = True
+        self._verdicts.end()
         kill_all(self._helpers)
         if self._assembly is None:
             self._stop_places()
@@ -314,21 +357,29 @@ class Executor:
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
 
+    def _explained(self, seen: Snapshot) -> None:
+        _tell(seen)
+        self._post(Explained())
+
+    def explain(self) -> None:
+        """Tell what all ranks are doing."""
+        self.waits.look(_tell, with_stacks=True)
+
     def _failed(self, step: Step) -> Failed:
         """Return what tells that a step failed."""
         return lambda fault: self._post(StepFailed(step.name, str(fault)))
 
-    def _gone(self, place: Place, words: str) -> None:
-        self._post(lambda: self._has_gone(place, words))
+    def _is_lost(self, place: Place, words: str, fault: GridError | None) -> None:
+        self._post(lambda: self._lose(place, words, fault))
 
-    def _has_gone(self, place: Place, words: str) -> None:
-        if place.is_gone:
-            return
-        place.is_gone = True
+    def _lose(self, place: Place, words: str, fault: GridError | None) -> None:
+        """Do what a verdict leads to: the run ends, or waits for one place less."""
+        if fault is not None:
+            place.kill()  # what is not heard of any more must not come back
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
-            return
-        self._openings.lost(place, words)
+        else:
+            self._openings.lost(place, words, fault)
 
     def _help(self, step: Step) -> None:
         launcher = self._places[step.by.partition(":")[2]].launcher if step.by else self._local
@@ -357,12 +408,37 @@ class Executor:
         future.set_exception(ChannelClosed("nothing leads there", place=invocation.component))
         return future
 
-    def _send_on(self, path: str, operation: str, *args: Any, now: bool = False) -> None:
-        self._places[cluster_of(path)].post(path, operation, *args, now=now)
+    def _onward(self, cluster: str, target: Target) -> Channel | None:
+        """Return the way for what comes from a cluster, in whose name its ranks alone may call."""
+        path = target.component
+        is_mail = path.startswith(RANKS) or path in (COUPLING, DRIVER_PATH)
+        if is_mail and cluster_of(rank_path(target.client)) != cluster:
+            raise TransportError(f"{cluster} calls {target} in the name of {target.client!r}")
+        return self._way_to(path)
+
+    def _news_to(self, rank: str) -> CouplingNews:
+        return stub(CouplingNews, partial(self._tell_rank, rank_path(rank), LAUNCHER, now=True))
+
+    def _mail_to(self, path: str) -> Mail:
+        return stub(Mail, partial(self._tell_rank, path, DRIVER, now=False))
+
+    def _tell_rank(
+        self,
+        path: str,
+        client: str,
+        interface: str,
+        operation: str,
+        args: tuple[Any, ...],
+        *,
+        now: bool,
+    ) -> None:
+        call = Invocation(path, interface, operation, args, client=client)
+        self._places[cluster_of(path)].note(call, now=now)
 
     def _shake_hands(self) -> None:
         """Let parts of the machine wait for their members, but not before all front-ends serve."""
         if all(one.is_up for one in self._places.values()):
+            self._verdicts.begin()
             waiting, self._handshakes = self._handshakes, []
             for part in waiting:
                 self._host_of(part).views.expect(part, 0, self._members(part))
@@ -391,21 +467,36 @@ class Executor:
         target = request.target
         if cluster_of(target.component):  # of no rank that is there, so it must not be opened here
             raise NoSuchComponentError("no such rank is here", component=target.component)
-        if target.interface == COUPLING:
-            self._codes.hub.hear(target.component, target.operation, request.invocation().args)
+        if target.component in (COUPLING, DRIVER_PATH):
+            args = request.invocation(PLAIN_DATA).args
+            hub, called = self._codes.hub, (target.component, target.interface, target.operation)
+            hub.hear(target.client, *called, args)
             return None
         if target.component != LAUNCHER:
+            if self._assembly is None:
+                raise NoSuchComponentError("nothing is served here", component=target.component)
             return self._host.serve(request)
+        if target.interface == CONTRACTS[Heartbeats]:
+            self._verdicts.hear(place, request.invocation(PLAIN_DATA).args)
+            return None
         self._post(lambda: self._understand(place, request))
         return None
 
     def _understand(self, place: Place, request: IncomingCall) -> None:
         target = request.target
         try:
-            args = request.invocation().args
-            if args[:1] != (place.identifier,):
+            args = request.invocation(PLAIN_DATA).args
+            cluster, incarnation = parsed(args[0])
+            if cluster != place.identifier:
                 raise NotServed(f"{target} is told in the name of another member")
-            self._served[place.identifier].call(target.interface, target.operation, args)
+            is_past = 0 < incarnation < self._codes.incarnation(cluster)
+            if is_past and target.interface in _OF_THE_PRESENT:
+                _log.info("what ranks of %s told in incarnation %d is over", cluster, incarnation)
+                return
+            if target.operation in _ABOUT_RANKS and cluster_of(rank_path(args[1])) != cluster:
+                raise NotServed(f"{target} is told of a rank of another cluster")
+            told = (cluster, *args[1:])
+            self._served[cluster].call(target.interface, target.operation, told)
         except NotServed as fault:
             fault.place = place.cluster.path
             _log.error("%s", fault)
@@ -413,7 +504,8 @@ class Executor:
             raise fault.__cause__ or fault from None
         except Exception as fault:  # without what it said the run could wait for ever
             _log.exception("what %s says is not understood: %s", place.cluster.path, target)
-            self._has_gone(place, f"{target} is not understood: {type(fault).__name__}: {fault}")
+            words = f"{target} is not understood: {type(fault).__name__}: {fault}"
+            self._verdicts.ended(place, words)
 
     def read_input(self, place: Place, size: int) -> None:
         """Read what the first rank wants to read, if the run has an input at all."""
@@ -431,6 +523,10 @@ class Executor:
         if self._stopping:
             place.control.stop()
         self._shake_hands()
+
+
+def _tell(seen: Snapshot) -> None:
+    _log.warning("%s", "\n".join(as_text(seen)))
 
 
 def _numbers(rank: str) -> tuple[int, ...]:

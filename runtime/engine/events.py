@@ -116,6 +116,18 @@ class Halt:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """Ranks wait for others of their cluster that have ended; `why` says which and for whom."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """It has been told what all ranks were doing when the time of the run was over."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed; what is due is in the machine's deadline."""
 
@@ -135,6 +147,8 @@ Event = (
     | PlaceClosed
     | Interrupt
     | Halt
+    | Explained
+    | LeftBehind
     | Tick
 )
 
@@ -161,6 +175,11 @@ class Stop:
 @dataclass(frozen=True, slots=True)
 class Kill:
     """End everything at once, and report each place when it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """Tell what all ranks are doing, and report when that is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,4 +212,4 @@ class Finish:
     code: int
 
 
-Effect = Start | Go | Stop | Kill | GiveUp | Show | TellEnd | Finish
+Effect = Start | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Finish

@@ -27,7 +27,7 @@ class Forwarding:
         self._stops: dict[str, tuple[str, ...]] = {}
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
-        credentials = Credentials(told.secret, told.cluster, told.certificate)
+        credentials = Credentials(told.keys, told.cluster, told.certificate)
         self._forwarder = Forwarder(reactor, told.forwards, credentials, self._find)
         self.found: Found = self._machine, self._addresses(told)
         """How others find it."""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
-from runtime.coupling.words import DRIVER_PATH, HUB_PATH, cluster_of, identifier_of
-from runtime.engine.configuration import REFUSED, Configuration, OtherVersion, read_first_input
-from runtime.engine.control import LAUNCHER, MemberHost
+from runtime.coupling.words import DRIVER_PATH, cluster_of, identifier_of
+from runtime.engine.configuration import (
+    LISTENER,
+    REFUSED,
+    Configuration,
+    OtherVersion,
+    read_first_input,
+)
+from runtime.engine.control import MemberHost
 from runtime.engine.cores import leave_no_core_file
 from runtime.engine.front_end_components import Components, rehearse
 from runtime.engine.outcome import Connections, ForwardedTraffic
@@ -27,7 +35,7 @@ from runtime.launchers.forked_guard import ForkedGuard
 from runtime.machine.calls import Served
 from runtime.machine.contracts import ClusterControl, ClusterViews, Facts, Input
 from runtime.machine.launcher import LauncherStubs
-from runtime.machine.paths import part_path
+from runtime.machine.paths import COUPLING, LAUNCHER, part_path
 from runtime.machine.table import decoded, encoded
 from runtime.membership.doorstep import NOT_FOUND
 from runtime.membership.whereabouts import Whereabouts, report
@@ -35,12 +43,20 @@ from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
+from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, PipeStream, SocketStream
 
 if TYPE_CHECKING:
     from runtime.engine.forwarding import Forwarding
+    from runtime.engine.heartbeats import HeartbeatLoop
     from runtime.engine.node_keeper import NodeKeeper
+    from runtime.health import Effect
+
+_log = logging.getLogger(__name__)
+
+FIRST = 1
+"""The incarnation of ranks that are started for the first time."""
 
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
@@ -84,6 +100,7 @@ class FrontEndProcess:
         self._ended: list[RanksLife] = []  # lives of which something may be left
         self._forwarding: Forwarding | None = None
         self._channel.when_closed(lambda _: self._over.set())
+        self._heartbeats = self._new_heartbeats()
         self._components = self._new_components()
         self._ranks = self._new_life() if configuration.job is not None else None
         self._nodes = self._new_keeper() if configuration.nodes else None
@@ -100,6 +117,8 @@ class FrontEndProcess:
                 self._ranks.start()
             self._launcher.membership.up(self._launcher.name)
         self._over.wait()
+        if self._heartbeats is not None:
+            self._reactor.soon(self._heartbeats.end)
         self._tell_traffic()
         if self._nodes is not None:
             self._nodes.close()
@@ -161,8 +180,8 @@ class FrontEndProcess:
         self._may_go = self._ranks is not None and self._ranks.has_begun
         self._release()
 
-    def start_ranks(self) -> None:
-        """Start the ranks, or start them again when they have ended."""
+    def start_ranks(self, incarnation: int) -> None:
+        """Start the ranks, or start them again when they have ended, for the so-manieth time."""
         ranks = self._ranks
         if ranks is None:
             return
@@ -171,7 +190,7 @@ class FrontEndProcess:
             self._past.append(ranks.traffic)
             self._may_go = False
             self._ended.append(ranks)
-            fresh = self._ranks = self._new_life()
+            fresh = self._ranks = self._new_life(incarnation)
             # Later, because the door of the life before has to be shut first.
             self._reactor.soon(lambda: self._begin_again(fresh))
         elif not ranks.has_begun:
@@ -187,6 +206,16 @@ class FrontEndProcess:
         """End the ranks at once."""
         if self._ranks is not None:
             self._ranks.kill()
+
+    def watch(self, elapsed: float) -> None:
+        """Watch the other front-ends and the launcher, which began so many seconds ago."""
+        if self._heartbeats is not None:
+            self._heartbeats.begin(elapsed)
+
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask what all ranks are doing."""
+        if self._ranks is not None:
+            self._ranks.tell_states(number, with_stacks)
 
     def start_node(self, name: str) -> None:
         """Start the process for the components of a node."""
@@ -251,7 +280,33 @@ class FrontEndProcess:
             seen=self._seen,
             ranks=self._present_ranks,
             connections=self._connections,
+            heartbeats=self._heartbeats,
         )
+
+    def _new_heartbeats(self) -> HeartbeatLoop | None:
+        """Return what watches the others, where members watch each other."""
+        watch = self._configuration.watch
+        if watch is None:
+            return None
+        from runtime.engine.heartbeats import HeartbeatLoop  # not on a single machine
+
+        own = self._configuration.cluster
+        return HeartbeatLoop(
+            self._reactor, watch, own, send=self._send_heartbeat, found=self._found
+        )
+
+    def _send_heartbeat(self, call: Invocation) -> None:
+        with suppress(ChannelClosed):  # which ends this process
+            self._channel.note(call, now=True)
+
+    def _found(self, effect: Effect) -> None:
+        """End, if the others have declared this process dead; the launcher decides the rest."""
+        from runtime.health import Expelled
+
+        if isinstance(effect, Expelled):
+            text = "%s: the others have declared this front-end lost, so it ends"
+            _log.error(text, self._configuration.path)
+            self._over.set()
 
     def _names(self) -> list[str]:
         job = self._configuration.job
@@ -301,7 +356,7 @@ class FrontEndProcess:
 
     # --- the ranks --------------------------------------------------------------------------------
 
-    def _new_life(self) -> RanksLife:
+    def _new_life(self, incarnation: int = FIRST) -> RanksLife:
         guard, self._guard = self._guard, None
         return RanksLife(
             self._configuration,
@@ -312,6 +367,7 @@ class FrontEndProcess:
             components=self._components,
             routes=self._routes,
             room=self._room,
+            incarnation=incarnation,
             guard=guard,
         )
 
@@ -324,15 +380,17 @@ class FrontEndProcess:
             fresh.start(self._ended)
             self._ended = []
 
-    def _outward(self, path: str) -> Channel | None:
+    def _outward(self, target: Target) -> Channel | None:
         """Return the way for what a rank sends to another one, or to the launcher."""
-        cluster = cluster_of(path)
+        cluster = cluster_of(target.component)
         if cluster == self._configuration.cluster:
-            return self._inward(path)
-        return self._channel if cluster or path in (HUB_PATH, DRIVER_PATH) else None
+            return self._inward(target)
+        is_launchers = target.component in (COUPLING, DRIVER_PATH)
+        return self._channel if cluster or is_launchers else None
 
-    def _inward(self, path: str) -> Channel | None:
+    def _inward(self, target: Target) -> Channel | None:
         """Return the way to a rank or a node of this cluster."""
+        path = target.component
         rank = identifier_of(path)
         if rank:
             return self._ranks.find(rank) if self._ranks is not None else None
@@ -383,10 +441,8 @@ def _part(configurations: tuple[Configuration, ...]) -> int:
 
 
 def _dial(configuration: Configuration) -> None:
-    credentials = Credentials(
-        configuration.secret, configuration.cluster, configuration.certificate
-    )
-    connected, _, received = dial(configuration.launcher, credentials)
+    credentials = Credentials(configuration.keys, configuration.cluster, configuration.certificate)
+    connected, _, received = dial(configuration.launcher, credentials, peer=LISTENER)
     _serve(configuration, SocketStream(connected), received)
 
 

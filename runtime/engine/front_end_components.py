@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from gcm.components.model import Component
 from gcm.factory import primitive
@@ -40,6 +40,10 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.paths import CLUSTERING, clustering_path, part_path
 from runtime.transport.channel import Channel
+from runtime.transport.reactor import Reactor
+
+if TYPE_CHECKING:
+    from runtime.engine.heartbeats import HeartbeatLoop
 
 
 class MonitoredClustering(Clustering):
@@ -71,8 +75,13 @@ class ClusterClustering(MonitoredClustering):
         seen: Callable[[int, bytes], None],
         ranks: Callable[[], Ranks],
         connections: Callable[[str], Connections],
+        *,
+        reactor: Reactor | None = None,
+        heartbeats: HeartbeatLoop | None = None,
     ) -> None:
         super().__init__(identifier, gathered, seen)
+        self.reactor = reactor
+        self.heartbeats = heartbeats
         self._ranks = ranks
         self._connections = connections
 
@@ -103,6 +112,10 @@ class ClusterClustering(MonitoredClustering):
     def aborted(self, member: str, code: int, *facts: Any) -> None:
         """Tell the life of the ranks that one ends the run."""
         self._ranks().aborted(member, code, *facts)
+
+    def waiting(self, member: str, number: int, state: Facts) -> None:
+        """Tell the life of the ranks what one is doing."""
+        self._ranks().waiting(member, number, state)
 
     def learned(self, member: str, experiences: list[Any]) -> None:
         """Tell the life of the ranks what one has learned of routes."""
@@ -135,14 +148,16 @@ class Components:
         seen: Callable[[int, bytes], None],
         ranks: Callable[[], Ranks],
         connections: Callable[[str], Connections],
+        heartbeats: HeartbeatLoop | None = None,
     ) -> None:
         self._host = host
         self._told = told
         self._gathered = gathered
         self._reports = reports
         self._own = ClusterClustering(
-            told.cluster, partial(self._passed_on, told.cluster), seen, ranks, connections
-        )
+            told.cluster, partial(self._passed_on, told.cluster), seen, ranks, connections,
+            reactor=host.reactor, heartbeats=heartbeats,
+        )  # fmt: skip
         self._contents: dict[str, Clustering] = {told.cluster: self._own}
         self._here: dict[str, Component] = {}
         self._joined: dict[str, Channel] = {}
@@ -233,8 +248,14 @@ class _Nobody:
 
 def new_clustering(content: Clustering) -> Component:
     """Return a clustering component."""
-    type = CLUSTER_TYPE if isinstance(content, ClusterClustering) else TYPE
-    return primitive(lambda: content, CLUSTERING, type=type, controllers=PART)
+    if not isinstance(content, ClusterClustering):
+        return primitive(lambda: content, CLUSTERING, type=TYPE, controllers=PART)
+    controllers = PART
+    if content.heartbeats is not None:
+        from runtime.engine.health_controller import WATCHING_PART  # only where members watch
+
+        controllers = WATCHING_PART
+    return primitive(lambda: content, CLUSTERING, type=CLUSTER_TYPE, controllers=controllers)
 
 
 def rehearse() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -11,12 +12,14 @@ from runtime.errors import GridError
 from runtime.later import logger
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import CONTRACTS, Health, Routes
+from runtime.machine.paths import RANKS
 from runtime.membership.room import address_in, as_others_see, remove_key
 from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
-from runtime.transport.errors import ChannelClosed
+from runtime.transport.errors import ChannelClosed, TransportError
+from runtime.transport.keys import member_name
 from runtime.transport.listening import Door
-from runtime.transport.messages import PLAIN_DATA
+from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
 
@@ -60,12 +63,16 @@ class Gate:
         watcher: Watcher,
         *,
         served: Served,
+        ranks: Iterable[str],
+        incarnation: int,
         relay: Relay | None = None,
     ) -> None:
         """Listen, on this host only if `port` is None; raises Unreachable.
 
-        `served` is what ranks can call, `relay` says where what ranks send to others goes on.
+        `served` is what ranks can call, `relay` says where what ranks send to others goes on. Let
+        in are these `ranks` in this incarnation, each once.
         """
+        self._expected = {member_name(rank, incarnation): rank for rank in ranks}
         self._reactor = reactor
         self._relay = relay
         self._room = room
@@ -124,7 +131,12 @@ class Gate:
             sum(one.received_bytes for one in channels),
         )
 
-    def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
+    def _admit(self, connected: socket.socket, member: str, received: bytes) -> None:
+        name = self._expected.pop(member, None)
+        if name is None:
+            _log.warning("%s was refused: it is no rank that is expected, or not any more", member)
+            connected.close()
+            return
         guest = _Guest(
             self._reactor,
             connected,
@@ -159,6 +171,7 @@ class _Guest:
         self.name = name
         self.routes = stub(Routes, self._send)
         self._watcher = watcher
+        self._relay = relay
         self.served: Served | None = served
         self._has_told_its_end = False
         # What other codes send to a rank has windows of its own, so it cannot be too much for long.
@@ -167,7 +180,7 @@ class _Guest:
             SocketStream(connected),
             name,
             self._hear,
-            relay=relay,
+            relay=self._onward,
             codec=PLAIN_DATA,
             most_held=MOST_HELD,
         )
@@ -177,11 +190,20 @@ class _Guest:
         with suppress(ChannelClosed):  # it has ended by itself meanwhile
             self.channel.note(Invocation(self.name, interface, operation, args))
 
+    def _onward(self, target: Target) -> Channel | None:
+        """Return the way for what the rank sends to others, which it does in its own name."""
+        onward = self._relay(target) if self._relay is not None and self.served else None
+        if onward is not None and target.client != self.name:
+            raise TransportError(f"{self.name} calls {target} in the name of {target.client!r}")
+        return onward
+
     def _hear(self, request: IncomingCall) -> None:
         interface, operation = request.target.interface, request.target.operation
-        if self.served is None or interface not in self.served:
-            return  # for a rank that is not here, or not any more
+        if self.served is None:
+            return  # of a former life of the ranks
         try:
+            if request.target.component.startswith(RANKS) and interface not in self.served:
+                return  # for a rank that is not here, or not any more
             args = request.invocation().args
             if args[:1] != (self.name,):
                 raise NotServed(f"{interface}.{operation} is told in the name of another member")

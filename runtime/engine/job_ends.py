@@ -53,6 +53,7 @@ class JobEnds:
         self._seen: dict[str, Seen] = {}
         self._left: dict[str, None] = {}
         self._helper: tuple[str, float] | None = None
+        self._is_outlived = False  # that helper
         self._stopped_at: float | None = None
 
     @property
@@ -74,6 +75,10 @@ class JobEnds:
     def helper_ended(self, name: str, at: float) -> None:
         """Know that a process of `mpiexec`, which should outlive its ranks, has ended."""
         self._helper = self._helper or (name, at)
+
+    def helper_is_outlived(self) -> None:
+        """Know that ranks run although a process of `mpiexec` has ended a while ago."""
+        self._is_outlived = True
 
     def said(self, rank: str, code: int, why: str, facts: RankExit) -> RankEnd:
         """Know how the program of a rank ended, by its own word."""
@@ -191,7 +196,8 @@ class JobEnds:
         if self._helper is None:
             return ""
         name, at = self._helper
-        return name if any(seen.at > at for seen in self._seen.values()) else ""
+        is_outlived = self._is_outlived or any(seen.at > at for seen in self._seen.values())
+        return name if is_outlived else ""
 
     def _when(self, one: RankEnd) -> float:
         """Return when a rank ended; what it said itself was before everything that followed."""

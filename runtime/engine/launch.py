@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any
+
 from runtime.deployment.plan import DeploymentPlan
 from runtime.engine.listener import RunListener
 from runtime.engine.machine import Machine
 from runtime.engine.outcome import Outcome
-from runtime.engine.run_state import Patience
+from runtime.engine.run_state import Patience, RunPhase
+from runtime.engine.wait_reports import as_dict
 from runtime.engine.warm_start import WarmStart
+
+SNAPSHOT_TIMEOUT = 6.0
+"""How many seconds ranks have to say what they are doing."""
 
 
 class Interrupts:
@@ -23,6 +30,23 @@ class Interrupts:
             self._early += 1
         else:
             self._machine.interrupt()
+
+    def explain(self, *_: object) -> None:
+        """Let it be told what the run is doing; fit to be a signal handler."""
+        if self._machine is not None:
+            self._machine.explain()
+
+    def snapshot(self, *, with_stacks: bool) -> dict[str, Any]:
+        """Return what the run is doing, for whoever looks into it from outside."""
+        machine = self._machine
+        if machine is None:
+            return {"state": "planned", "ranks": [], "findings": []}
+        state, seen = str(machine.state), None
+        if machine.state is RunPhase.RUNNING:
+            with suppress(TimeoutError):
+                seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
+        told = {"ranks": [], "findings": []} if seen is None else as_dict(seen)
+        return {"state": state, **told}
 
     def reach(self, machine: Machine) -> None:
         """Mean this machine from now on, with what was pressed before."""

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from runtime.coupling.component import CodeComponent
     from runtime.engine.bindings import ReportedBinding
     from runtime.engine.deployed_assembly import DeployedAssembly
+    from runtime.engine.wait_reports import Snapshot
 
 MOST_LATE = 1.0
 """How many seconds a time that is over waits for what has come before."""
@@ -74,6 +76,7 @@ class Machine:
         self._warm = warm
         self._stdin = stdin
         patience = patience or Patience()
+        patience = replace(patience, run=patience.run or plan.deployment.run_timeout)
         self._codes = Codes(plan, steered=steered, idle=idle, settle=patience.settle)
         self._deployed = self._new_assembly(steered) if plan.deployment.assembly else None
         self._workers = Workers("codes")
@@ -197,6 +200,34 @@ class Machine:
         A signal handler may call this.
         """
         self._queue.put(Interrupt())
+
+    def explain(self) -> None:
+        """Let it be logged what all ranks are doing and why they wait; the run goes on.
+
+        A signal handler may call this.
+        """
+        self._queue.put(self._explain)
+
+    def _explain(self) -> None:
+        if self._executor is not None:
+            self._executor.explain()
+
+    def snapshot(self, timeout: float, *, with_stacks: bool = False) -> Snapshot:
+        """Return what all ranks are doing and why they wait; any thread but the engine's may ask.
+
+        Raises:
+            TimeoutError: the application does not run, or nobody answers in time.
+        """
+        found: SimpleQueue[Snapshot] = SimpleQueue()
+        self._queue.put(lambda: self._look(found.put, with_stacks=with_stacks))
+        try:
+            return found.get(timeout=timeout)
+        except Empty:
+            raise TimeoutError(f"no answer after {timeout:g} s") from None
+
+    def _look(self, then: Callable[[Snapshot], None], *, with_stacks: bool) -> None:
+        if self._executor is not None:
+            self._executor.waits.look(then, with_stacks=with_stacks)
 
     def _new_assembly(self, steered: bool) -> DeployedAssembly:
         # Only for who has an assembly: all others start without this wait.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import astuple
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from runtime.machine.launcher import LauncherStubs
 from runtime.membership.room import address_in, as_others_see
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
+from runtime.transport.keys import audience_of
 from runtime.transport.listening import Door
 from runtime.transport.streams import SocketStream
 
@@ -103,7 +105,7 @@ class NodeKeeper:
         # A node on another host dials a port, all others a socket in the private folder.
         port = 0 if any(node.job.is_elsewhere for node in self._nodes.values()) else None
         address = address_in(self._told.room, "nodes", port)
-        credentials = Credentials(self._told.secret, self._told.cluster, self._told.certificate)
+        credentials = Credentials(self._told.keys, self._told.cluster, self._told.certificate)
         return Door(self._host.reactor, address, credentials, self._admit)
 
     def _admit(self, connected: socket.socket, home: str, received: bytes) -> None:
@@ -120,7 +122,7 @@ class NodeKeeper:
 
     def _is_up(self, node: _Node, facts: Future[Any]) -> None:
         if facts.exception() is None:  # else it has gone already, which is told by its end
-            told = (node.job.name, node.job.home, facts.result())
+            told = (node.job.name, node.job.home, astuple(facts.result()))
             self._above.membership.node_up(self._above.name, *told)
 
     def soon(self, call: Callable[[], None]) -> None:
@@ -171,7 +173,10 @@ class _Node:
 
     def start(self, launcher: LocalLauncher, front_end: str, told: Configuration) -> None:
         """Start it; raises LaunchError."""
-        first = as_first_input([NodeStart(self.job, front_end, told.secret, told.certificate)])
+        home = self.job.home
+        keys = told.keys.of(home, (audience_of(home),), (audience_of(told.cluster), "nodes "))
+        start = NodeStart(self.job, told.cluster, front_end, keys, told.certificate)
+        first = as_first_input([start])
         command = Command(self.job.argv, self.job.environment, told.folder, first)
         self.runs = True
         process = self._process = launcher.start(command, self)

@@ -57,14 +57,15 @@ def _settle(told: NodeStart) -> None:
 
 def _serve(told: NodeStart, ended: threading.Event) -> None:
     home = told.job.home
-    credentials = Credentials(told.secret, home, told.certificate)
+    credentials = Credentials(told.keys, home, told.certificate)
     with Reactor(f"node {told.job.name}") as reactor:
         host = Host(home, reactor)
         address = ""
         if told.job.listen:
             address = as_others_see(host.listen(told.job.listen, credentials).address)
         agent = node_agent(host, credentials, address)
-        host.dial(told.front_end, credentials, ["/"]).when_closed(lambda _: ended.set())
+        above = host.dial(told.front_end, credentials, ["/"], peer=told.cluster)
+        above.when_closed(lambda _: ended.set())
         ended.wait()
         agent.stop()
         host.close()

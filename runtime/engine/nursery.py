@@ -11,19 +11,21 @@ from collections.abc import Sequence
 from functools import partial
 
 from runtime.deployment.plan import DeploymentPlan
-from runtime.engine.configuration import Keys, as_first_input
+from runtime.engine.configuration import LISTENER, Keys, as_first_input
 from runtime.engine.place import Ears, Place, last_words
 from runtime.engine.supply import Supplied, supply
 from runtime.engine.warm_ranks import with_warm_ranks
 from runtime.engine.warm_start import WarmStart
+from runtime.later import logger
 from runtime.launchers.base import Command, Process
 from runtime.launchers.local import LocalLauncher
 from runtime.membership.room import address_in
 from runtime.transport.credentials import Credentials
+from runtime.transport.keys import RunKeys
 from runtime.transport.listening import Door
 from runtime.transport.streams import SocketStream
 
-LAUNCHER = "launcher"
+_log = logger(__name__)
 
 
 class Nursery:
@@ -41,8 +43,9 @@ class Nursery:
         warm: WarmStart | None = None,
     ) -> None:
         """Start the front-ends, from a warm start if it fits; raises LaunchError, Unreachable."""
-        address = address_in(local.make_folder(), LAUNCHER)
-        door = Door(self._ears.reactor, address, Credentials(keys.secret, LAUNCHER), self._admit)
+        address = address_in(local.make_folder(), LISTENER)
+        credentials = Credentials(RunKeys(keys.secret).keyring([LISTENER]), LISTENER)
+        door = Door(self._ears.reactor, address, credentials, self._admit)
         given: Sequence[Supplied] = [
             supply(plan, place.cluster, local, keys, door.address, idle=place.idle)
             for place in self._places.values()
@@ -65,7 +68,11 @@ class Nursery:
             self._ears.gone(place, words)
 
     def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
-        place = self._places[name]
+        place = self._places.get(name)
+        if place is None or place.channel is not None:
+            _log.warning("%s was refused: no such front-end is expected", name)
+            connected.close()
+            return
         ears = self._ears
         channel = place.connect(
             ears.reactor,

@@ -62,9 +62,15 @@ class Openings:
                 partial(self._cannot_open, together),
             )
 
-    def lost(self, place: Place, words: str) -> None:
-        """Tell that the front-end of a place has gone without being asked."""
+    def lost(self, place: Place, words: str, fault: GridError | None = None) -> None:
+        """Tell that the front-end of a place has gone without being asked.
+
+        Without a `fault` that says why, the place is asked.
+        """
         place.was_lost = True
+        if fault is not None:
+            self._gone(place, fault)
+            return
 
         def tell() -> None:
             self.post(PlaceLost(place.identifier, str(fault_of(place, words))))

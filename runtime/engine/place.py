@@ -25,7 +25,6 @@ from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh import SshLauncher
 from runtime.machine.launcher import FrontEndStubs
-from runtime.membership.rank_link import COUPLING
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import PLAIN, Codec
@@ -63,7 +62,6 @@ class Place:
         self.work = ""  # the copy of the program folder; empty where the cluster works in place
         self.folder = ""  # where the ranks start, and what paths of results begin at
         self.is_up = False
-        self.is_gone = False
         self.was_lost = False  # its front-end could not clean up
         self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
         self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # of `Relay`
@@ -88,18 +86,16 @@ class Place:
 
     def _send(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         """Call the front-end, without waiting; nothing happens once it has gone."""
-        if self.channel is not None:
-            with suppress(ChannelClosed):
-                self.channel.note(Invocation(FRONT_END, interface, operation, args), now=True)
+        self.note(Invocation(FRONT_END, interface, operation, args), now=True)
 
-    def post(self, path: str, operation: str, *args: Any, now: bool = False) -> None:
-        """Send something to a rank behind the front-end; nothing happens once that has gone.
+    def note(self, call: Invocation, *, now: bool) -> None:
+        """Call a rank behind the front-end; nothing happens once that has gone.
 
         It may wait for room, but with `now` it does not.
         """
         if self.channel is not None:
             with suppress(ChannelClosed):
-                self.channel.note(Invocation(path, COUPLING, operation, args), now=now)
+                self.channel.note(call, now=now)
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
@@ -145,7 +141,7 @@ class RemotePlace(Place):
 
     def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
-        self.launcher = self._new_launcher()
+        self.launcher = ssh_launcher(self.cluster, self._local)
         self._check_wanted()
         given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle)
         self.work, self.folder = given.work, given.folder
@@ -158,19 +154,9 @@ class RemotePlace(Place):
         self.connect(ears.reactor, stream, partial(ears.hear, self))
         process.when_done(lambda: ears.gone(self, last_words(process)))
 
-    def _new_launcher(self) -> SshLauncher:
-        python = self.cluster.front_end.python
-        return SshLauncher(
-            [_hop(hop) for hop in self.cluster.hops],
-            self._local,
-            place=self.cluster.path,
-            python="" if python == PYTHON else python,
-            ssh=self.cluster.hops[-1].command_path,
-        )
-
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
-        before, self.launcher = self.launcher, self._new_launcher()
+        before, self.launcher = self.launcher, ssh_launcher(self.cluster, self._local)
         before.close()
         self.launcher.ready()
 
@@ -219,6 +205,21 @@ def last_words(process: Process) -> str:
     except LaunchError as fault:
         return str(fault)
     return "\n".join([said, *process.tail])
+
+
+def ssh_launcher(
+    cluster: DeployedCluster, local: LocalLauncher, *, patience: float = 30.0
+) -> SshLauncher:
+    """Return what starts processes where the front-end of a cluster runs; it is not waited for."""
+    python = cluster.front_end.python
+    return SshLauncher(
+        [_hop(hop) for hop in cluster.hops],
+        local,
+        place=cluster.path,
+        python="" if python == PYTHON else python,
+        ssh=cluster.hops[-1].command_path,
+        patience=patience,
+    )
 
 
 def _hop(hop: SshHop) -> Hop:

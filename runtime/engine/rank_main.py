@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 
 from runtime.engine.rank_options import RankOptions
+from runtime.launchers.family import rename
 from runtime.launchers.ranks import (
     rank_of_environment,
     read_from_pipe,
@@ -43,6 +44,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     from runtime.membership.rank_link import RankLink, remember
 
     name = f"{options.cluster}:{rank}"
+    rename(f"rank {name}")  # all ranks have the same command line
     try:
         link = RankLink(options.room, name)
     except Exception as error:  # whatever it is, the front-end waits and stderr is the only way
@@ -83,7 +85,9 @@ def _run(options: RankOptions, link: RankLink) -> int:
 
     gc.freeze()  # what is loaded stays; to look through it would delay the first line
     gc.enable()
-    end = _End(link)
+    from runtime.engine.rank_waits import RankWaits
+
+    end, waits = _End(link), RankWaits(link.wrapper)
     _thread.start_new_thread(link.listen, (end.lost,))
     facts: tuple[Any, ...] = ()
     if options.kind == "executable":
@@ -103,7 +107,9 @@ def _run(options: RankOptions, link: RankLink) -> int:
             from runtime.mpi.surface.lifetime import put_into_mpi4py
 
             put_into_mpi4py()
+        waits.start()
         code, why, error = run_program(options.kind, options.path, options.arguments)
+        waits.ended(code)
         if code:
             from runtime.membership.last_words import last_words
 

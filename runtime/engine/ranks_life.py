@@ -28,7 +28,7 @@ from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
 from runtime.machine.contracts import Control, Facts, Views
 from runtime.machine.launcher import LauncherStubs
-from runtime.membership.room import crash_file, write_key
+from runtime.membership.room import Entrance, crash_file, write_key
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
@@ -83,13 +83,15 @@ class RanksLife:
         components: RanksAbove,
         routes: SharedRoutes,
         room: OutputRoom,
+        incarnation: int,
         guard: ForkedGuard | None = None,
     ) -> None:
         assert told.job is not None
+        self.incarnation = incarnation
         self._told = told
         self._ranks = told.job
         self._reactor = reactor
-        self._launcher = launcher
+        self._launcher = launcher.of(incarnation)
         self._components = components
         self._relay = relay
         self._over = over
@@ -107,7 +109,7 @@ class RanksLife:
             reactor,
             room=room,
             saw=self._saw,
-            lost=self._ends.helper_ended,
+            lost=self._helper_ended,
             guard=guard,
         )
         self._room = room
@@ -142,7 +144,8 @@ class RanksLife:
         With `reads_input` the first rank of all reads the standard input of the run, else no rank.
         """
         told = self._told
-        credentials = Credentials(told.secret, told.cluster, told.certificate)
+        credentials = Credentials(told.keys, told.cluster, told.certificate)
+        ranks = [f"{told.cluster}:{number}" for number in range(self._ranks.ranks)]
         try:
             self._gate = Gate(
                 self._reactor,
@@ -151,10 +154,15 @@ class RanksLife:
                 credentials,
                 self,
                 served=self._components.from_ranks,
+                ranks=ranks,
+                incarnation=self.incarnation,
                 relay=self._relay,
             )
             self._routes.gate = self._gate
-            write_key(told.room, self._gate.address, told.secret, told.reach, told.certificate)
+            entrance = Entrance(
+                self._gate.address, told.reach, self.incarnation, told.keys, told.certificate
+            )
+            write_key(told.room, ranks, entrance)
             if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.hosts:
                 self._input = self._new_input()
         except GridError as fault:
@@ -193,7 +201,12 @@ class RanksLife:
             self._gate.release()
             self._components.views.view(epoch, table)
             self._components.control.configure(
-                {"machine": self._told.machine, "routes": self._routes.known()}
+                {
+                    "machine": self._told.machine,
+                    "routes": self._routes.known(),
+                    "named-classes": list(self._told.named_classes),
+                    "explain-waits": self._told.explain_waits,
+                }
             )
             self._components.control.go()
         if self._input is not None:
@@ -202,6 +215,11 @@ class RanksLife:
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not there."""
         return self._gate.find(rank) if self._gate is not None else None
+
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask the ranks what they are doing."""
+        if self.is_released:
+            self._components.control.tell_state(number, with_stacks)
 
     def ask_to_end(self) -> None:
         """Ask every rank to end."""
@@ -275,8 +293,8 @@ class RanksLife:
         self._fail("ranks", fault)
 
     def _fail(self, step: str, fault: GridError) -> None:
-        name = self._launcher.name
-        self._launcher.health.failed(name, f"{step}:{name}", self._at_home(fault))
+        name, step = self._launcher.name, f"{step}:{self._told.cluster}"
+        self._launcher.health.failed(name, step, self._at_home(fault))
 
     def _at_home(self, fault: GridError) -> str:
         """Return the message with the name of this cluster as its place."""
@@ -361,6 +379,19 @@ class RanksLife:
         if is_connected and name not in self._ends.told:
             self._reactor.later(HUSH, lambda: self._give_up(name))
 
+    def _helper_ended(self, name: str, at: float) -> None:
+        """End ranks whose `mpiexec` has lost a process: they may wait for each other for ever.
+
+        At the end of a run, or when a rank has failed, `mpiexec` ends by itself within that time.
+        """
+        self._ends.helper_ended(name, at)
+        self._reactor.later(HUSH, self._end_broken_job)
+
+    def _end_broken_job(self) -> None:
+        if not self.is_over and not self._stopping:
+            self._ends.helper_is_outlived()
+            self._job.stop()
+
     def _what_happened(self, code: int) -> str:
         missing = self._unheard()
         when = "" if self.is_released else " before the application started"
@@ -412,6 +443,7 @@ class RanksLife:
         if facts["size"] not in (None, self._ranks.ranks):
             self._fail("ranks", _wrong(self._ranks.mpiexec, self._ranks.ranks, facts))
             return
+        facts["incarnation"] = self.incarnation
         self._ready[member] = facts
         self._launcher.membership.rank_ready(self._launcher.name, member, facts)
         self._components.is_ready(member)
@@ -436,6 +468,10 @@ class RanksLife:
         """Pass on that a rank wants everything to end."""
         self.ended(member, code, f"called MPI.Abort({code})", *facts)
         self._launcher.health.rank_aborted(self._launcher.name, member)
+
+    def waiting(self, member: str, number: int, state: Facts) -> None:
+        """Pass on what a rank is doing."""
+        self._launcher.health.rank_waiting(self._launcher.name, member, number, state)
 
     def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of what a rank has sent to others, and how it found them."""

@@ -13,6 +13,8 @@ from runtime.engine.events import (
     Begin,
     Effect,
     Event,
+    Explain,
+    Explained,
     Finish,
     GiveUp,
     Go,
@@ -20,6 +22,7 @@ from runtime.engine.events import (
     Interrupt,
     JobEnded,
     Kill,
+    LeftBehind,
     NodeLost,
     PlaceClosed,
     PlaceLost,
@@ -38,7 +41,7 @@ from runtime.engine.failures import Failures
 from runtime.engine.outline import Outline
 from runtime.engine.progress import RunProgress
 from runtime.engine.rank_exit import in_words
-from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED, OUTPUT_FAILED
+from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED, OUTPUT_FAILED, TIMED_OUT
 
 
 class RunPhase(StrEnum):
@@ -63,6 +66,10 @@ class Patience:
     """For the other clusters, once the ranks of one have ended badly."""
     grace: float = 6.0
     """For everything to end in order once asked."""
+    run: float = 0.0
+    """For the application; 0 means for ever."""
+    explain: float = 6.0
+    """For ranks to say what they are doing when that time is over."""
 
 
 class IllegalEvent(Exception):
@@ -101,6 +108,8 @@ class RunState:
     _killed: bool = False
     _stopping: bool = False
     _interrupts: int = 0
+    _settling: bool = False
+    _timed_out: bool = False
     _halted: bool = False
     _now: float = 0.0
 
@@ -143,7 +152,7 @@ class RunState:
 
     def _go(self) -> Iterable[Effect]:
         self.state = RunPhase.RUNNING
-        self.deadline = None
+        self.deadline = self._now + self.patience.run if self.patience.run else None
         self._progress.step_up(self.outline.start)
         self._jobs = set() if self.idle else set(self.outline.ranks)
         self._assembly_runs = self.outline.has_assembly and not self.steered
@@ -243,7 +252,8 @@ class RunState:
 
     def _let_others_end(self) -> None:
         """Give all others a while to end by themselves once something has failed."""
-        if self.failures.code and self.deadline is None:
+        if self.failures.code and not self._settling:
+            self._settling = True
             self.deadline = self._now + self.patience.settle
 
     def _assembly_ended(self, event: AssemblyEnded) -> Iterable[Effect]:
@@ -258,10 +268,33 @@ class RunState:
         yield from self._stop()
 
     def _settled(self, _: Tick) -> Iterable[Effect]:
-        if self.deadline is not None and self._now >= self.deadline:
+        if self.deadline is None or self._now < self.deadline:
+            return
+        if not self._settling:
+            yield from self._time_is_over()
+        else:
             left = ", ".join(sorted(self._jobs)) or "the assembly"
             self.failures.stopped = f"{left} did not end within {self.patience.settle:g} s"
             yield from self._stop()
+
+    def _time_is_over(self) -> Iterable[Effect]:
+        """Let it be told what the ranks are doing, then end the run, told or not."""
+        if self._timed_out:
+            yield from self._explained(Explained())
+            return
+        self._timed_out = True
+        self.deadline = self._now + self.patience.explain
+        yield Explain()
+
+    def _explained(self, _: Explained) -> Iterable[Effect]:
+        why = f"the application ran for more than {self.patience.run:g} s, so it was ended"
+        yield from self._fail(why, TIMED_OUT)
+
+    def _left_behind(self, event: LeftBehind) -> Iterable[Effect]:
+        """End a run that cannot go on: native MPI would let the ranks wait for ever."""
+        if not (self.steered or self._settling or self._stopping):
+            what = "ranks wait for others that have ended, which would be for ever"
+            yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
         self._open.discard(event.cluster)
@@ -437,6 +470,10 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     ((_S.RUNNING,), JobEnded, _R._job_ended),
     ((_S.RUNNING,), AssemblyEnded, _R._assembly_ended),
     ((_S.RUNNING,), Tick, _R._settled),
+    ((_S.RUNNING,), Explained, _R._explained),
+    ((_S.ENDING,), Explained, _R._nothing),
+    ((_S.RUNNING,), LeftBehind, _R._left_behind),
+    ((_S.ENDING,), LeftBehind, _R._nothing),
     ((*_BEFORE, _S.RUNNING), PlaceLost, _R._place_lost),
     ((*_BEFORE, _S.RUNNING), NodeLost, _R._node_lost),
     ((*_BEFORE, _S.RUNNING, _S.ENDING), Interrupt, _R._interrupt),

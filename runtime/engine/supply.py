@@ -22,9 +22,10 @@ from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.deployment.workplace import workplace_of
-from runtime.engine.configuration import Configuration, Job, Keys, NodeJob
+from runtime.engine.configuration import LISTENER, Configuration, Job, Keys, NodeJob
 from runtime.engine.folders import find_path, make_path
 from runtime.engine.hierarchy import node_path
+from runtime.engine.watch import watch_of
 from runtime.engine.work_folder import make_work_folder
 from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
@@ -32,6 +33,7 @@ from runtime.launchers.spawning import activated
 from runtime.membership.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
 from runtime.membership.room import address_in
 from runtime.topology import Cluster, Grid, Reachability, Site
+from runtime.transport.keys import Keyring, RunKeys, audience_of, issuer_of
 
 PYTHON = "python3"
 """What a descriptor says that does not name a Python."""
@@ -102,18 +104,49 @@ def supply(
         job=job,
         at_once=at_once,
         launcher=address,
-        secret=keys.secret,
+        keys=_keys(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address)),
         certificate=keys.certificate,
         nodes=tuple(_nodes(plan, with_python, room, folder, library)),
         machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
         reach=_reach(plan, cluster),
         forwards=forwards,
         known_as=cluster.front_end.address,
+        watch=watch_of(plan),
+        named_classes=tuple(
+            (one.role, one.name, one.scope, one.between, str(one.location))
+            for one in plan.deployment.named_classes
+        ),
+        explain_waits=plan.deployment.explain_waits,
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
     )
     return Supplied(argv, _paths(cluster, library), work, folder, told)
+
+
+def _keys(
+    plan: DeploymentPlan, cluster: DeployedCluster, run: RunKeys, *, is_dialling: bool
+) -> Keyring:
+    """Return the keys of a front-end: those of its own audiences, and to issue tickets for others.
+
+    Ranks get tickets for the ranks of their own code, and for all front-ends that may forward.
+    """
+    mine = cluster.identifier
+    others = [one for one in plan.deployment.clusters() if one is not cluster]
+    own = [audience_of(mine)]
+    issued: dict[str, str] = {LISTENER: mine} if is_dialling else {}
+    if cluster.ranks:
+        own.append(audience_of(f"{mine}:0"))
+        same = (one for one in others if one.ranks and one.application == cluster.application)
+        issued |= {audience_of(f"{one.identifier}:0"): mine for one in same}
+    if _has_others(plan, cluster):
+        issued |= {audience_of(one.identifier): mine for one in others}
+    if cluster.nodes:
+        home = node_path(f"{cluster.path}/")
+        own.append(audience_of(home))
+        away = (node_path(f"{one.path}/") for one in others if one.nodes)
+        issued |= {audience_of(one): issuer_of(home) for one in away}
+    return run.keyring(own, issued)
 
 
 def _full_path(python: str) -> str:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from runtime.forwarding.leading import Find, lead_on
+from runtime.forwarding.leading import Find, SilentStop, lead_on
 from runtime.forwarding.pipes import Pipes
 from runtime.forwarding.splice import Splice
 from runtime.forwarding.words import Answer, ForwardRequest, RequestReader
@@ -120,7 +120,8 @@ class Forwarder:
             made, received = lead_on(request.stops, self._find, self._credentials)
         except (OSError, TransportError) as error:
             _log.info("no way from %s to %s: %s", peer, request.stops[-1], error)
-            _answer(came, Answer(f"{self._credentials.name}: {error}"))
+            why = f"{self._credentials.name}: {error}"
+            _answer(came, Answer(why, is_silent=isinstance(error, SilentStop)))
             came.close()
             return
         _answer(came, Answer())

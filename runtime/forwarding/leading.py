@@ -13,9 +13,17 @@ from runtime.transport.errors import AuthenticationFailed, TransportError, Unrea
 from runtime.transport.lean import dial, socket_for
 
 PATIENCE = 10.0
-"""Seconds to open the next connection of a way."""
+"""Seconds for the next stop of a way to prove itself, or to begin to encrypt."""
+
+CONNECT_TIMEOUT = 4.0
+"""Seconds for the host of the next stop to answer."""
 
 _PIECE = 4096
+
+
+class SilentStop(Unreachable):
+    """A process is there and does not run now: its system has taken the connection."""
+
 
 Find = Callable[[str], tuple[str, ...]]
 """Returns the addresses of a stop, the best one first."""
@@ -27,20 +35,23 @@ def lead_on(
     """Return a connection to the next stop that leads on to the last, and what came over it.
 
     Raises:
+        Silent: whoever is at the last stop has taken the connection, and does not answer.
         Unreachable: none of its addresses, which `find` returns, leads there; with all reasons.
     """
     addresses = find(stops[0])
     if not addresses:
         raise Unreachable("its address is not known here", place=stops[0])
     faults: list[str] = []
+    kind = Unreachable
     for address in addresses:
         try:
             if stops[1:]:
-                return _through(address, stops[1:], credentials)
+                return _through(address, stops, credentials)
             return _to(address, credentials)
         except (OSError, TransportError) as error:
             faults.append(str(error))
-    raise Unreachable("; ".join(faults), place=stops[0])
+            kind = SilentStop if isinstance(error, SilentStop) else kind
+    raise kind("; ".join(faults), place=stops[0])
 
 
 def _to(address: str, credentials: Credentials) -> tuple[socket.socket, bytes]:
@@ -48,11 +59,12 @@ def _to(address: str, credentials: Credentials) -> tuple[socket.socket, bytes]:
     bare, where = socket_for(address)
     made = socket.socket(fileno=bare.detach())
     try:
-        made.settimeout(PATIENCE)
+        made.settimeout(CONNECT_TIMEOUT)
         made.connect(where)
         made = secured(made, credentials, dialled=True)
-        is_set_up(made)
-    except AuthenticationFailed:
+        made.settimeout(PATIENCE)
+        _set_up(made, address)
+    except (AuthenticationFailed, SilentStop):
         made.close()
         raise
     except OSError as error:
@@ -61,17 +73,24 @@ def _to(address: str, credentials: Credentials) -> tuple[socket.socket, bytes]:
     return made, b""
 
 
+def _set_up(made: socket.socket, address: str) -> None:
+    try:
+        is_set_up(made)
+    except TimeoutError as error:
+        raise SilentStop(f"no answer within {PATIENCE:g} s", place=address) from error
+
+
 def _through(
     address: str, stops: tuple[str, ...], credentials: Credentials
 ) -> tuple[socket.socket, bytes]:
-    """Let another front-end lead on."""
-    bare, _, received = dial(address, credentials, PATIENCE)
+    """Let the front-end of the first stop lead on to the others."""
+    bare, _, received = dial(address, credentials, PATIENCE, peer=stops[0])
     made = bare if isinstance(bare, socket.socket) else socket.socket(fileno=bare.detach())
     reader = AnswerReader()
     deadline = time.monotonic() + 2 * PATIENCE
     try:
         made.settimeout(PATIENCE)
-        made.sendall(ForwardRequest(stops).written())
+        made.sendall(ForwardRequest(stops[1:]).written())
         answer = reader.feed(received)
         while answer is None:
             made.settimeout(max(0.001, deadline - time.monotonic()))
@@ -80,7 +99,7 @@ def _through(
                 raise Unreachable("it hung up", place=address)
             answer = reader.feed(data)
         if not answer.is_open:
-            raise Unreachable(answer.why, place=address)
+            raise (SilentStop if answer.is_silent else Unreachable)(answer.why, place=address)
     except BaseException:
         made.close()
         raise

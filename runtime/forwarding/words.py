@@ -7,7 +7,7 @@ from struct import Struct
 from runtime.transport.errors import FrameError
 
 MARK = b"GO"
-DONE, REFUSED = b"OK", b"NO"
+DONE, REFUSED, SILENT = b"OK", b"NO", b"ZZ"
 HEAD = Struct("!2sH")  # mark and length of the text behind it
 LONGEST = 4096
 MOST_STOPS = 8
@@ -49,12 +49,17 @@ class ForwardRequest:
 
 
 class Answer:
-    """What became of a request: the way is open, or why it is not."""
+    """What became of a request: the way is open, or why it is not.
 
-    __slots__ = ("why",)
+    It `is_silent` if the system of the last stop has taken the connection, and its process did not
+    answer: it is there and does not run now.
+    """
 
-    def __init__(self, why: str = "") -> None:
+    __slots__ = ("is_silent", "why")
+
+    def __init__(self, why: str = "", *, is_silent: bool = False) -> None:
         self.why = why
+        self.is_silent = is_silent
 
     @property
     def is_open(self) -> bool:
@@ -64,7 +69,8 @@ class Answer:
     def written(self) -> bytes:
         """Return the bytes to send."""
         text = self.why.encode()[:LONGEST]
-        return HEAD.pack(REFUSED if text else DONE, len(text)) + text
+        mark = SILENT if self.is_silent else REFUSED if text else DONE
+        return HEAD.pack(mark, len(text)) + text
 
 
 class _Reader:
@@ -122,7 +128,7 @@ class AnswerReader(_Reader):
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(DONE, REFUSED)
+        super().__init__(DONE, REFUSED, SILENT)
 
     def feed(self, received: bytes) -> Answer | None:
         """Return the answer once all of it has come; raises FrameError."""
@@ -130,4 +136,6 @@ class AnswerReader(_Reader):
         if found is None:
             return None
         mark, why = found
-        return Answer() if mark == DONE else Answer(why or "no reason was given")
+        if mark == DONE:
+            return Answer()
+        return Answer(why or "no reason was given", is_silent=mark == SILENT)

@@ -70,6 +70,10 @@ def expose(
 
     Anybody who reaches the address may call, so it is this machine's own unless another is given.
     Values travel in serializers that cannot execute code: plain values, no objects of own classes.
+    What strangers can take of this process is bounded: messages have at most 8 MiB (4 MiB in
+    msgpack), the unfinished ones of all clients together 64 MiB, and where 256 clients are
+    connected the one that was idle for longest makes room. They are told what an operation raises,
+    and its traceback is in the log of this process only.
 
     Raises:
         NoSuchInterfaceError: the component has no such server interface.

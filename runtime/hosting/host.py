@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -28,6 +29,9 @@ from runtime.transport.listening import Door
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, SocketStream
+
+DIAL_AGAIN_SECONDS = 30.0
+"""How long an address is not dialled again at which nobody answered."""
 
 
 class Here:
@@ -61,6 +65,7 @@ class Host:
         self.address = ""
         self.credentials: Credentials | None = None
         self._direct: dict[str, Channel] = {}
+        self._dial_again: dict[str, float] = {}
         self._dialling = threading.Lock()
         self._serving = Serving(self.exports, self.blocks, home, reactor)
         self._remotes: weakref.WeakValueDictionary[str, RemoteInterface] = (
@@ -102,7 +107,7 @@ class Host:
             stream,
             peer,
             self.serve,
-            relay=lambda path: self._onward(path, made),
+            relay=lambda target: self._onward(target.component, made),
             codec=self.codec,
         )
         for prefix in prefixes:
@@ -124,31 +129,44 @@ class Host:
 
         return Door(self.reactor, address, credentials, admitted)
 
-    def dial(self, address: str, credentials: Credentials, prefixes: Iterable[str] = ()) -> Channel:
+    def dial(
+        self,
+        address: str,
+        credentials: Credentials,
+        prefixes: Iterable[str] = (),
+        *,
+        peer: str = "",
+    ) -> Channel:
         """Connect to a process that listens, to reach what is under its home and `prefixes`.
+
+        `peer` is the name that it should have; it may be left out where all share a secret.
 
         Raises:
             Unreachable: nobody answers there.
             AuthenticationFailed: who answers does not belong to the run.
         """
-        connected, peer, received = dial(address, credentials)
+        connected, peer, received = dial(address, credentials, peer=peer)
         return self.channel(SocketStream(connected), peer, [peer, *prefixes], received)
 
-    def reach(self, address: str, prefixes: Iterable[str]) -> bool:
-        """Try to reach what is under `prefixes` without detours; tell whether that is possible.
+    def reach(self, address: str, home: str, prefixes: Iterable[str] = ()) -> bool:
+        """Try to reach what is under a home and `prefixes` without detours; tell if it works.
 
-        It is where this process has `credentials`, and somebody answers.
+        It is where this process has `credentials`, and somebody answers. An address where nobody
+        did is left alone for a while: the detour that is known works too.
         """
         if self.credentials is None:
             return False
         with self._dialling:
             known = self._direct.get(address)
             if known is None or known.is_closed:
+                if time.monotonic() < self._dial_again.get(address, 0.0):
+                    return False
                 try:
-                    known = self._direct[address] = self.dial(address, self.credentials)
+                    known = self._direct[address] = self.dial(address, self.credentials, peer=home)
                 except (Unreachable, AuthenticationFailed):
-                    return False  # the detour that is known works too
-        for prefix in prefixes:
+                    self._dial_again[address] = time.monotonic() + DIAL_AGAIN_SECONDS
+                    return False
+        for prefix in (home, *prefixes):
             if self.routes.find(prefix) is not known:
                 self.routes.add(prefix, known)
         return True

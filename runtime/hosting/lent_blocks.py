@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gcm.interfaces.distribution import Mode
@@ -46,10 +45,10 @@ class _Lent:
 class LentBlocks:
     """The blocks of this process that others may take."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, result_seconds: float = RESULT_SECONDS) -> None:
         self._host = host
+        self._result_seconds = result_seconds
         self._lent: dict[int, _Lent] = {}
-        self._results: deque[tuple[float, int]] = deque()
         self._tokens = itertools.count(1)
         self._lock = threading.Lock()
 
@@ -61,7 +60,7 @@ class LentBlocks:
         """Return what stands for a block, or for several, in a message.
 
         `tokens` collects what to take back when the call is over. Without it each row is kept until
-        it was taken, or for `RESULT_SECONDS`.
+        it was taken, or for so long as results are kept.
         """
         if isinstance(value, UnassembledBlock):
             value = value.blocks()
@@ -89,15 +88,6 @@ class LentBlocks:
             )
         return lent.array[start:stop]
 
-    def _sweep(self, token: int) -> None:
-        """Note a result that is kept, and drop those that nobody took in time; the lock is held."""
-        now = time.monotonic()
-        self._results.append((now + RESULT_SECONDS, token))
-        while self._results[0][0] < now:
-            self._lent.pop(self._results.popleft()[1], None)
-        while self._results[0][1] not in self._lent:
-            self._results.popleft()
-
     def take_back(self, tokens: Sequence[int]) -> None:
         """Keep these blocks no longer."""
         with self._lock:
@@ -113,9 +103,9 @@ class LentBlocks:
         with self._lock:
             token = next(self._tokens)
             self._lent[token] = _Lent(part, None if tokens is not None else len(part))
-            if tokens is None:
-                self._sweep(token)
-        if tokens is not None:
+        if tokens is None:
+            self._host.reactor.later(self._result_seconds, partial(self.take_back, (token,)))
+        else:
             tokens.append(token)
         owner = Owner(self._host.home, self._host.address, token)
         return DistantBlock(self._host, owner, 0, part.shape, part.dtype)
@@ -158,7 +148,7 @@ class DistantBlock:
         if self._asked is None:
             owner, stop = self.owner, self.start + len(self)
             if owner.address:
-                self._host.reach(owner.address, [owner.home])
+                self._host.reach(owner.address, owner.home)
             call = Invocation(owner.home, BLOCKS, TAKE, (owner.token, self.start, stop))
             self._asked = self._host.call(call)
 

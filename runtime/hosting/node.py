@@ -86,7 +86,7 @@ class NodeControl(Protocol):
         """Forget a component that was made; it should be terminated."""
         ...
 
-    def reach(self, address: str, prefixes: Sequence[str]) -> bool:
+    def reach(self, address: str, home: str, prefixes: Sequence[str]) -> bool:
         """Try to reach what is under `prefixes` without detours; tell whether that is possible."""
         ...
 
@@ -177,9 +177,9 @@ class NodeAgent:
                 _hang_up(server)
         self._host.withdraw(path)
 
-    def reach(self, address: str, prefixes: Sequence[str]) -> bool:
+    def reach(self, address: str, home: str, prefixes: Sequence[str]) -> bool:
         """Try to reach what is under `prefixes` without detours."""
-        return self._host.reach(address, prefixes)
+        return self._host.reach(address, home, prefixes)
 
     def links(self) -> dict[str, tuple[int, int]]:
         """Return what was sent to each process that this one is connected with, and received."""

@@ -91,8 +91,8 @@ class NodeFactory:
         path = server.path.removesuffix(f".{server.type.name}")
         placed = self._placed.get(path)
         if placed is not None and placed.node is not client and placed.node.address:
-            prefixes = [self._prefix(placed)]
-            reach = Invocation(client.home, NODE, "reach", (placed.node.address, prefixes))
+            there = placed.node.address, placed.node.home, [self._prefix(placed)]
+            reach = Invocation(client.home, NODE, "reach", there)
             self._host.call(reach).result()
 
     def drop(self, content: MirroredContent) -> None:

@@ -44,7 +44,7 @@ class OtherNode:
                 cure="Unbind that interface first, and bind it again after the move",
             )
         if self._address:
-            self._host.reach(self._address, [self._home])
+            self._host.reach(self._address, self._home)
         self._ask("make", self._plan, content)
         try:
             for client in component.clients:

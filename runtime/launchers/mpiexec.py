@@ -115,13 +115,15 @@ def mpi_command(job: MpiJob, flavour: MpiexecFlavour, *, root: bool = False) -> 
     )
 
 
-def detect_flavour(launcher: Launcher, mpiexec: str = "mpiexec") -> MpiexecFlavour:
+def detect_flavour(
+    launcher: Launcher, mpiexec: str = "mpiexec", *, timeout: float = PATIENCE
+) -> MpiexecFlavour:
     """Ask the `mpiexec` at a place what it is; raises MissingMpiexec, WrongMpiexec."""
     said = Collected()
     process = launcher.start(Command((mpiexec, "--version")), said)
     process.close_input()
     try:
-        process.wait(PATIENCE)
+        process.wait(timeout)
     except CommandNotFound as fault:
         raise MissingMpiexec(
             f"there is no {mpiexec!r}",
@@ -150,7 +152,8 @@ class Probes:
     long as starting MPI does, so ask when something is wrong, or while something else starts.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, timeout: float = PATIENCE) -> None:
+        self._timeout = timeout
         self._passed: set[tuple[str, str, str]] = set()
 
     def check(self, launcher: Launcher, flavour: MpiexecFlavour, mpiexec: str, python: str) -> None:
@@ -163,7 +166,7 @@ class Probes:
         root = launcher.ready().user == 0
         process = launcher.start(mpi_command(job, flavour, root=root), said)
         try:
-            ended = process.wait(PATIENCE)
+            ended = process.wait(self._timeout)
         except CommandNotFound:
             detect_flavour(launcher, mpiexec)  # raises the error that says more
             raise

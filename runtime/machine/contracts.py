@@ -13,14 +13,16 @@ rank               a wrapper in each process
 A contract has one class for each direction in which it is called. Between the components of the
 machine go `Membership`, `Health` and `References` upwards, `Views`, `Control` and `Routes`
 downwards. The launcher is their client: to it front-ends tell `Cluster...` and `Output`, and from
-it they hear `ClusterViews`, `ClusterControl` and `Input`.
+it they hear `ClusterViews`, `ClusterControl` and `Input`. Ranks of coupled codes ask the launcher
+by `Coupling`, which answers with `CouplingNews`, and send each other `Mail`.
 
 All operations are notifications: nobody waits for an answer, and those of one sender arrive in the
 order in which they were sent. They are carried out at once by the thread that receives them, so
 they must not wait. Arguments are plain data (numbers, text, bytes, lists, dictionaries), because
 the processes above open nothing else of what a rank sends. The first argument of every upward call
 is its sender's identifier, `0:1:2` for a rank, `0:1` for a cluster, `0` for a site; the receiver
-compares it with the name that the sender has proved when it connected.
+compares it with the name that the sender has proved when it connected. What a front-end tells of
+its ranks is told as `0:1#3`, with their incarnation, so that it is not taken for another one's.
 """
 
 from __future__ import annotations
@@ -66,6 +68,14 @@ class Health(Protocol):
         """Tell that a rank ends the run."""
         ...
 
+    def waiting(self, member: str, number: int, state: Facts) -> None:
+        """Tell what a rank is doing, as answer to a question with a number.
+
+        The number is 0 where it was not asked and has waited for long, -1 at its end; `state` is
+        what `runtime.waits.state_from` reads.
+        """
+        ...
+
 
 class References(Protocol):
     """Upwards: what a member has learned of the ways to others, and how it used them."""
@@ -98,6 +108,10 @@ class Control(Protocol):
         """Ask a member to end in order."""
         ...
 
+    def tell_state(self, number: int, with_stacks: bool) -> None:
+        """Ask what a rank is doing; `Health.waiting` with the number is the answer."""
+        ...
+
 
 class Routes(Protocol):
     """Downwards, and from one rank to another: the other half of references."""
@@ -120,6 +134,55 @@ class Routes(Protocol):
 
     def meet(self, front_end: str, token: str) -> None:
         """Ask a rank to come to a front-end, where another one waits."""
+        ...
+
+
+class Coupling(Protocol):
+    """From a rank of a coupled code to the launcher: what it wants to know of the other codes."""
+
+    def attach(self, member: str) -> None:
+        """Ask which codes there are, and to be told when they begin and end."""
+        ...
+
+    def watch(self, member: str, code: str, rank: int) -> None:
+        """Ask to be told when a rank of a code ends."""
+        ...
+
+
+class CouplingNews(Protocol):
+    """From the launcher to a rank, the other half of coupling: who runs, and who has ended."""
+
+    def welcome(
+        self, code: str, rank: int, life: int, directory: tuple[Any, bool], states: dict[str, Any]
+    ) -> None:
+        """Answer `attach`: who the rank is, what makes a `Directory`, and the states of codes."""
+        ...
+
+    def began(self, code: str, life: int) -> None:
+        """Tell that a code runs; `life` counts its starts."""
+        ...
+
+    def ended(self, code: str, why: str) -> None:
+        """Tell that all of a code has ended."""
+        ...
+
+    def rank_ended(self, code: str, rank: int, why: str) -> None:
+        """Tell that one rank has ended."""
+        ...
+
+
+class Mail(Protocol):
+    """From a rank of a coupled code, or the program that drives the run, to another of these.
+
+    Who passes it on reads where it goes and who sends it, and opens nothing.
+    """
+
+    def deliver(self, member: str, life: int, tag: int, *parts: Any) -> None:
+        """Bring a message; `parts` are the bytes of its value, opened by who receives it."""
+        ...
+
+    def taken(self, member: str, life: int, weight: int) -> None:
+        """Tell how much was received of what the peer has sent in one of its lives."""
         ...
 
 
@@ -147,7 +210,7 @@ class ClusterMembership(Protocol):
         ...
 
     def node_up(self, member: str, name: str, home: str, facts: Any) -> None:
-        """Tell that a process for the components of a node serves; `facts` are `NodeFacts`."""
+        """Tell that a process for the components of a node serves; `facts` make a `NodeFacts`."""
         ...
 
 
@@ -182,12 +245,24 @@ class ClusterHealth(Protocol):
         """Tell that a rank ends the run; how it ended was told before."""
         ...
 
+    def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:
+        """Tell what a rank is doing; see `Health.waiting`."""
+        ...
+
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
         """Tell that the native MPI has ended; `is_fault` if it failed, and not one of its ranks."""
         ...
 
     def node_lost(self, member: str, name: str, why: str) -> None:
         """Tell that a process for the components of a node has gone without being asked."""
+        ...
+
+
+class Heartbeats(Protocol):
+    """Between the launcher and front-ends, all with all: who lives."""
+
+    def hear(self, member: str, kind: str, fields: tuple[Any, ...]) -> None:
+        """Take a message of a member's failure detector; see `runtime.health.messages`."""
         ...
 
 
@@ -244,8 +319,8 @@ class Input(Protocol):
 class ClusterControl(Protocol):
     """From the launcher to a front-end: what it is to do with its ranks and nodes."""
 
-    def start_ranks(self) -> None:
-        """Start the ranks, or start them again when they have ended."""
+    def start_ranks(self, incarnation: int) -> None:
+        """Start the ranks, or start them again when they have ended, for the so-manieth time."""
         ...
 
     def go(self) -> None:
@@ -260,8 +335,16 @@ class ClusterControl(Protocol):
         """End the ranks at once."""
         ...
 
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask what all ranks are doing; `ClusterHealth.rank_waiting` brings the answers."""
+        ...
+
     def start_node(self, name: str) -> None:
         """Start the process for the components of a node."""
+        ...
+
+    def watch(self, elapsed: float) -> None:
+        """Watch the other front-ends and the launcher, which began so many seconds ago."""
         ...
 
     def lead(self, path: str, home: str) -> None:
@@ -280,9 +363,13 @@ CONTRACTS: dict[type, str] = {
     References: "references",
     Control: "control",
     Routes: "routes",
+    Coupling: "coupling",
+    CouplingNews: "coupling-news",
+    Mail: "mail",
     ClusterMembership: "cluster-membership",
     ClusterViews: "cluster-views",
     ClusterHealth: "cluster-health",
+    Heartbeats: "heartbeats",
     ClusterReferences: "cluster-references",
     ClusterControl: "cluster-control",
     Output: "output",

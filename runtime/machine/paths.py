@@ -7,6 +7,15 @@ CLUSTERING = "clustering"
 
 GRID = "/grid"
 
+LAUNCHER = "/launcher"
+"""Where the launcher is called, and what it calls itself."""
+
+COUPLING = "/coupling"
+"""Where the launcher serves coupled codes."""
+
+RANKS = "/ranks/"
+"""How the path of a rank begins for callers that are further away than its own front-end."""
+
 
 def clustering_path(identifier: str) -> str:
     """Return the path of the clustering component of a cluster (`0:1`), a site (`0`), the grid.

@@ -53,6 +53,8 @@ class RankWrapper:
         self.settings: dict[str, Any] = {}
         self.process = os.getpid()
         """What is asked to end: this process, or the native program that it has started."""
+        self.state_of_program: Callable[[bool], dict[str, object]] | None = None
+        """Tells what the program is doing, on demand with its stacks."""
         self._lock = _thread.allocate_lock()
         self._routes: Routes | None = None
         self._early: list[Callable[[Routes], None]] = []
@@ -114,6 +116,11 @@ class RankWrapper:
     def stop(self) -> None:
         """Ask the program to end."""
         os.kill(self.process, _SIGTERM)
+
+    def tell_state(self, number: int, with_stacks: bool) -> None:
+        """Tell what this rank is doing, once the program runs."""
+        if self.state_of_program is not None:
+            self.health.waiting(self.name, number, self.state_of_program(with_stacks))
 
     # --- routes ---------------------------------------------------------------------------------
 

@@ -212,6 +212,10 @@ class JointMatcher:
         """Take away the first kept message of a far sender with an envelope that `find` found."""
         return self._all.post(Pattern(*envelope)).message
 
+    def kept(self) -> list[tuple[Envelope, Any]]:
+        """Return the messages of far senders that nobody has asked for, and leave them here."""
+        return list(self._all.kept())
+
     def drain(self) -> list[Any]:
         """Return and forget all messages that are kept."""
         return [self.pick(found) for found in list(self._all.unexpected())]

@@ -69,6 +69,11 @@ class Matcher:
         for kept in self._kept:
             yield kept.envelope
 
+    def kept(self) -> Iterator[tuple[Envelope, Any]]:
+        """Yield all kept messages with their envelopes, in the order in which they arrived."""
+        for kept in self._kept:
+            yield kept.envelope, kept.message
+
     @property
     def waiting(self) -> tuple[Pattern, ...]:
         """What is asked for and has not come, the first asked for first."""

@@ -30,6 +30,7 @@ class Resident:
     host: str = ""
     machine: str = ""
     addresses: tuple[str, ...] = ()
+    incarnation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,11 @@ class Everybody:
         """The rank of this process in COMM_GRID."""
         return next(at for at, one in enumerate(self.residents) if one.identifier == self.me)
 
+    def cluster_name(self, rank: Identifier) -> str:
+        """Return the name that the user gave the cluster of a rank, with that of its site."""
+        site = self.grid.sites[rank.site]
+        return f"{site.name}/{site.clusters[rank.cluster].name}"
+
 
 def everybody(link: RankLink) -> Everybody:
     """Return what a rank was told when all were ready."""
@@ -60,7 +66,8 @@ def everybody(link: RankLink) -> Everybody:
         report = told.get(str(identifier))
         machine, addresses = report["doors"] if report else NOT_FOUND
         host = report["host"] if report else ""
-        residents.append(Resident(identifier, host, machine, tuple(addresses)))
+        incarnation = report["incarnation"] if report else 0
+        residents.append(Resident(identifier, host, machine, tuple(addresses), incarnation))
         machine, addresses = report.get("forwarder", NOT_FOUND) if report else NOT_FOUND
         if addresses:
             front_end = Resident(identifier, host, machine, tuple(addresses))

@@ -6,12 +6,13 @@ import _thread
 
 from runtime.later import logger
 from runtime.machine.calls import NotServed, Served, stub
-from runtime.machine.contracts import Routes
-from runtime.machine.paths import clustering_path
+from runtime.machine.contracts import CONTRACTS, Coupling, CouplingNews, Mail, Routes
+from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.machine.wrapper import RankWrapper
 from runtime.membership.room import read_key
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
+from runtime.transport.keys import member_name
 from runtime.transport.lean import LeanChannel
 from runtime.transport.messages import CALL, Target
 
@@ -24,19 +25,15 @@ if TYPE_CHECKING:
     from runtime.membership.doorstep import Found
     from runtime.transport.frames import Frame
 
-    Hear = Callable[[str, tuple[Any, ...]], None]
     Lose = Callable[[str], None]
 
 PATIENCE = 30.0  # seconds to find the front-end
 
-PEERS = "/ranks/"
-"""How the path of a rank begins when another rank calls it."""
+_MAIL, _NEWS, _ROUTES = CONTRACTS[Mail], CONTRACTS[CouplingNews], CONTRACTS[Routes]
 
-FOR_PEERS = ("come", "meet")
-"""The operations that other ranks may call; all others are for the component above."""
-
-COUPLING = "coupling"
-"""The interface of messages between codes; see `runtime.coupling`."""
+FOR_PEERS = {(_ROUTES, "come"): True, (_ROUTES, "meet"): False, (_MAIL, "deliver"): True,
+             (_MAIL, "taken"): True}  # fmt: skip
+"""What other ranks may call, and whether it begins with the caller's name."""
 
 
 _log = logger(__name__)
@@ -61,20 +58,25 @@ class RankLink:
 
     def __init__(self, room: str, name: str) -> None:
         """Connect; raises OSError without a key in the room, Unreachable, AuthenticationFailed."""
-        address, secret, reach, certificate = read_key(room)
+        told = read_key(room, name)
         self.name = name
-        self.credentials = Credentials(secret, name, certificate)
+        self.incarnation = told.incarnation
+        proved = member_name(name, told.incarnation)
+        self.credentials = Credentials(told.keys, proved, told.certificate)
         self.doors: list[_socket.socket] = []
         """Where this rank listens for others, until its post takes them."""
         self._room = room
-        self._reach = reach
+        self._reach = told.reach
         self._served = Served()
-        above = clustering_path(name.rpartition(":")[0])
+        cluster = name.rpartition(":")[0]
+        above = clustering_path(cluster)
         self.wrapper = RankWrapper(name, self._served, self._call_above, above)
-        self._channel = _Shared.dial(address, self.credentials, PATIENCE)
+        self._channel = _Shared.dial(told.address, self.credentials, PATIENCE, peer=cluster)
         self._lock = _thread.allocate_lock()
-        self._coupled: tuple[Hear, Lose] | None = None
-        self._early: list[tuple[str, tuple[Any, ...]]] = []
+        self.coupling = stub(Coupling, lambda *call: self._tell(COUPLING, *call))
+        """What the launcher serves for coupled codes."""
+        self._lose_mail: Lose | None = None
+        self._early: list[tuple[str, str, tuple[Any, ...]]] = []
         self._lost = ""
 
     def expect_ranks(self) -> Found:
@@ -91,7 +93,18 @@ class RankLink:
 
     def routes_of(self, path: str) -> Routes:
         """Return the contract of another rank, by which it is asked to connect to this one."""
-        return stub(Routes, lambda *call: self._note(Target(path, *call[:2]), call[2]))
+        return stub(Routes, lambda *call: self._tell(path, *call))
+
+    def mail_to(self, path: str) -> Mail:
+        """Return the contract by which messages reach another participant of coupled codes.
+
+        Any thread may call it, but the one that listens must not: it may wait.
+        """
+        return stub(Mail, lambda *call: self._tell(path, *call))
+
+    def _tell(self, path: str, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+        """Call somebody further than the front-end; nothing happens once all has gone."""
+        self._note(Target(path, interface, operation, self.name), args)
 
     def _note(self, target: Target, args: tuple[Any, ...]) -> None:
         try:
@@ -99,20 +112,15 @@ class RankLink:
         except ChannelClosed:
             return
 
-    def post(self, path: str, operation: str, *args: Any) -> None:
-        """Send something to another part of the coupling; nothing happens once all has gone.
-
-        Any thread may do so, but the one that listens must not: it may wait.
-        """
-        self._note(Target(path, COUPLING, operation), args)
-
-    def couple(self, hear: Hear, lose: Lose) -> None:
+    def couple(self, news: CouplingNews, mail: Mail, lose: Lose) -> None:
         """Pass on what other codes say from now on, and what they have said so far."""
         with self._lock:
-            self._coupled = hear, lose
+            self._served.serve(CouplingNews, news)
+            self._served.serve(Mail, mail)
+            self._lose_mail = lose
             early, self._early = self._early, []
-            for operation, args in early:
-                hear(operation, args)
+            for call in early:
+                self._served.call(*call)
             if self._lost:
                 lose(self._lost)
 
@@ -136,12 +144,10 @@ class RankLink:
         answer: object = None
         try:
             target, args, _ = self._channel.opened(frame)
-            if target.interface == COUPLING:
-                self._hear(target.operation, args)
+            if target.component.startswith(RANKS):
+                self._hear_from_afar(target, args)
             elif frame.kind == CALL:
                 answer = self.wrapper.answer(target.interface, target.operation, args)
-            elif target.component.startswith(PEERS) and target.operation not in FOR_PEERS:
-                raise NotServed(f"another rank may not call {target.interface}.{target.operation}")
             else:
                 self._served.call(target.interface, target.operation, args)
         except Exception as error:  # whatever is wrong with one call, others are heard
@@ -149,18 +155,27 @@ class RankLink:
             _log.error("a call to this rank failed: %s: %s", type(error).__name__, error)
         self._channel.answer(frame, answer)
 
-    def _hear(self, operation: str, args: tuple[Any, ...]) -> None:
+    def _hear_from_afar(self, target: Target, args: tuple[Any, ...]) -> None:
+        """Take what the launcher or another rank says; front-ends vouch for who it is."""
+        call, sender = (target.interface, target.operation), target.client
+        if target.interface == _NEWS:
+            if sender != LAUNCHER:
+                raise NotServed(f"{sender} may not call {_NEWS}.{target.operation}")
+        elif call not in FOR_PEERS:
+            raise NotServed(f"another rank may not call {target.interface}.{target.operation}")
+        elif FOR_PEERS[call] and args[:1] != (sender,):
+            raise NotServed(f"{sender} calls {target.interface}.{target.operation} as {args[:1]}")
         with self._lock:
-            if self._coupled is None:
-                self._early.append((operation, args))
+            if self._lose_mail is None and target.interface in (_NEWS, _MAIL):
+                self._early.append((*call, args))
             else:
-                self._coupled[0](operation, args)
+                self._served.call(*call, args)
 
     def _lose(self, why: str) -> None:
         with self._lock:
             self._lost = why
-            if self._coupled is not None:
-                self._coupled[1](why)
+            if self._lose_mail is not None:
+                self._lose_mail(why)
 
 
 _current: RankLink | None = None

@@ -1,6 +1,6 @@
-"""The private folder of a run at a cluster: where ranks find their front-end and the secrets.
+"""The private folder of a run at a cluster: where ranks find their front-end and their keys.
 
-Only the user can read it, the key in it is removed once all ranks have come, and the folder is
+Only the user can read it, the keys in it are removed once all ranks have come, and the folder is
 gone when the front-end is.
 """
 
@@ -8,7 +8,22 @@ from __future__ import annotations
 
 import os
 
+from runtime.transport.keys import Keyring, audience_of, member_name
+
+TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 KEY = "key"
+"""The file that all ranks read: where the front-end is, and what they have in common."""
+
+TICKETS = "tickets"
+"""The file of which each rank reads its own piece."""
+
+FOR_RANKS = ("front-end ", "ranks ")
+"""How the audiences begin to which ranks have something to say."""
+
+_TICKET = 32  # bytes
 UNIX = "unix:"
 LONGEST_SOCKET_PATH = 100  # systems allow a little more; Linux 107 bytes
 
@@ -31,13 +46,50 @@ def as_others_see(address: str) -> str:
     return f"{socket.gethostname()}:{port}"
 
 
-def write_key(room: str, address: str, secret: bytes, reach: str, certificate: bytes = b"") -> None:
-    """Leave for the ranks address, secrets, and from where others reach them; raises GridError."""
+class Entrance:
+    """What a rank is told before it knows anybody: where its front-end is, and its own keys.
+
+    `reach` says from where others reach the rank, `incarnation` how often it was started.
+    """
+
+    __slots__ = ("address", "certificate", "incarnation", "keys", "reach")
+
+    def __init__(
+        self,
+        address: str,
+        reach: str,
+        incarnation: int,
+        keys: Keyring,
+        certificate: bytes = b"",
+    ) -> None:
+        self.address = address
+        self.reach = reach
+        self.incarnation = incarnation
+        self.keys = keys
+        self.certificate = certificate
+
+
+def write_key(room: str, ranks: Iterable[str], entrance: Entrance) -> None:
+    """Leave for ranks what they need, made of the keys of their front-end; raises GridError."""
+    audience, tickets, others = "", [], list[str]()
+    for rank in ranks:
+        audience = audience_of(rank)
+        name = member_name(rank, entrance.incarnation)
+        own = entrance.keys.of(name, (audience,), FOR_RANKS).tickets
+        others = list(own)
+        tickets.append(b"".join(own.values()))
+    checked = entrance.keys.checks[audience].hex() if audience else ""
+    told = [
+        entrance.address, entrance.reach, str(entrance.incarnation), entrance.certificate.hex(),
+        checked, *others,
+    ]  # fmt: skip
     path = os.path.join(room, KEY)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(f"{address}\n{secret.hex()}\n{reach}\n{certificate.hex()}\n")
+        for name, data in ((TICKETS, b"".join(tickets)), (KEY, "\n".join(told).encode())):
+            path = os.path.join(room, name)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "wb") as file:
+                file.write(data)
     except OSError as fault:
         from runtime.errors import GridError  # ranks import this module, and write nothing
 
@@ -48,11 +100,16 @@ def write_key(room: str, address: str, secret: bytes, reach: str, certificate: b
         ) from fault
 
 
-def read_key(room: str) -> tuple[str, bytes, str, bytes]:
-    """Return what `write_key` left; raises OSError."""
+def read_key(room: str, rank: str) -> Entrance:
+    """Return what `write_key` left for a rank; raises OSError."""
     with open(os.path.join(room, KEY), encoding="utf-8") as file:
-        address, secret, reach, certificate = file.read().splitlines()
-    return address, bytes.fromhex(secret), reach, bytes.fromhex(certificate)
+        address, reach, incarnation, certificate, checked, *others = file.read().split("\n")
+    size = _TICKET * len(others)
+    with open(os.path.join(room, TICKETS), "rb", 0) as file:
+        data = os.pread(file.fileno(), size, size * int(rank.rpartition(":")[2]))
+    tickets = {one: data[_TICKET * n : _TICKET * (n + 1)] for n, one in enumerate(others)}
+    keys = Keyring({audience_of(rank): bytes.fromhex(checked)}, None, tickets)
+    return Entrance(address, reach, int(incarnation), keys, bytes.fromhex(certificate))
 
 
 def crash_file(room: str, rank: int) -> str:
@@ -61,8 +118,9 @@ def crash_file(room: str, rank: int) -> str:
 
 
 def remove_key(room: str) -> None:
-    """Remove the key; nothing happens if it has gone."""
-    try:
-        os.unlink(os.path.join(room, KEY))
-    except FileNotFoundError:
-        return
+    """Remove what `write_key` left; nothing happens if it has gone."""
+    for name in (KEY, TICKETS):
+        try:
+            os.unlink(os.path.join(room, name))
+        except FileNotFoundError:
+            continue

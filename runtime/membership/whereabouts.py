@@ -19,15 +19,16 @@ def report(rank: str, facts: Mapping[str, Any] | None, forwarder: Found = NOT_FO
     """
     found = {"forwarder": forwarder} if rank.endswith(":0") and forwarder != NOT_FOUND else {}
     if facts is None:
-        return {"rank": rank, **found, "host": "", "doors": NOT_FOUND}
-    return {"rank": rank, **found, "host": facts["host"], "doors": facts["doors"]}
+        return {"rank": rank, **found, "host": "", "doors": NOT_FOUND, "incarnation": 0}
+    told = {name: facts[name] for name in ("host", "doors", "incarnation")}
+    return {"rank": rank, **found, **told}
 
 
 class Whereabouts:
     """What a front-end knows of all ranks; those of a code that starts later have moved.
 
     >>> known = Whereabouts()
-    >>> known.moved([report("0:0:0", {"host": "here", "doors": ("machine", ())})])
+    >>> known.moved([report("0:0:0", {"host": "here", "doors": (), "incarnation": 2})])
     >>> known.told([report("0:0:0", None), report("0:1:0", None)])
     >>> [one["host"] for one in known.everybody]
     ['here', '']

@@ -1,12 +1,19 @@
 """Which way messages take: native, direct or forwarded; what is tried, remembered and forgotten."""
 
-from runtime.routing.cache import ReferenceCache
+from runtime.routing.cache import ConnectionBound, ReferenceCache
 from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop
-from runtime.routing.tension import Experience, Tension, experiences_of, plain
+from runtime.routing.tension import (
+    Experience,
+    Tension,
+    Tensioning,
+    experiences_of,
+    plain,
+)
 from runtime.routing.ways import Route, RouteKind, routes
 from runtime.routing.widening import PairFlow, Widening
 
 __all__ = [
+    "ConnectionBound",
     "Experience",
     "FrontEndStop",
     "Leg",
@@ -17,6 +24,7 @@ __all__ = [
     "RouteKind",
     "Stop",
     "Tension",
+    "Tensioning",
     "Widening",
     "experiences_of",
     "plain",

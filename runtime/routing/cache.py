@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from runtime.errors import GridError
+
+
+class ConnectionBound(Protocol):
+    """The contract of the controller that bounds how many connections a rank keeps.
+
+    Its class is called with the controller that it takes the place of.
+    """
+
+    def make_room(
+        self, carried: Mapping[int, int], rest: Callable[[int], bool], *, more: int = 0
+    ) -> list[int]:
+        """Let connections rest, so that there is room for `more`; return whose.
+
+        It is asked before a connection is opened and after. `carried` says by peer how much each
+        open one has carried, and `rest` whether one can rest now, which it does then.
+        """
+        ...
 
 
 class ReferenceCache:
@@ -21,14 +39,13 @@ class ReferenceCache:
     [8]
     """
 
-    __slots__ = ("_carried", "evictions", "most")
+    __slots__ = ("_carried", "most")
 
     def __init__(self, most: int) -> None:
         if most < 1:
             raise GridError(f"a reference cache has room for at least 1 connection, not {most}")
         self.most = most
         self._carried: dict[int, int] = {}  # the least recently used first
-        self.evictions = 0
 
     def make_room(
         self, carried: Mapping[int, int], rest: Callable[[int], bool], *, more: int = 0
@@ -47,7 +64,6 @@ class ReferenceCache:
             if rest(peer):
                 del self._carried[peer]
                 rested.append(peer)
-        self.evictions += len(rested)
         return rested
 
     def _look(self, carried: Mapping[int, int]) -> None:

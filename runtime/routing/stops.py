@@ -46,14 +46,14 @@ class Leg:
 
 def leg(grid: Grid, first: Stop, second: Stop) -> Leg | None:
     """Return the connection between two stops, or None if neither can open it."""
-    if _can_dial(grid, first, second):
+    if may_dial(grid, first, second):
         return Leg(first, second)
-    if _can_dial(grid, second, first):
+    if may_dial(grid, second, first):
         return Leg(second, first)
     return None
 
 
-def _can_dial(grid: Grid, dialler: Stop, listener: Stop) -> bool:
+def may_dial(grid: Grid, dialler: Stop, listener: Stop) -> bool:
     """Tell whether a connection can be opened, as far as is known of the clusters."""
     if dialler.cluster == listener.cluster:
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from gcm.records import dataclass
 from runtime.routing.stops import FrontEndStop, Stop
@@ -17,6 +18,9 @@ Place = tuple[bool, tuple[int, int]]
 """A front-end or a rank of a cluster: what holds for one rank holds for all of its cluster."""
 
 Way = tuple[Place, ...]
+"""The places of a route; a direct one that the other end has to open begins with `CALLED`."""
+
+CALLED: Place = (False, (-1, -1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,42 @@ class _Known:
     worked: bool
     at: float
     failures: int = 0
+
+
+class Tensioning(Protocol):
+    """The contract of the controller that decides by which route a rank reaches another one.
+
+    Its class is called with the controller that it takes the place of. It is asked where some
+    clusters cannot be reached directly. Times are seconds of any clock of the process.
+    """
+
+    def order(self, routes: Sequence[Route], now: float) -> list[Route]:
+        """Return the routes in the order in which to try them; the shortest come first."""
+        ...
+
+    def shorter(self, routes: Sequence[Route], used: Route, now: float) -> list[Route]:
+        """Return the routes worth another try although messages go over `used`."""
+        ...
+
+    def is_open(self, route: Route) -> bool:
+        """Tell whether a route has worked when it was last tried, by whomever."""
+        ...
+
+    def worked(self, route: Route, now: float) -> None:
+        """Learn that a route could be opened."""
+        ...
+
+    def failed(self, route: Route, now: float) -> None:
+        """Learn that a route could not be opened."""
+        ...
+
+    def news(self, now: float) -> list[Experience]:
+        """Return what was learned here since this was last asked, to be told to others."""
+        ...
+
+    def hear(self, told: Iterable[Experience], now: float) -> list[Experience]:
+        """Learn from others; return what changes anything."""
+        ...
 
 
 class Tension:
@@ -159,7 +199,9 @@ def _pause(failures: int) -> float:
 
 
 def _way(route: Route) -> Way:
-    return tuple(_place(stop) for stop in route.stops)
+    places = tuple(_place(stop) for stop in route.stops)
+    is_called = len(route.legs) == 1 and route.legs[0].dialler != route.stops[0]
+    return (CALLED, *places) if is_called else places
 
 
 def _place(stop: Stop) -> Place:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from gcm.records import dataclass
-from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop, leg
+from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop, leg, may_dial
 from runtime.topology import Grid, Identifier
 
 
@@ -59,8 +59,9 @@ class Route:
 def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
     """Return the routes that what is known of the clusters allows, the shortest first.
 
-    A direct connection comes first, whoever has to open it; then what passes one front-end, then
-    two, then three: a third cluster relays between two that can only connect outwards. Raises
+    A direct connection comes first; where either end may open it, both ways are routes, since
+    there may be a firewall that nobody has told of. Then comes what passes one front-end, then two,
+    then three: a third cluster relays between two that can only connect outwards. Raises
     `GridError` when one of the processes does not exist.
 
     >>> from runtime.topology import Cluster, Node, Reachability, Site
@@ -80,6 +81,12 @@ def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
         legs = [leg(grid, first, second) for first, second in pairwise(stops)]
         if all(legs):
             found.append(Route(stops, tuple(one for one in legs if one is not None)))
+        if (
+            not between
+            and leg(grid, here, there) == Leg(here, there)
+            and may_dial(grid, there, here)
+        ):
+            found.append(Route(stops, (Leg(there, here),)))
     return found
 
 

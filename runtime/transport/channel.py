@@ -46,8 +46,11 @@ _LINGER_SECONDS = 2.0
 Handler = Callable[[IncomingCall], Future[Any] | None]
 """What serves the calls that come in; it is called on the reactor's thread and must not wait."""
 
-Relay = Callable[[str], "Channel | None"]
-"""Tells over which other channel calls to a component go on, unopened; None: they are for here."""
+Relay = Callable[[Target], "Channel | None"]
+"""Tells over which other channel a call goes on, unopened; None: it is for here.
+
+It raises what the caller gets if the peer may not make this call.
+"""
 
 Outcome = Callable[[Frame | ChannelClosed], None]
 
@@ -386,7 +389,13 @@ class Channel:
             raise FrameError(f"a message of the unknown kind {frame.kind} came")
 
     def _admit(self, request: IncomingCall) -> None:
-        onward = self._relay(request.target.component) if self._relay else None
+        try:
+            onward = self._relay(request.target) if self._relay else None
+        except TransportError as refused:
+            if not request.is_note:
+                self._backlog.begun()
+            self._answer(request, refused, None)
+            return
         if onward is None:
             self._serve(request)
         else:

@@ -1,11 +1,15 @@
-"""Proof by both ends of a connection that they know the secret of the run. A pure machine.
+"""Proof by both ends of a connection that they belong to the run, and who they are. Pure.
 
 A connection begins as one of Pyro5, whose port it shares with ordinary clients: the dialler
 connects and shows a number used once, the listener answers with a number of its own. The dialler
 then calls `join` with a proof over both; the listener checks it and proves itself in its answer. A
 proof covers the role, both numbers and the names of the ends, so a recorded one is of no use, and
-nothing is learnt from a listener by who does not know the secret. No payload is interpreted
-before that. After it the connection carries frames.
+nothing is learnt from a listener by who has no ticket for it. No payload is interpreted before
+that. After it the connection carries frames.
+
+The key of both proofs is the ticket of the dialler for those among whom it expects the listener
+(see `runtime.transport.keys`): the dialler has it, the listener works it out from the name that is
+shown. So the name of the dialler is proved, and that the listener is one of those it was for.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from abc import ABC, abstractmethod
 
 from runtime.transport.errors import AuthenticationFailed, FrameError, NotAMember
 from runtime.transport.keyed_hash import is_same, keyed_hash
+from runtime.transport.keys import Keyring, audience_of, subject_of
 from runtime.transport.pyro_messages import (
     CONNECT,
     CONNECTED,
@@ -48,36 +53,58 @@ _RECORDS = (b"\x15\x03", b"\x16\x03")  # how alerts and handshakes of TLS begin
 
 
 class Credentials:
-    """What one process shows to others: its name, the secret of the run, and its certificate.
+    """What one process shows to others: its name, what its keys prove, and its certificate.
+
+    Instead of a keyring there can be one secret, where it is all that two processes share.
 
     The certificate, with its key, is for connections between hosts; without one they are plain.
     Those within a host are plain in any case, unless `trusts_loopback` is False.
     """
 
-    __slots__ = ("_secret", "certificate", "name", "trusts_loopback")
+    __slots__ = ("_keys", "certificate", "name", "trusts_loopback")
 
     def __init__(
-        self, secret: bytes, name: str, certificate: bytes = b"", *, trusts_loopback: bool = True
+        self,
+        keys: Keyring | bytes,
+        name: str,
+        certificate: bytes = b"",
+        *,
+        trusts_loopback: bool = True,
     ) -> None:
-        if len(secret) < SHORTEST_SECRET:
+        if isinstance(keys, bytes) and len(keys) < SHORTEST_SECRET:
             raise ValueError(f"a secret has at least {SHORTEST_SECRET} bytes")
         if len(name.encode()) > LONGEST_NAME:
             raise ValueError(f"a name has at most {LONGEST_NAME} bytes")
-        self._secret = secret
+        self._keys = keys
         self.name = name
         self.certificate = certificate
         self.trusts_loopback = trusts_loopback
 
     def named(self, name: str) -> Credentials:
-        """Return what another member of the same run would have."""
-        return Credentials(
-            self._secret, name, self.certificate, trusts_loopback=self.trusts_loopback
-        )
+        """Return the same under another name: that of this process, and a purpose behind it."""
+        return Credentials(self._keys, name, self.certificate, trusts_loopback=self.trusts_loopback)
 
-    def prove(self, role: bytes, *parts: bytes) -> bytes:
-        """Return the proof of the secret over `parts`."""
-        message = b"".join(len(part).to_bytes(4, "big") + part for part in (role, *parts))
-        return keyed_hash(self._secret, message)
+    def ticket(self, name: str, audience: str) -> bytes:
+        """Return the ticket of a name for an audience.
+
+        Raises:
+            AuthenticationFailed: this process has no key for that audience.
+        """
+        if isinstance(self._keys, bytes):
+            return self._keys
+        try:
+            return self._keys.ticket(subject_of(name), audience)
+        except KeyError:
+            raise AuthenticationFailed(
+                f"{self.name} has no ticket for {audience or 'a listener without a name'}",
+                cure="They have nothing to say to each other in this run",
+            ) from None
+
+
+def proof(ticket: bytes, role: bytes, *parts: bytes) -> bytes:
+    """Return the proof of a ticket over `parts`."""
+    message = b"".join(len(part).to_bytes(4, "big") + part for part in (role, *parts))
+    return keyed_hash(ticket, message)
 
 
 class Greeting(ABC):
@@ -101,6 +128,11 @@ class Greeting(ABC):
     def rest(self) -> bytes:
         """What came behind the exchange."""
         return self._reader.rest
+
+    @property
+    def has_proved(self) -> bool:
+        """Whether this end has proved itself, or is about to; the other one may know it by now."""
+        return bool(self._theirs)
 
     @abstractmethod
     def begin(self) -> bytes:
@@ -142,16 +174,16 @@ class Greeting(ABC):
         self._theirs = number
 
     def _taken_proof(self, message: PyroMessage) -> tuple[bytes, bytes]:
-        proof = bytes(message.annotations.get(PROOF_OF_MEMBER, b""))
-        return proof[:PROOF], proof[PROOF:]
+        shown = bytes(message.annotations.get(PROOF_OF_MEMBER, b""))
+        return shown[:PROOF], shown[PROOF:]
 
-    def _proven(self, expected: bytes, proof: bytes, name: bytes) -> None:
+    def _proven(self, expected: bytes, shown: bytes, name: bytes) -> None:
         if len(name) > LONGEST_NAME:
             raise AuthenticationFailed(
                 f"the name of the other end has {len(name)} bytes; at most {LONGEST_NAME} are "
                 "allowed"
             )
-        if not is_same(expected, proof):
+        if not is_same(expected, shown):
             raise AuthenticationFailed("the other end does not know the secret", cure=_CURE)
         self.peer = name.decode(errors="replace")
 
@@ -176,20 +208,26 @@ class ListeningEnd(Greeting):
             ).joined()
         if message.kind != INVOKE or not self._theirs:
             raise AuthenticationFailed("the other end is no member of a run", cure=_CURE)
-        proof, name = self._taken_proof(message)
-        expected = self._credentials.prove(b"dialler", self._nonce, self._theirs, name)
-        self._proven(expected, proof, name)
-        own = self._credentials.name.encode()
-        answer = self._credentials.prove(b"listener", self._nonce, self._theirs, name, own)
+        shown, name = self._taken_proof(message)
+        known = self._credentials
+        ticket = known.ticket(name.decode(errors="replace"), audience_of(known.name))
+        self._proven(proof(ticket, b"dialler", self._nonce, self._theirs, name), shown, name)
+        own = known.name.encode()
+        answer = proof(ticket, b"listener", self._nonce, self._theirs, name, own)
         return PyroMessage(
             RESULT, b"null", {PROOF_OF_MEMBER: answer + own}, sequence=message.sequence
         ).joined()
 
 
 class Dialler(Greeting):
-    """The end that dials."""
+    """The end that dials; `peer` is the name that the listener is expected to have."""
 
-    __slots__ = ()
+    __slots__ = ("_expected", "_ticket")
+
+    def __init__(self, credentials: Credentials, nonce: bytes, peer: str = "") -> None:
+        super().__init__(credentials, nonce)
+        self._expected = peer
+        self._ticket = credentials.ticket(credentials.name, audience_of(peer))
 
     def begin(self) -> bytes:
         """Return the message that connects; it says nothing but a number."""
@@ -199,13 +237,15 @@ class Dialler(Greeting):
         own = self._credentials.name.encode()
         if message.kind == CONNECTED and not self._theirs:
             self._take_number(message)
-            proof = self._credentials.prove(b"dialler", self._theirs, self._nonce, own)
-            return PyroMessage(INVOKE, _JOIN, {PROOF_OF_MEMBER: proof + own}, sequence=1).joined()
+            shown = proof(self._ticket, b"dialler", self._theirs, self._nonce, own)
+            return PyroMessage(INVOKE, _JOIN, {PROOF_OF_MEMBER: shown + own}, sequence=1).joined()
         if message.kind == REFUSED:
             raise AuthenticationFailed("the other end refused to connect", cure=_CURE)
         if message.kind != RESULT or not self._theirs:
             raise AuthenticationFailed("the other end does not speak this protocol", cure=_CURE)
-        proof, name = self._taken_proof(message)
-        expected = self._credentials.prove(b"listener", self._theirs, self._nonce, own, name)
-        self._proven(expected, proof, name)
+        shown, name = self._taken_proof(message)
+        expected = proof(self._ticket, b"listener", self._theirs, self._nonce, own, name)
+        self._proven(expected, shown, name)
+        if self._expected and self.peer != self._expected:
+            raise AuthenticationFailed(f"{self.peer} answered instead of {self._expected}")
         return b""

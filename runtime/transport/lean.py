@@ -23,6 +23,7 @@ from runtime.transport.messages import (
     CALL,
     FAILURE,
     NOTE,
+    PLAIN_DATA,
     RESULT,
     Target,
     arguments_of,
@@ -65,14 +66,17 @@ def socket_for(address: str) -> tuple[_socket.socket, Any]:
 
 
 def dial(
-    address: str, credentials: Credentials, timeout: float = HANDSHAKE_SECONDS
+    address: str, credentials: Credentials, timeout: float = HANDSHAKE_SECONDS, *, peer: str = ""
 ) -> tuple[_socket.socket, str, bytes]:
     """Connect and prove; return the socket, the name of the listener, and what it already sent.
 
+    `peer` is the name that the listener should have; it may be left out where all share a secret.
+
     Raises:
         Unreachable: nobody answers at `address` within `timeout` seconds.
-        AuthenticationFailed: the listener and this process do not share a secret.
+        AuthenticationFailed: the listener is somebody else, or no member of this run.
     """
+    greeting = Dialler(credentials, os.urandom(NONCE), peer)
     deadline = time.monotonic() + timeout
     made, where = socket_for(address)
     try:
@@ -83,7 +87,6 @@ def dial(
         raise Unreachable(
             f"nobody answers: {error}", place=address, cure="Is the process there still running?"
         ) from error
-    greeting = Dialler(credentials, os.urandom(NONCE))
     try:
         made = secured(made, credentials, dialled=True)
         is_set_up(made)
@@ -99,7 +102,8 @@ def dial(
                     "the other end refused the proof",
                     cure=AGREE,
                 )
-            made.sendall(greeting.feed(received))
+            if answer := greeting.feed(received):  # the listener may have hung up after its own
+                made.sendall(answer)
         made.settimeout(None)
     except TransportError as error:
         made.close()
@@ -134,10 +138,15 @@ class LeanChannel:
 
     @classmethod
     def dial(
-        cls, address: str, credentials: Credentials, timeout: float = HANDSHAKE_SECONDS
+        cls,
+        address: str,
+        credentials: Credentials,
+        timeout: float = HANDSHAKE_SECONDS,
+        *,
+        peer: str = "",
     ) -> LeanChannel:
-        """Connect to `address`; raises as `dial` does."""
-        return cls(*dial(address, credentials, timeout))
+        """Connect to `peer` at `address`; raises as `dial` does."""
+        return cls(*dial(address, credentials, timeout, peer=peer))
 
     def fileno(self) -> int:
         """Return the file descriptor, to be watched together with others."""
@@ -187,8 +196,8 @@ class LeanChannel:
         return outcome_of(frame, self.peer)
 
     def opened(self, frame: Frame) -> tuple[Target, tuple[Any, ...], dict[str, Any]]:
-        """Return where a call that was received goes, and its arguments."""
-        return target_of(frame), *arguments_of(frame)
+        """Return where a call that was received goes, and its arguments, which are plain data."""
+        return target_of(frame), *arguments_of(frame, PLAIN_DATA)
 
     def answer(self, frame: Frame, value: Any = None) -> None:
         """Answer a call that was received; an exception as `value` is raised at the caller."""

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 MARK = b"PYRO"
 VERSION = 502
-HEADER = Struct(
-    "!4sHBBHHII16sHH"
-)  # see `PyroMessage`; the lengths are of the payload and annotations
+HEADER = Struct("!4sHBBHHII16sHH")  # see `PyroMessage`; lengths of payload and annotations
 END_MARK = 0x4DC5
 CHUNK = Struct("!4sI")  # name and length of an annotation
 NO_CORRELATION = bytes(16)
@@ -100,16 +98,21 @@ class MessageReader:
     (True, b'hello', b'other')
     """
 
-    __slots__ = ("_buffer", "_most")
+    __slots__ = ("_buffer", "most_bytes")
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
+    def __init__(self, most_bytes: int | Mapping[int, int]) -> None:
+        self.most_bytes = most_bytes
+        """How large the next message may be, if that depends on it by its serializer."""
         self._buffer = bytearray()
 
     @property
     def rest(self) -> bytes:
         """What was received and not taken."""
         return bytes(self._buffer)
+
+    def __len__(self) -> int:
+        """Return how many bytes were received and not taken."""
+        return len(self._buffer)
 
     def feed(self, data: Part) -> None:
         """Take note of what was received."""
@@ -134,10 +137,11 @@ class MessageReader:
                 f"a message of version {version} of Pyro5's protocol; {VERSION} is spoken here",
                 cure="Use Pyro5 at the other end",
             )
-        if payload + annotations > self._most:
+        most = self.most_bytes
+        most = most if isinstance(most, int) else most.get(serializer, 0)
+        if payload + annotations > most:
             raise FrameError(
-                f"a message says it has {payload + annotations} bytes; at most {self._most} are "
-                "allowed"
+                f"a message says it has {payload + annotations} bytes; at most {most} are allowed"
             )
         middle = HEADER.size + annotations
         end = middle + payload

@@ -28,13 +28,16 @@ class IncomingCall:
         """Whether nobody waits for an answer."""
         return self.frame.kind == NOTE
 
-    def invocation(self) -> Invocation:
+    def invocation(self, codec: Codec | None = None) -> Invocation:
         """Open the arguments; that may import modules, so do it off the reactor's thread.
+
+        With a `codec` of its own they are opened with that: who calls may be somebody behind the
+        peer who is trusted less.
 
         Raises:
             NotSendable: they cannot be rebuilt in this process.
         """
-        args, kwargs = arguments_of(self.frame, self._codec)
+        args, kwargs = arguments_of(self.frame, codec or self._codec)
         to = self.target
         return Invocation(
             to.component, to.interface, to.operation, args, kwargs, to.client, to.chain

@@ -25,9 +25,10 @@ in order is lost too, once all that it sent has been delivered; `why` is a `Peer
 of a peer to which there is no connection goes unnoticed: who waits for one for long says
 `connections.watch(peer)`.
 
-**Broken connections.** One between hosts that breaks is resumed within 20 seconds: messages that
-were on their way arrive, once and in order, and nobody is told. `connections.rest(peer)` closes one
-that nobody uses, in agreement with the peer; who sends next opens another one.
+**Broken connections.** One between hosts that breaks is resumed, by whatever route; where none is
+found within 20 seconds the error names the link. A peer that is stopped is waited for. Messages
+that were on their way arrive, once and in order, and nobody is told. `connections.rest(peer)`
+closes one that nobody uses, in agreement with the peer; who sends next opens another one.
 
 **Lanes.** Where one connection to a peer that is far away cannot fill the line, up to seven more
 are opened that carry parts of large payloads, as long as each step makes it faster. They are closed
@@ -44,7 +45,7 @@ by `progress`, `send`, `watch` and `close`; from them `send`, `give` and `take` 
     connections.close()
 """
 
-from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost, WireError
+from runtime.wire.errors import BadFrame, LinkLost, PeerAbsent, PeerLeft, PeerLost, WireError
 from runtime.wire.messages import SENT, Incoming, MessageSink, Outgoing
 from runtime.wire.opening import directory_of, open_connections
 from runtime.wire.peer_connections import PeerConnections
@@ -54,6 +55,7 @@ __all__ = [
     "SENT",
     "BadFrame",
     "Incoming",
+    "LinkLost",
     "MessageSink",
     "Outgoing",
     "PeerAbsent",

@@ -10,10 +10,10 @@ from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
-from runtime.wire.directory import Directory
-from runtime.wire.errors import PeerLost
+from runtime.wire.directory import UNIX, Directory
+from runtime.wire.errors import NoRoute, PeerLost, said
 from runtime.wire.exchange import Exchange
-from runtime.wire.line import WRITE
+from runtime.wire.line import SILENCE_TIMEOUT, WRITE, end_when_silent
 from runtime.wire.words import LANE
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
-DIAL_TIMEOUT = 10.0
-"""Seconds for each address to answer and to prove itself."""
+DIAL_TIMEOUT = 4.0
+"""Seconds for the host at an address to answer: it is asked three times within them."""
+
+PROOF_TIMEOUT = 10.0
+"""Seconds for whoever has taken a connection to prove itself while there are other addresses."""
 
 
 class Attempt(Protocol):
@@ -31,7 +34,24 @@ class Attempt(Protocol):
 
     @property
     def is_passive(self) -> bool:
-        """Whether it comes in by the listener: then what the peer dials is used in any case."""
+        """Whether the connection is to come in by the listener."""
+        ...
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the peer's system has taken the connection, which ends when its process does.
+
+        A process that is stopped, or busy in one long call, does not prove itself meanwhile.
+        """
+        ...
+
+    @property
+    def has_proved(self) -> bool:
+        """Whether this end has proved itself, so that the peer may use the connection already."""
+        ...
+
+    def describe(self) -> str:
+        """Say what goes on."""
         ...
 
     @property
@@ -75,6 +95,10 @@ class Connector(Protocol):
         """
         ...
 
+    def came(self, peer: int, now: float) -> None:
+        """Record that a peer has dialled while this end tried to."""
+        ...
+
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Record that a connection to a peer is used, opened by this end or the other."""
         ...
@@ -95,8 +119,16 @@ class CountingConnector(Connector, Protocol):
 class DirectConnector:
     """Dials the addresses in the directory: on the same machine the Unix socket, else TCP."""
 
-    def __init__(self, me: int, directory: Directory, credentials: Credentials) -> None:
+    def __init__(
+        self,
+        me: int,
+        directory: Directory,
+        credentials: Credentials,
+        *,
+        proof_timeout: float = PROOF_TIMEOUT,
+    ) -> None:
         self._me = me
+        self._proof_timeout = proof_timeout
         self._directory = directory
         self._credentials = credentials
         self.between: dict[int, tuple[str, ...]] = {}
@@ -126,11 +158,15 @@ class DirectConnector:
         party = self._directory.party(peer)
         ways = self._directory.ways(self._me, peer)
         if not ways:
-            raise PeerLost(
+            raise NoRoute(
                 f"{party} cannot be reached",
                 cure="It has no address here; was it started after this rank?",
             )
-        return Dialling(str(party), party.name, ways, credentials, now)
+        patience = self._proof_timeout
+        return Dialling(str(party), party.member, ways, credentials, now, proof_timeout=patience)
+
+    def came(self, peer: int, now: float) -> None:
+        """Do nothing: there are no routes of which one could be better."""
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Take note of how a peer is reached, where it is this end that has dialled."""
@@ -150,6 +186,15 @@ class _Direct:
         self._dialling = dialling
         self.fileno = dialling.fileno
         self.close = dialling.close
+        self.describe = dialling.describe
+
+    @property
+    def is_taken(self) -> bool:
+        return self._dialling.is_taken
+
+    @property
+    def has_proved(self) -> bool:
+        return self._dialling.has_proved
 
     @property
     def deadline(self) -> float:
@@ -168,7 +213,12 @@ class _Direct:
 
 
 class Dialling:
-    """Tries one address after another; `words` are how errors name whoever `name` is."""
+    """Tries one address after another; `words` are how errors name whoever `name` is.
+
+    Where the connection was taken at once and nobody proves itself, the process is there but does
+    not run now. If there are no other addresses it is waited for: its system ends the connection
+    when the process ends, and `silence` of its host is noticed.
+    """
 
     is_passive = False
 
@@ -181,12 +231,17 @@ class Dialling:
         now: float,
         *,
         timeout: float = DIAL_TIMEOUT,
+        proof_timeout: float = PROOF_TIMEOUT,
+        silence: float = SILENCE_TIMEOUT,
     ) -> None:
         self._words = words
         self._name = name
         self._ways = list(ways)
+        self._silent: list[str] = []  # where somebody has taken the connection and said nothing
         self._credentials = credentials
-        self._patience = timeout
+        self._timeout = timeout
+        self._proof_timeout = proof_timeout
+        self._silence = silence
         self._faults: list[str] = []
         self._address = ""
         self._socket: socket.socket | None = None
@@ -204,6 +259,22 @@ class Dialling:
         """What to watch it for."""
         return WRITE if self._exchange is None else self._exchange.events
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether the system of whoever is called has taken the connection."""
+        return self._exchange is not None
+
+    @property
+    def has_proved(self) -> bool:
+        """Whether this end has proved itself."""
+        return self._exchange is not None and self._exchange.greeting.has_proved
+
+    def describe(self) -> str:
+        """Say what goes on."""
+        if self._exchange is None:
+            return f"{self._address} does not answer"
+        return f"{self._address} has taken the connection, but the process does not answer"
+
     def close(self) -> None:
         """Give up."""
         if self._socket is not None:
@@ -220,18 +291,22 @@ class Dialling:
 
     def _step(self, now: float) -> tuple[socket.socket, bytes] | None:
         assert self._socket is not None
-        if self._exchange is None and not self._has_connected(self._socket):
-            if now >= self.deadline:
-                raise TimeoutError(f"no answer within {self._patience:g} s")
-            return None
+        if self._exchange is None:
+            if not self._has_connected(self._socket):
+                if now >= self.deadline:
+                    raise TimeoutError(f"no answer within {self._timeout:g} s")
+                return None
+            self.deadline = now + self._proof_timeout
         assert self._exchange is not None
         if not self._exchange.step():
-            if now >= self.deadline:
-                raise TimeoutError(f"no proof within {self._patience:g} s")
+            if now < self.deadline:
+                return None
+            if self._ways and not self._address.startswith(UNIX):
+                self._silent.append(self._address)
+                raise TimeoutError(f"no proof within {self._proof_timeout:g} s")
+            self.deadline = now + self._proof_timeout
             return None
         greeting = self._exchange.greeting
-        if greeting.peer != self._name:
-            raise ConnectionError(f"rank {greeting.peer} answered")
         connected, self._socket = self._socket, None
         return connected, greeting.rest
 
@@ -245,16 +320,21 @@ class Dialling:
             if error.errno == errno.ENOTCONN:
                 return False
             raise
+        if connected.family != socket.AF_UNIX:
+            end_when_silent(connected, self._silence)
         self._socket = connected = secured(connected, self._credentials, dialled=True)
-        self._exchange = Exchange(connected, Dialler(self._credentials, os.urandom(NONCE)))
+        greeting = Dialler(self._credentials, os.urandom(NONCE), self._name)
+        self._exchange = Exchange(connected, greeting)
         return True
 
     def _next(self, now: float) -> None:
         """Begin with the next address; raises PeerLost after the last one."""
-        while self._ways:
+        while self._ways or self._silent:
+            if not self._ways:
+                self._ways, self._silent = self._silent, []
             self._address = self._ways.pop(0)
             self._exchange = None
-            self.deadline = now + self._patience
+            self.deadline = now + self._timeout
             try:
                 bare, where = socket_for(self._address)
                 self._socket = socket.socket(fileno=bare.detach())
@@ -269,7 +349,7 @@ class Dialling:
         raise PeerLost(
             f"{self._words} cannot be reached",
             cause="\n".join(self._faults),
-            cure="Did it end? If not, let its cluster and this one reach each other",
+            cure="If it has not ended, let its cluster and this one reach each other",
         )
 
     def _failed(self, fault: Exception, now: float) -> None:
@@ -278,5 +358,4 @@ class Dialling:
 
     def _note(self, fault: Exception) -> None:
         self.close()
-        said = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
-        self._faults.append(f"{self._address}: {said}")
+        self._faults.append(f"{self._address}: {said(fault)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcm.records import dataclass
+from runtime.transport.keys import member_name
 from runtime.wire.errors import WireError
 
 UNIX = "unix:"
@@ -15,13 +16,25 @@ class Party:
 
     `addresses` are where it listens; Unix sockets and 127.0.0.1 are of use on its `machine` only,
     which is another than `host` where several share one name. Without any it was not there when
-    the table was made.
+    the table was made. `cluster` is the name that the user gave its cluster.
     """
 
     name: str
     host: str = ""
     machine: str = ""
     addresses: tuple[str, ...] = ()
+    incarnation: int = 0
+    """How often it was started until now; 0 if that does not matter."""
+    cluster: str = ""
+
+    @property
+    def member(self) -> str:
+        """Return the name that it proves in a handshake.
+
+        >>> Party("0:1:2", incarnation=3).member
+        '0:1:2#3'
+        """
+        return member_name(self.name, self.incarnation) if self.incarnation else self.name
 
     def __str__(self) -> str:
         """Return how errors name it.
@@ -56,6 +69,18 @@ class Directory:
     def index(self, name: str) -> int | None:
         """Return the index of a rank, or None if there is no such rank."""
         return self._indexes.get(name)
+
+    def link(self, source: int, target: int) -> str:
+        """Return how errors name what is between two ranks.
+
+        >>> Directory((Party("0:0:0", cluster="a"), Party("1:0:0"))).link(0, 1)
+        'the link from cluster a to cluster 1:0'
+        """
+        ends = [self.party(one) for one in (source, target)]
+        here, there = (one.cluster or one.name.rpartition(":")[0] for one in ends)
+        if here == there:
+            return f"the link inside cluster {here}"
+        return f"the link from cluster {here} to cluster {there}"
 
     def ways(self, source: int, target: int) -> tuple[str, ...]:
         """Return the addresses at which one rank can try to reach another, the best one first."""

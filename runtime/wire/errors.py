@@ -24,6 +24,18 @@ class PeerAbsent(PeerLost):
     """
 
 
+class LinkLost(PeerLost):
+    """Nothing leads to a peer any more, of which nobody says that it has ended."""
+
+
+class PeerSilent(PeerLost):
+    """A peer does not answer, but its system does: the process is there and does not run now."""
+
+
+class NoRoute(PeerLost):
+    """Nothing known leads to a peer, so that there is nothing to try again."""
+
+
 class PeerLeft(PeerLost):
     """A peer has ended in order; nothing more will come from it."""
 

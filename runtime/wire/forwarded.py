@@ -9,12 +9,15 @@ from runtime.forwarding.words import Answer, AnswerReader, ForwardRequest
 from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.errors import TransportError
 from runtime.wire.connecting import Attempt
-from runtime.wire.errors import PeerLost
+from runtime.wire.errors import PeerLost, PeerSilent
 from runtime.wire.exchange import Exchange
 from runtime.wire.line import READ, WRITE
 
 FORWARDING_TIMEOUT = 30.0
 """Seconds for the front-ends to open the way, each of which has its own timeout."""
+
+PROOF_TIMEOUT = 10.0
+"""Seconds for the peer to prove itself; then the way is opened anew, as it may be cut by now."""
 
 _PIECE = 4096
 
@@ -23,6 +26,8 @@ class Asked:
     """Dials a front-end by `attempt` and asks it for a way; open once the front-end says so."""
 
     is_passive = False
+    is_taken = False
+    has_proved = False  # to the peer
 
     def __init__(self, attempt: Attempt, stops: tuple[str, ...], words: str) -> None:
         self._attempt: Attempt | None = attempt
@@ -44,6 +49,12 @@ class Asked:
         """What to watch it for."""
         return self._attempt.events if self._attempt else READ | (WRITE if self._to_send else 0)
 
+    def describe(self) -> str:
+        """Say what goes on."""
+        if self._attempt is not None:
+            return f"the front-end: {self._attempt.describe()}"
+        return "the front-end has not opened the way yet"
+
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
         """Go on; return the connection once the way is open, and what came behind the answer.
 
@@ -56,6 +67,9 @@ class Asked:
         assert connected is not None
         try:
             return self._ask(connected, now)
+        except PeerSilent:
+            self.close()
+            raise
         except (OSError, TransportError) as fault:
             self.close()
             raise PeerLost(
@@ -97,6 +111,8 @@ class Asked:
             if now >= self.deadline:
                 raise TimeoutError(f"no way within {FORWARDING_TIMEOUT:g} s") from None
             return None
+        if answer.is_silent:
+            raise PeerSilent(f"{self._words} does not answer", cause=answer.why)
         if not answer.is_open:
             raise ConnectionError(answer.why)
         self._socket = None
@@ -130,6 +146,22 @@ class Forwarded:
         assert waited is not None
         return waited.events
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether the last front-end has reached the peer."""
+        return self._exchange is not None
+
+    @property
+    def has_proved(self) -> bool:
+        """Whether this end has proved itself to the peer."""
+        return self._exchange is not None and self._exchange.greeting.has_proved
+
+    def describe(self) -> str:
+        """Say what goes on."""
+        if self._asked is not None:
+            return self._asked.describe()
+        return "the front-ends have reached it, but the process does not answer"
+
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
         """Go on; return the connection once the peer has proved itself, and what came behind.
 
@@ -143,14 +175,15 @@ class Forwarded:
                 return None
             self._asked = None
             self._socket, received = opened
-            greeting = Dialler(self._credentials, os.urandom(NONCE))
+            greeting = Dialler(self._credentials, os.urandom(NONCE), self._name)
             self._exchange = Exchange(self._socket, greeting, received)
-            self.deadline = now + FORWARDING_TIMEOUT
+            self.deadline = now + PROOF_TIMEOUT
         try:
             return self._prove(now)
         except (OSError, TransportError) as fault:
             self.close()
-            raise PeerLost(
+            kind = PeerSilent if isinstance(fault, TimeoutError) else PeerLost
+            raise kind(
                 f"{self._words} does not answer through the front-ends between", cause=str(fault)
             ) from fault
 
@@ -158,11 +191,9 @@ class Forwarded:
         assert self._exchange is not None
         if not self._exchange.step():
             if now >= self.deadline:
-                raise TimeoutError(f"no proof within {FORWARDING_TIMEOUT:g} s")
+                raise TimeoutError(f"no proof within {PROOF_TIMEOUT:g} s")
             return None
         greeting = self._exchange.greeting
-        if greeting.peer != self._name:
-            raise ConnectionError(f"rank {greeting.peer} answered")
         connected, self._socket = self._socket, None
         assert connected is not None
         return connected, greeting.rest

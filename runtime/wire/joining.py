@@ -2,8 +2,9 @@
 
 Either rank may dial. When both do at once, the connection that the lower index dialled stays.
 Whoever accepts says GO when it is going to use a connection; before that the other one sends
-nothing. The lower index keeps what it accepts while it dials itself, until it knows whether that
-works; the higher one gives up its own attempt.
+nothing. A connection that is there is used at once, and this end's own attempt is given up; only a
+lower index that has proved itself already, so that the other end may use its attempt, keeps what it
+accepts until it knows about that.
 
 Where there was a connection before, whoever accepts waits until the other end says GO, too: it may
 have given up this attempt meanwhile. Both know from then on what the other one has got.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import socket
 
 from runtime.wire.connecting import Attempt
-from runtime.wire.errors import PeerLost
+from runtime.wire.errors import PeerLost, PeerSilent
 from runtime.wire.frames import AGAIN
 from runtime.wire.line import READ
 from runtime.wire.pending import PendingConnection, ResumePoint
@@ -27,11 +28,17 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
-GO_TIMEOUT = 30.0
-"""Seconds for a peer to choose between two connections; longer than it tries to dial."""
+GO_TIMEOUT = 10.0
+"""Seconds for a peer to choose between two connections."""
+
+PARKED_TIMEOUT = 2.0
+"""Seconds for which an accepted connection is kept while this end's own is about to be there."""
 
 ANSWER_TIMEOUT = 5.0
 """Seconds for a peer that has dialled to answer."""
+
+
+_FOREVER = float("inf")
 
 
 class Pair(Protocol):
@@ -57,7 +64,8 @@ class Pair(Protocol):
 class Joining:
     """Opens connections of one pair, one at a time."""
 
-    __slots__ = ("_attempt", "_context", "_index", "_pair", "_parked", "_pending", "_watched")
+    __slots__ = ("_attempt", "_context", "_index", "_pair", "_parked", "_parked_until", "_pending",
+                 "_taken_at", "_watched")  # fmt: skip
 
     def __init__(self, index: int, context: PeerContext, pair: Pair) -> None:
         self._index = index
@@ -67,6 +75,20 @@ class Joining:
         self._watched = -1  # what of the attempt is watched
         self._pending: PendingConnection | None = None
         self._parked: tuple[socket.socket, bytes] | None = None
+        self._parked_until = _FOREVER
+        self._taken_at = float("-inf")
+
+    def taken_at(self, now: float) -> float:
+        """Return when the peer's system last had a connection of this end: its process lived."""
+        if self._pending is not None or (self._attempt is not None and self._attempt.is_taken):
+            self._taken_at = now
+        return self._taken_at
+
+    def describe(self) -> str:
+        """Say what goes on."""
+        if self._pending is not None:
+            return "it has not said yet that it uses the connection"
+        return "" if self._attempt is None else self._attempt.describe()
 
     @property
     def is_busy(self) -> bool:
@@ -82,11 +104,18 @@ class Joining:
     def deadline(self) -> float | None:
         """When `look` has to be called, if nothing happens before."""
         opening = self._pending or self._attempt
-        return None if opening is None else opening.deadline
+        if opening is None:
+            return None
+        return (
+            opening.deadline if self._parked is None else min(opening.deadline, self._parked_until)
+        )
 
     def look(self, now: float) -> None:
         """See to what takes too long."""
-        if self._pending is not None and self._pending.deadline <= now:
+        if self._parked is not None and self._parked_until <= now:
+            self._drop()
+            self._cannot_dial(TimeoutError("the peer had another connection"))
+        elif self._pending is not None and self._pending.deadline <= now:
             self._hear()
         elif self._attempt is not None and self._attempt.deadline <= now:
             self._go_on()
@@ -116,6 +145,8 @@ class Joining:
         try:
             opened = attempt.step(self._context.now())
         except PeerLost as fault:
+            if isinstance(fault, PeerSilent):
+                self._taken_at = self._context.now()
             self._drop()
             self._cannot_dial(fault)
             return True
@@ -158,16 +189,22 @@ class Joining:
 
     def admit(self, connected: socket.socket, received: bytes) -> None:
         """Use a connection that the peer has opened, or keep it until this end's own fails."""
-        is_dialling = (
+        is_shown = (
             self._pending.is_dialled
             if self._pending is not None
-            else self._attempt is not None and not self._attempt.is_passive
+            else self._attempt is not None and self._attempt.has_proved
         )
-        if is_dialling and self._context.me < self._index:
+        if is_shown and self._context.me < self._index:
             if self._parked is not None:
                 self._parked[0].close()
             self._parked = connected, received
+            # One that cannot be resumed must not be used while the other end may use another one.
+            can_resume = connected.family != socket.AF_UNIX
+            self._parked_until = self._context.now() + PARKED_TIMEOUT if can_resume else _FOREVER
+            self._context.look_again()
         else:
+            if self._attempt is not None:
+                self._context.connector.came(self._index, self._context.now())
             self._drop()
             self._accept(connected, received)
 

@@ -25,11 +25,11 @@ _READS_AT_ONCE = 16
 _WRITES_AT_ONCE = 16
 _MOST_VIEWS = 512  # within what one system call takes
 _UNSENT = 256 << 10  # bytes in the system that have not left, beyond which it takes no more
-SILENCE_TIMEOUT = 30.0
+SILENCE_TIMEOUT = 8.0
 """Seconds after which a connection is of no use if the host at its other end does not answer."""
 
-RESUME_TIMEOUT = 20.0
-"""Seconds in which a connection that broke has to be resumed."""
+RESUME_TIMEOUT = 12.0
+"""Seconds in which a connection that broke has to be resumed, by whatever route."""
 
 _BUFFER = 1 << 20  # bytes that a local connection keeps on their way, if the system lets it
 
@@ -208,9 +208,17 @@ def _tune(connected: socket.socket, silence: float) -> None:
     if connected.family == socket.AF_UNIX:
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
         return
+    for option, value in ((socket.TCP_NODELAY, 1), (socket.TCP_NOTSENT_LOWAT, _UNSENT)):
+        connected.setsockopt(socket.IPPROTO_TCP, option, value)
+    end_when_silent(connected, silence)
+
+
+def end_when_silent(connected: socket.socket, silence: float) -> None:
+    """Let the system end a connection when its other host has said nothing for so long.
+
+    The other process need not say anything: its system answers.
+    """
     options = (
-        (socket.TCP_NODELAY, 1),
-        (socket.TCP_NOTSENT_LOWAT, _UNSENT),
         (socket.TCP_USER_TIMEOUT, int(silence * 1000)),
         (socket.TCP_KEEPIDLE, max(1, int(silence / 3))),
         (socket.TCP_KEEPINTVL, max(1, int(silence / 6))),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from runtime.later import Later, logger
+from runtime.machine.composition import REFERENCE_CACHE, TENSIONING, Composition
 from runtime.membership.everybody import Everybody, everybody
 from runtime.membership.rank_link import RankLink
 from runtime.wire.connecting import DirectConnector
@@ -30,18 +31,30 @@ else:
 _log = logger(__name__)
 
 
-def open_connections(link: RankLink, sink: MessageSink) -> PeerConnections:
+def open_connections(
+    link: RankLink,
+    sink: MessageSink,
+    make: Callable[..., PeerConnections] | None = None,
+    composition: Composition | None = None,
+) -> PeerConnections:
     """Return the connections of a rank; from now on it answers ranks that dial this one.
 
-    The first call takes the listening sockets of the rank, so a process calls it once.
+    The first call takes the listening sockets of the rank, so a process calls it once. `make` takes
+    what the class `PeerConnections` takes, and is used instead of it;
+    `composition` has the controllers that the descriptor names.
     """
     known = everybody(link)
     directory = directory_of(link)
     doors = [socket.socket(fileno=door.detach()) for door in link.doors]
     link.doors.clear()
-    routed = _routed(link, known, directory) if known.front_ends else None
-    references = References(routed or DirectConnector(known.index, directory, link.credentials))
-    connections = PeerConnections(
+    routed = _routed(link, known, directory, composition) if known.front_ends else None
+    bound = None
+    if composition is not None and composition.named(REFERENCE_CACHE, composition.here):
+        bound = partial(composition.controller, REFERENCE_CACHE)
+    references = References(
+        routed or DirectConnector(known.index, directory, link.credentials), bound
+    )
+    connections = (make or PeerConnections)(
         known.index, directory, sink, references, listeners=doors, credentials=link.credentials
     )
     references.keeper = connections
@@ -70,7 +83,9 @@ def passed(connections: PeerConnections, peer: int) -> tuple[str, ...] | None:
     )
 
 
-def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedConnector:
+def _routed(
+    link: RankLink, known: Everybody, directory: Directory, composition: Composition | None
+) -> RoutedConnector:
     # only where not all can reach each other
     from runtime.coupling.words import rank_path
     from runtime.wire.routed import RoutedConnector
@@ -91,6 +106,9 @@ def _routed(link: RankLink, known: Everybody, directory: Directory) -> RoutedCon
         front_ends=front_ends,
         peers=peers,
         share=lambda news: link.wrapper.references.learned(link.name, routing.plain(news)),
+        tension=None
+        if composition is None
+        else composition.controller(TENSIONING, routing.Tension()),
     )
 
 
@@ -165,9 +183,17 @@ class _Routes:
 
 def directory_of(link: RankLink) -> Directory:
     """Return who is where, as far as a rank was told."""
+    known = everybody(link)
     return Directory(
         tuple(
-            Party(str(one.identifier), one.host, one.machine, one.addresses)
-            for one in everybody(link).residents
+            Party(
+                str(one.identifier),
+                one.host,
+                one.machine,
+                one.addresses,
+                one.incarnation,
+                known.cluster_name(one.identifier),
+            )
+            for one in known.residents
         )
     )

@@ -12,7 +12,16 @@ import socket
 from runtime.later import Later, logger
 from runtime.wire.breadth import Breadth
 from runtime.wire.duplex import DuplexStream
-from runtime.wire.errors import BadFrame, PeerAbsent, PeerLeft, PeerLost, gone, said
+from runtime.wire.errors import (
+    BadFrame,
+    LinkLost,
+    NoRoute,
+    PeerAbsent,
+    PeerLeft,
+    PeerLost,
+    gone,
+    said,
+)
 from runtime.wire.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
 from runtime.wire.joining import Joining
 from runtime.wire.line import READ, Line
@@ -100,9 +109,9 @@ class Peer:
 
     def dial(self) -> None:
         """Begin to open a connection, unless there is one or it is on its way."""
+        is_ending = self.why is not None or self._unexplained is not None
         is_on_its_way = self._joining.is_busy or self._resuming or self._resting
-        is_gone = self.why is not None or self._unexplained is not None
-        if self.line is None and not is_gone and not is_on_its_way:
+        if self.line is None and not is_ending and not is_on_its_way:
             self._joining.dial()
 
     def admit(self, connected: socket.socket, received: bytes) -> None:
@@ -200,7 +209,7 @@ class Peer:
             if isinstance(fault, ConnectionRefusedError):
                 self._resuming.deadline = now
             self._resuming.failed(fault, now)
-        elif isinstance(fault, PeerLost | ConnectionRefusedError):
+        elif isinstance(fault, NoRoute | ConnectionRefusedError):
             self._give_up(self._absent(fault))
         else:
             self._resuming = breaks.Resuming(fault, now, self._context.resume_timeout)
@@ -300,13 +309,35 @@ class Peer:
             self._resuming = breaks.Resuming(fault, now, self._context.resume_timeout)
 
     def _go_on_resuming(self, resuming: breaks.Resuming, now: float) -> None:
+        resuming.taken(self._joining.taken_at(now))
         if resuming.is_over(now):
-            fault = self._gone(said(resuming.why), resuming.reasons)
-            self._give_up(self._absent(fault))
+            self._give_up(self._absent(self._link_lost(resuming, now)))
         elif not self._joining.is_busy and now >= resuming.next_try:
             self._joining.dial()
             if self._joining.is_called:
                 resuming.called()
+
+    def postpone(self, seconds: float) -> None:
+        """Do not count seconds in which this process could not try to resume a connection."""
+        if self._resuming is not None:
+            self._resuming.postpone(seconds)
+
+    def describe_opening(self) -> str:
+        """Say what keeps a connection from being opened; nothing if it is there, or not needed."""
+        return self._joining.describe() or (said(self._resuming.why) if self._resuming else "")
+
+    def _link_lost(self, resuming: breaks.Resuming, now: float) -> PeerLost:
+        """Return that nothing led to the peer any more, and all that was tried."""
+        peer, why = self._context.describe(self.index), said(resuming.why)
+        if resuming.is_refused:
+            return self._gone(why, resuming.reasons)
+        link = self._context.link_to(self.index)
+        how = f"is broken ({why})" if self.connections else "could not be opened"
+        return LinkLost(
+            f"{peer} cannot be reached: {link} {how}, tried for {resuming.lasts(now):.0f} s",
+            cause=self._joining.describe() or resuming.reasons,
+            cure="See whether the network between them is down, or a firewall cuts it",
+        )
 
     def _absent(self, fault: Exception) -> PeerLost:
         """Return that a peer cannot be reached; absent is one that nothing connects with it."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 from runtime.later import logger
 from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
+from runtime.transport.keys import parsed
 from runtime.wire.connecting import Attempt, Connector
 from runtime.wire.directory import Directory
 from runtime.wire.errors import PeerLost, WireError
@@ -38,6 +39,9 @@ _COARSE = 4e-3
 """Sleeps of fewer seconds are made by `select`: epoll counts in whole milliseconds."""
 
 _MOST_SELECTABLE = 1024
+
+_LATE = 1.0
+"""Seconds after which it is this process that did not run, and nobody else is to blame."""
 
 _LEAVE = 50e-6
 """Seconds in which others that were woken get up, rather than to keep them from that."""
@@ -241,6 +245,15 @@ class PeerConnections:
         """Return how errors name a peer: its rank, its host, its addresses."""
         return str(self._directory.party(peer))
 
+    def link_to(self, peer: int) -> str:
+        """Return how errors name what is between this rank and a peer."""
+        return self._directory.link(self.me, peer)
+
+    def describe_opening(self, peer: int) -> str:
+        """Say what keeps a connection to a peer from being opened; nothing if nothing does."""
+        found = self._peers.get(peer)
+        return "" if found is None else found.describe_opening()
+
     def is_near(self, peer: int) -> bool:
         """Tell whether a peer is on this machine."""
         machine = self._directory.party(peer).machine
@@ -280,6 +293,10 @@ class PeerConnections:
             if peer.line is not None
         }
 
+    def interceptors_of(self, peer: int) -> list[str]:  # noqa: ARG002 - others have some
+        """Return what stands in the port to a peer, and what it has done to messages."""
+        return []
+
     @property
     def lanes(self) -> int:
         """How many connections there are beside the first one to each peer."""
@@ -316,9 +333,10 @@ class PeerConnections:
         if name.endswith(PROBES):
             connected.close()  # it knows now
             return
-        index = self._directory.index(name.removesuffix(LANE))
-        if index is None or index == self.me:
-            _log.warning("a connection of %s was refused: it is no peer", name)
+        member = name.removesuffix(LANE)
+        index = self._directory.index(parsed(member)[0])
+        if index in (None, self.me) or self._directory.party(index).member != member:
+            _log.warning("a connection of %s was refused: it is no peer, or not any more", name)
             connected.close()
             return
         if name.endswith(LANE):
@@ -366,8 +384,11 @@ class PeerConnections:
         while self._wishes:
             self._wishes.popleft()()
         now = self.now()
+        late = 0.0 if self._deadline is None else now - self._deadline
         self._meetings.look(now)
         for peer in list(self._peers.values()):
+            if late > _LATE:
+                peer.postpone(late)
             peer.look(now)
         times = [peer.deadline for peer in self._peers.values()]
         times.append(self._meetings.deadline)

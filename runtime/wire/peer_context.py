@@ -41,6 +41,10 @@ class PeerContext(Protocol):
         """Return how errors name a peer."""
         ...
 
+    def link_to(self, peer: int) -> str:
+        """Return how errors name what is between this rank and a peer."""
+        ...
+
     def is_near(self, peer: int) -> bool:
         """Tell whether a peer is on this machine."""
         ...

@@ -46,12 +46,10 @@ class Probe:
         """Connect, prove, and hang up; return whether it was the peer that proved itself."""
         for address in self._addresses:
             try:
-                connected, name, _ = dial(address, self._credentials, PROBE_TIMEOUT)
+                connected, _, _ = dial(address, self._credentials, PROBE_TIMEOUT, peer=self._name)
             except (OSError, TransportError) as fault:
                 _log.info("%s is still not reached directly: %s", self._name, fault)
                 continue
             connected.close()
-            if name == self._name:
-                return True
-            _log.info("%s is still not reached directly: %s answered", self._name, name)
+            return True
         return False

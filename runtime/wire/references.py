@@ -11,7 +11,7 @@ from runtime.wire.errors import PeerLost, WireError
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Protocol
 
     from runtime import routing
@@ -53,16 +53,25 @@ class Keeper(Protocol):
 class References:
     """Opens connections as `connector` does, counts, and lets those rest that nobody uses.
 
-    `keeper` is set once it is there.
+    `keeper` is set once it is there. `bound` returns what decides instead of the usual cache, which
+    it gets, and is asked for every connection.
 
     Raises:
         WireError: the environment has no number where it says how many there may be.
     """
 
-    def __init__(self, connector: CountingConnector) -> None:
+    def __init__(
+        self,
+        connector: CountingConnector,
+        bound: Callable[[routing.ReferenceCache], routing.ConnectionBound] | None = None,
+    ) -> None:
         self._connector = connector
         self._most = _told()
-        self._cache: routing.ReferenceCache | None = None
+        self._cache: routing.ConnectionBound | None = None
+        self._is_always_asked = bound is not None
+        self._evictions = 0
+        if bound is not None:
+            self._cache = bound(routing.ReferenceCache(self._limit()))
         self.keeper: Keeper | None = None
         self.misses = 0
         self._joined = 0
@@ -84,6 +93,10 @@ class References:
         keeper = self.keeper
         return keeper is None or len(keeper.connected()) + keeper.lanes < self._limit()
 
+    def came(self, peer: int, now: float) -> None:
+        """Record that a peer has dialled while this end tried to."""
+        self._connector.came(peer, now)
+
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Record that there is a connection to a peer, which this end has dialled or the other."""
         self._connector.joined(peer, is_dialled=is_dialled)
@@ -96,14 +109,17 @@ class References:
 
     def _make_room(self, *, more: int) -> None:
         keeper = self.keeper
-        if keeper is None or self._joined + keeper.lanes + more <= (self._most or FEW):
+        if keeper is None:
+            return
+        many = self._joined + keeper.lanes + more > (self._most or FEW)
+        if not (many or self._is_always_asked):
             return
         if self._cache is None:
             self._cache = routing.ReferenceCache(self._limit())
         connected = keeper.connected()
         if keeper.lanes and len(connected) + keeper.lanes + more > self._limit():
             keeper.narrow()
-        self._cache.make_room(connected, keeper.rest, more=more)
+        self._evictions += len(self._cache.make_room(connected, keeper.rest, more=more))
 
     def _limit(self) -> int:
         return self._most or _allowed()
@@ -116,7 +132,7 @@ class References:
             "failures": self._connector.failures,
             "hits": max(0, sent - self.misses),
             "misses": self.misses,
-            "evictions": 0 if self._cache is None else self._cache.evictions,
+            "evictions": self._evictions,
             "resumptions": sum(one.resumptions for one in traffic.values()),
             "lanes": sum(
                 traffic[peer].lanes for peer in self._connector.between if peer in traffic

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from runtime.wire.errors import PeerLost
+from runtime.wire.errors import PeerLost, said
 
 CALLED_TIMEOUT = 5.0
 """Seconds for a peer that hung up and cannot be dialled: it comes at once, or has ended."""
@@ -19,13 +19,14 @@ _NOBODY = (os.strerror(errno.ECONNREFUSED), os.strerror(errno.ENOENT))
 class Resuming:
     """One interruption: `why` the connection broke, and `last`, why it is not resumed yet."""
 
-    __slots__ = ("_begun", "_pause", "_refusals", "deadline", "last", "next_try", "why")
+    __slots__ = ("_begun", "_pause", "_refusals", "_timeout", "deadline", "last", "next_try", "why")
 
     def __init__(self, why: Exception, now: float, timeout: float) -> None:
         self.why = why
         self.last: Exception | None = None
         self.next_try = now
         self.deadline = now + timeout
+        self._timeout = timeout
         self._begun = now
         self._pause = _FIRST_PAUSE
         self._refusals = 0
@@ -43,14 +44,37 @@ class Resuming:
         if isinstance(self.why, EOFError):
             self.deadline = min(self.deadline, self._begun + CALLED_TIMEOUT)
 
+    def taken(self, at: float) -> None:
+        """Record when the peer's system last had a connection: it can be reached, and lives.
+
+        A process that is stopped, or busy in one long call, is waited for as long as that is so.
+        """
+        self.deadline = max(self.deadline, at + self._timeout)
+
+    def postpone(self, seconds: float) -> None:
+        """Do not count seconds in which this process could not try."""
+        self.deadline += seconds
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nobody is there any more."""
+        return self._refusals >= _REFUSALS
+
+    def lasts(self, now: float) -> float:
+        """Return for how many seconds it was tried."""
+        return now - self._begun
+
     def is_over(self, now: float) -> bool:
         """Tell whether to give up: nobody is there any more, or the time is over."""
-        return self._refusals >= _REFUSALS or now >= self.deadline
+        return self.is_refused or now >= self.deadline
 
     @property
     def reasons(self) -> str:
         """Why it could not be resumed."""
-        return f"it could not be resumed{'' if self.last is None else f': {self.last}'}"
+        if self.last is None:
+            return "it could not be resumed"
+        told = self.last.cause if isinstance(self.last, PeerLost) else ""
+        return f"it could not be resumed: {told or said(self.last)}"
 
 
 def says_nobody(fault: PeerLost) -> bool:
@@ -59,9 +83,6 @@ def says_nobody(fault: PeerLost) -> bool:
     Where several routes were tried the first one counts: it is the one that worked last.
     """
     reasons = fault.cause.splitlines()
-    inner = [number for number, line in enumerate(reasons) if line.startswith(" ")]
-    if inner:
-        first = inner[0]
-        outer = (n for n in range(first, len(reasons)) if not reasons[n].startswith(" "))
-        reasons = reasons[first : next(outer, len(reasons))]
+    if reasons and reasons[0].startswith("by "):
+        reasons = reasons[0].split("; ")
     return bool(reasons) and all(any(one in line for one in _NOBODY) for line in reasons)

@@ -6,23 +6,20 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 from runtime.forwarding.words import meeting
-from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension, routes
+from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension, Tensioning, routes
 from runtime.topology import Grid, Identifier
 from runtime.transport.credentials import Credentials
-from runtime.wire.connecting import DIAL_TIMEOUT, Attempt, Dialling
+from runtime.wire.connecting import Attempt, Dialling
 from runtime.wire.directory import UNIX, Directory, Party
-from runtime.wire.errors import PeerLost
+from runtime.wire.errors import NoRoute, PeerLost
 from runtime.wire.forwarded import Asked, Forwarded
 from runtime.wire.probing import Probe
-from runtime.wire.trying import CALL_BACK_TIMEOUT, Called, Trying
+from runtime.wire.trying import HEAD_START, Called, Race
 from runtime.wire.words import LANE, PROBES
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.machine.contracts import Routes
-
-SHORT_DIAL_TIMEOUT = 3.0
-"""Seconds for a peer to answer where there are other routes to try."""
 
 Peers = Callable[[int], "Routes"]
 """Returns the contract of a peer, by which it is asked to `come` or to `meet` this rank."""
@@ -35,7 +32,8 @@ class RoutedConnector:
     """Chooses among the routes that the reachability of the clusters allows.
 
     `front_ends` says where the forwarders of clusters listen. `between` are those that a connection
-    to each peer passes, as far as this end has chosen them.
+    to each peer passes, as far as this end has chosen them. `tension` decides in which order routes
+    are tried.
     """
 
     def __init__(
@@ -48,6 +46,8 @@ class RoutedConnector:
         front_ends: Mapping[tuple[int, int], Party],
         peers: Peers,
         share: Share,
+        head_start: float = HEAD_START,
+        tension: Tensioning | None = None,
     ) -> None:
         self._me = me
         self._directory = directory
@@ -56,8 +56,10 @@ class RoutedConnector:
         self._front_ends = front_ends
         self._peers = peers
         self._share = share
-        self._tension = Tension()
+        self._head_start = head_start
+        self._tension = tension or Tension()
         self._used: dict[int, Route] = {}
+        self._races: dict[int, Race] = {}
         self.between: dict[int, tuple[str, ...]] = {}
         self.tries = 0
         self.failures = 0
@@ -71,14 +73,18 @@ class RoutedConnector:
         if usable and usable[0].kind is RouteKind.NATIVE:
             party = self._directory.party(peer)
             ways = self._directory.ways(self._me, peer)
-            return Dialling(str(party), party.name, ways, self._credentials, now)
+            return Dialling(str(party), party.member, ways, self._credentials, now)
         if not usable:
-            raise PeerLost(
+            raise NoRoute(
                 f"{self._directory.party(peer)} cannot be reached",
                 cure="No front-end lies between that both clusters can connect to. Let one be "
                 "reached, or add a cluster that relays",
             )
-        return Trying(self, peer, self._tension.order(usable, now), now)
+        if peer in self._used:  # it has been dialled before, so it need not be asked to dial
+            usable = [one for one in usable if one.legs[0].dialler == one.stops[0]] or usable
+        ordered = self._tension.order(usable, now)
+        race = self._races[peer] = Race(self, peer, ordered, now, head_start=self._head_start)
+        return race
 
     def again(self, peer: int, now: float) -> Attempt | None:
         """Begin to open a lane, by the route in use; None where the other end has dialled."""
@@ -86,10 +92,17 @@ class RoutedConnector:
         if route is None:
             return None
         credentials = self._credentials.named(self._credentials.name + LANE)
-        return self.begin(peer, route, now, is_last=True, credentials=credentials)
+        return self.begin(peer, route, now, credentials=credentials)
+
+    def came(self, peer: int, now: float) -> None:
+        """Learn from a connection that a peer has opened which routes to it are closed."""
+        race = self._races.get(peer)
+        if race is not None:
+            race.overtaken(now)
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Forget the route that this end has chosen, if a connection of the other end is used."""
+        self._races.pop(peer, None)
         if not is_dialled:
             self._used.pop(peer, None)
             self.between.pop(peer, None)
@@ -118,7 +131,7 @@ class RoutedConnector:
                 )
                 if cluster not in found and is_tried:
                     party, ways = self._directory.party(peer), self._directory.ways(self._me, peer)
-                    found[cluster] = Probe(peer, route, party.name, ways, credentials)
+                    found[cluster] = Probe(peer, route, party.member, ways, credentials)
         return list(found.values())
 
     def probed(self, probe: Probe, now: float, *, has_worked: bool) -> list[int]:
@@ -172,7 +185,6 @@ class RoutedConnector:
         route: Route,
         now: float,
         *,
-        is_last: bool,
         credentials: Credentials | None = None,
     ) -> Attempt:
         """Begin to open a connection by one route, with other credentials if given.
@@ -185,11 +197,10 @@ class RoutedConnector:
         party = self._directory.party(peer)
         if first.dialler != route.stops[0]:
             self._peers(peer).come(self._directory.party(self._me).name)
-            return Called(str(party), now + CALL_BACK_TIMEOUT)
+            return Called(str(party), now)
         if route.kind is RouteKind.DIRECT:
             ways = self._directory.ways(self._me, peer)
-            timeout = DIAL_TIMEOUT if is_last else SHORT_DIAL_TIMEOUT
-            return Dialling(str(party), party.name, ways, credentials, now, timeout=timeout)
+            return Dialling(str(party), party.member, ways, credentials, now)
         stops = [str(stop) for stop in route.stops[2:]]
         if last.dialler == route.stops[-1]:
             token = os.urandom(16).hex()
@@ -198,7 +209,7 @@ class RoutedConnector:
         front_end = route.stops[1]
         assert isinstance(front_end, FrontEndStop)
         asked = Asked(self._to_front_end(front_end, now), tuple(stops), str(party))
-        return Forwarded(asked, party.name, str(party), credentials)
+        return Forwarded(asked, party.member, str(party), credentials)
 
     def _to_front_end(self, front_end: FrontEndStop, now: float) -> Attempt:
         party = self._front_ends.get(front_end.cluster)

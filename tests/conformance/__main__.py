@@ -2,6 +2,7 @@
 
     python -m tests.conformance                          all modules on all grids
     python -m tests.conformance --grid 1+1 p2p_buf comm  some of them
+    python -m tests.conformance --openmpi                with Open MPI in the first clusters
 
 Each module runs by itself with a time limit. Exit code 0 means that every test passed that is not
 in `excluded.toml`, and that none skipped itself which does not do so under plain MPI too.
@@ -16,7 +17,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
+from benchmarks.mpi_openmpi import environment_of_openmpi
 from tests.conformance.results import (
     Result,
     excluded_on,
@@ -45,12 +48,14 @@ def main() -> int:
     tests, exclusions = folder_of_tests(), read_exclusions()
     everything: set[str] = set()
     failed = False
+    way = _way_to_openmpi() if options.openmpi else ""
     print(f"{'module':<18}{'grid':<8}{'passed':>8}{'skipped':>8}{'excluded':>9}{'failed':>7}  time")
     for module in options.modules:
         plain = run(PLAIN, module, tests, [], options.limit)
         everything |= set(plain.words)
         for grid in options.grid:
-            result = run(grid, module, tests, excluded_on(grid, exclusions), options.limit)
+            excluded = excluded_on("openmpi" if way else "", grid, exclusions)
+            result = run(grid, module, tests, excluded, options.limit, way=way)
             complaints = _complaints(result, plain)
             failed |= bool(complaints)
             _print_row(module, grid, result, complaints, details=not options.brief)
@@ -60,8 +65,13 @@ def main() -> int:
     return 1 if failed or stale else 0
 
 
-def run(grid: str, module: str, tests: Path, excluded: list[str], limit: float) -> Result:
-    """Run one module on a grid, or on two processes of plain MPI."""
+def run(
+    grid: str, module: str, tests: Path, excluded: list[str], limit: float, *, way: str = ""
+) -> Result:
+    """Run one module on a grid, or on two processes of plain MPI.
+
+    With a `way`, which is that to another MPI, a run in which all ranks had the same one is bad.
+    """
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="conformance-") as name:
         folder = Path(name)
@@ -73,15 +83,25 @@ def run(grid: str, module: str, tests: Path, excluded: list[str], limit: float) 
             command = ["mpiexec", "-n", "2", sys.executable, str(PROGRAM), *words]
         else:
             ranks = len(identifiers(grid))
-            (folder / "grid.xml").write_text(descriptor(grid, str(PROGRAM), words))
+            (folder / "grid.xml").write_text(descriptor(grid, str(PROGRAM), words, way=way))
             command = [*COMMAND, "--quiet", "--tag-output", str(folder / "grid.xml")]
         said, problem = _carry_out(command, limit)
         result = read_reports(reports, ranks)
     result.problem = problem or result.problem
+    if way and not result.problem and len(result.libraries) != 2:
+        result.problem = f"all ranks ran with {', '.join(result.libraries)}"
     if result.problem or not result.words:
         result.problem += f"\n{said[-3000:]}"
     result.seconds = time.monotonic() - began
     return result
+
+
+def _way_to_openmpi() -> str:
+    """Return the element that leads to an Open MPI, which is installed now if need be."""
+    python = environment_of_openmpi()
+    if python is None:
+        sys.exit("an Open MPI with its mpi4py cannot be installed here")
+    return f"<front-end python={quoteattr(str(python))}/>"
 
 
 def _carry_out(command: list[str], limit: float) -> tuple[str, str]:
@@ -132,6 +152,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("modules", nargs="*", default=list(MODULES), help="names without `test_`")
     parser.add_argument("--grid", action="append", help=f"such as {', '.join(GRIDS)}")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds for one module")
+    parser.add_argument("--openmpi", action="store_true", help="let the first cluster have it")
     parser.add_argument("--brief", action="store_true", help="the table alone")
     options = parser.parse_args()
     options.grid = options.grid or list(GRIDS)

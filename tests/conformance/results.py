@@ -24,6 +24,8 @@ class Result:
     details: dict[str, str] = field(default_factory=dict)
     problem: str = ""
     """Why the run itself went wrong, such as a hang."""
+    libraries: set[str] = field(default_factory=set)
+    """The first words of the native MPIs' names that the ranks ran with."""
     seconds: float = 0.0
 
     @property
@@ -55,6 +57,7 @@ def read_reports(folder: Path, ranks: int) -> Result:
             word, test, detail = json.loads(line)
             if word == "end":
                 ended += 1
+                result.libraries.add(detail)
             else:
                 mine[test] = word, detail  # `begins` is followed by what became of it
         for test, (word, detail) in mine.items():
@@ -94,12 +97,12 @@ def read_exclusions(path: Path = EXCLUDED) -> list[Exclusion]:
     ]
 
 
-def excluded_on(grid: str, exclusions: list[Exclusion]) -> list[str]:
-    """Return the patterns that hold for a grid."""
+def excluded_on(mixed_with: str, grid: str, exclusions: list[Exclusion]) -> list[str]:
+    """Return the patterns that hold for a grid, and for the other MPI it is mixed with, if any."""
     return [
         pattern
         for one in exclusions
-        if not one.grids or grid in one.grids
+        if not one.grids or {mixed_with, grid} & {*one.grids}
         for pattern in (*one.tests, *one.helpers)
     ]
 

@@ -115,7 +115,7 @@ def main() -> int:
                 without_helper(test, pattern)
             chosen.addTest(test)
     chosen.run(report)
-    report.say("end", module)
+    report.say("end", module, MPI.Get_library_version().split()[0])
     return 0 if report.wasSuccessful() else 1
 
 

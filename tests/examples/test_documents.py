@@ -35,6 +35,7 @@ DOCUMENTS = [
     "docs/surviving.md",
     "docs/surroundings.md",
     "docs/results.md",
+    "docs/waits.md",
 ]
 SECTIONS = [("docs/deploy.md", "Without a descriptor")]
 """Single sections, of documents that also show what no test can run."""

@@ -65,6 +65,11 @@ print("fine", flush=True)
 """
 
 
+STUCK = CALM.replace("time.sleep(1.5)", "MPI.COMM_WORLD.recv()")
+
+PROXY_ENDED = r"hydra_pmi_proxy \(process \d+\), a process of mpiexec, was ended"
+
+
 def describe(folder: Path, program: str, *, sites: int = 1, clusters: int = 1) -> Path:
     (folder / "program.py").write_text(program, encoding="utf-8")
     path = folder / "grid.xml"
@@ -198,17 +203,19 @@ def test_every_traceback_is_in_the_file_of_its_rank_and_shown_if_asked_for(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "program", "words"),
     [
-        ("hydra_pmi_proxy", r"hydra_pmi_proxy \(process \d+\), a process of mpiexec, was ended"),
-        ("mpiexec", r"mpiexec was killed by SIGKILL while the ranks ran"),
+        ("hydra_pmi_proxy", CALM, PROXY_ENDED),
+        ("hydra_pmi_proxy", STUCK, PROXY_ENDED),
+        ("mpiexec", CALM, r"mpiexec was killed by SIGKILL while the ranks ran"),
     ],
 )
 def test_a_killed_process_of_mpiexec_is_named_as_what_it_is(
-    tmp_path: Path, name: str, words: str
+    tmp_path: Path, name: str, program: str, words: str
 ) -> None:
+    """Also where the ranks wait for each other for ever, so that mpiexec would notice nothing."""
     process = subprocess.Popen(
-        [*COMMAND, "--quiet", str(describe(tmp_path, CALM))],
+        [*COMMAND, "--quiet", str(describe(tmp_path, program))],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -222,6 +229,18 @@ def test_a_killed_process_of_mpiexec_is_named_as_what_it_is(
     _, err = process.communicate(timeout=60)
     assert process.returncode == LOST, err
     assert re.search(words, err), err
+
+
+def test_a_rank_that_leaves_early_ends_those_of_its_cluster_that_wait_for_it(
+    tmp_path: Path,
+) -> None:
+    early = CALM.replace("time.sleep(1.5)", "rank = MPI.COMM_WORLD.rank; rank and sys.exit(0)")
+    path = describe(tmp_path, early.replace("Barrier()", "recv(source=1)"))
+    code, _, _, err = run(path)
+    assert code == LOST, err
+    assert re.search(r"0:0:0 waits in recv from 0:0:1 .*, which has ended \(exit code 0\)", err), (
+        err
+    )
 
 
 def called(pid: int) -> str:

@@ -15,9 +15,20 @@ from gcm import AttributeController, Component, FactoryController, running
 from gcm.adl import export, load
 from gcm.cli import main
 from gcm.errors import AdlError
+from runtime.cli.load import load_deployment
+from runtime.cli.options import read_options
 
 FILES = Path(__file__).parent / "files"
-DOCUMENTS = sorted(FILES.rglob("*.fractal"))
+REFUSED = {
+    "EndlessNesting": "definition-cycle",
+    "Membrane": "unknown-controller",
+    "MixedTemplate": "template-mixture",
+    "OneResult": "illegal-type",
+    "Outside": "unknown-component",
+    "PlainClass": "illegal-type",
+}
+DOCUMENTS = sorted(one for one in FILES.rglob("*.fractal") if one.stem not in REFUSED)
+HOSTS = FILES / "hosts" / "lists.xml"
 MARKET = FILES / "structure" / "org" / "example" / "market"
 
 
@@ -37,11 +48,76 @@ def echo(component: Component, text: str) -> str:
 def test_the_structure_of_all_files_is_checked_in_one_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["check", "--structure", *map(str, DOCUMENTS)]) == 0
+    files = [*DOCUMENTS, HOSTS]
+    assert {one.relative_to(FILES).parts[0] for one in files} == {
+        *("structure", "abstract", "lookup", "membranes"),  # points 1 to 4 of what people bring
+        *("semantics", "hosts", "drawing"),
+    }
+    assert main(["check", "--structure", *map(str, files)]) == 0
     told = capsys.readouterr().out.splitlines()
     (note,) = (line for line in told if line.startswith("note: "))
-    assert "17 classes are not there" in note
-    assert told[-1].startswith(f"{len(DOCUMENTS)} files, no fault")
+    assert "32 classes are not there" in note
+    assert told[-1].startswith(f"{len(files)} files, no fault")
+
+
+def test_what_the_specification_forbids_is_refused_with_one_fault_in_each_file(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = [str(FILES / "refused" / f"{name}.fractal") for name in REFUSED]
+    path = str(FILES / "semantics")
+    assert main(["check", "--path", path, *files]) == 1
+    out = capsys.readouterr().out
+    told = re.findall(r"(\w+)\.fractal:\d+: error\[(.*?)\]", out)
+    assert sorted(told) == sorted(REFUSED.items())
+    assert "'voice' is inside 'box': bind an interface of 'box'" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("Survey", "ab/2 ab/2"),
+        ("EmptyCollection", "ab 0"),
+        ("Watched", "ab started"),
+    ],
+)
+def test_what_bindings_and_collections_mean_is_seen_when_they_run(
+    name: str, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(FILES / "semantics"))
+    assert echo(load(FILES / "semantics" / f"{name}.fractal"), "ab") == answer
+
+
+def test_the_parts_of_a_composite_may_be_of_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FILES / "semantics"))
+    nested: Any = load(FILES / "semantics" / "Nested.fractal")
+    with running(nested):
+        assert nested.server("all").stub.echo("ab") == ["ab", "ab"]
+
+
+def test_the_lists_of_hosts_in_a_file_stand_for_the_hosts_that_are_meant() -> None:
+    deployment = load_deployment(read_options([str(HOSTS)]))
+    assert deployment is not None
+    (process,) = deployment.processes
+    assert process.hosts == (
+        *("node0", "node2", "node3", "node4", "node5"),
+        *("gate", "::1", "fd00::1", "fd00::2"),
+    )
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.stem)
+def test_every_file_is_drawn_without_its_classes(file: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "picture.svg"
+    assert main(["draw", "--structure", str(file), "-o", str(picture)]) == 0
+    assert picture.read_text("utf-8").startswith("<svg")
+
+
+def test_a_picture_marks_what_is_special_and_folds_what_is_alike(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["draw", "--structure", str(FILES / "drawing" / "Crowd.fractal")]) == 0
+    drawn = capsys.readouterr().out
+    for marked in ("member0 … member11", "meter", "guard", "multicast", "gathercast"):
+        assert marked in drawn, marked
 
 
 def test_without_that_each_missing_class_is_a_fault_of_its_own(
@@ -222,7 +298,9 @@ COMPONENTS = {
 def fill(file: Path, methods: dict[str, str], **lines: str) -> None:
     text = file.read_text("utf-8")
     for name, method in methods.items():
-        text = text.replace(f"\nclass {name}:\n", f"\nclass {name}:\n    {method}\n")
+        text = re.sub(
+            rf"^class {re.escape(name)}:.*$", rf"\g<0>\n    {method}", text, flags=re.MULTILINE
+        )
     for old, new in lines.items():
         text = text.replace(f'raise NotImplementedError("org.example.market.lib.{old}: run")', new)
     file.write_text(text, "utf-8")

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.forwarding.words import Answer, AnswerReader, ForwardRequest, RequestReader
-from runtime.transport.credentials import NONCE, Credentials, Dialler, Greeting, ListeningEnd
+from runtime.transport.credentials import NONCE, Credentials, Dialler, Greeting, ListeningEnd, proof
 from runtime.transport.errors import AuthenticationFailed, FrameError, TransportError
 from runtime.transport.frames import HEAD, MARK, Frame, FrameReader
 from runtime.transport.messages import CALL, FAILURE, NOTE, RESULT, target_of
@@ -267,7 +267,7 @@ def test_a_member_may_have_any_name_that_it_can_prove(name: bytes) -> None:
     """Members are trusted; their names are still only words."""
     here, there = listener(), dialler()
     heard = here.feed(there.begin())
-    own = Credentials(SECRET, "dialler").prove(b"dialler", b"1" * NONCE, b"2" * NONCE, name)
+    own = proof(SECRET, b"dialler", b"1" * NONCE, b"2" * NONCE, name)
     assert heard
     here.feed(PyroMessage(INVOKE, b"", {"GCMP": own + name}).joined())
     assert here.peer == name.decode(errors="replace")

@@ -17,6 +17,8 @@ from xml.sax.saxutils import quoteattr
 import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, cluster_element, missing
+from runtime.transport.credentials import Credentials
+from runtime.transport.keys import Keyring
 from tools.on_grids import COMMAND, ROOT, environment
 
 MARKER = "what-nobody-may-read-on-its-way"
@@ -37,7 +39,9 @@ comm = MPI.COMM_WORLD
 if comm.rank == 0:
     known = link.credentials
     with open(told + "/known", "w") as file:
-        json.dump([known._secret.hex(), known.certificate.decode()], file)
+        rings = [known._keys.checks, known._keys.tickets]
+        keys = [{{name: key.hex() for name, key in ring.items()}} for ring in rings]
+        json.dump([known.name, *keys, known.certificate.decode()], file)
 comm.barrier()
 print("up", os.getpid(), *doors, flush=True)
 rounds, wrong = 0, 0
@@ -74,10 +78,18 @@ class Run:
             if words[0] == "up":
                 self.ranks[int(words[1])] = [int(word) for word in words[2:]]
 
-    def known(self) -> tuple[bytes, str]:
-        """Return the secret and the certificate of the run."""
-        secret, certificate = json.loads((self.outside / "known").read_text())
-        return bytes.fromhex(secret), certificate
+    def known(self) -> Credentials:
+        """Return what the first rank has: its keys, and the certificate of the run."""
+        name, *rings, certificate = json.loads((self.outside / "known").read_text())
+        checks, tickets = ({at: bytes.fromhex(key) for at, key in ring.items()} for ring in rings)
+        return Credentials(Keyring(checks, None, tickets), name, certificate.encode())
+
+    def secrets(self) -> tuple[list[bytes], str]:
+        """Return all keys of the first rank, and the certificate of the run."""
+        known = self.known()
+        keys = known._keys
+        assert isinstance(keys, Keyring)
+        return [*keys.checks.values(), *keys.tickets.values()], known.certificate.decode()
 
     def end(self) -> tuple[str, str]:
         """Let it end, with right results; return what it wrote to both streams."""

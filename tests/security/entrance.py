@@ -54,7 +54,7 @@ def pyro(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Cl
     def refuse(came: socket.socket, peer: str, received: bytes) -> None:
         came.close()
 
-    guests = Guests(reactor)
+    guests = Guests(reactor, patience=patience)
     guests.expose("book", ServedObject(["add"], serve))
     listener = Door(reactor, "127.0.0.1:0", known, refuse, patience=patience, guests=guests.receive)
 

@@ -50,7 +50,7 @@ def overheard(grid: EmulatedGrid, folder: Path, encryption: str) -> tuple[int, i
         assert onlooker.stdout is not None
         assert onlooker.stdout.readline() == "looks\n"
         with running(folder, two_hosts(grid, encryption), 4, grid) as run:
-            _, certificate = run.known()
+            _, certificate = run.secrets()
             run.end()
         said, _ = onlooker.communicate("enough\n", timeout=60)
     seen, marked = json.loads(said)

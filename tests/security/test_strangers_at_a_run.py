@@ -19,6 +19,7 @@ import pytest
 
 from benchmarks.grid import EmulatedGrid
 from runtime.transport.credentials import NUMBER_OF_MEMBER, PROOF_OF_MEMBER, Credentials
+from runtime.transport.errors import AuthenticationFailed
 from runtime.transport.lean import dial, socket_for
 from runtime.transport.pyro_messages import CONNECTED, REFUSED, MessageReader
 from tools.on_grids import ROOT
@@ -71,7 +72,7 @@ def listening(pid: int) -> Iterator[tuple[int, str]]:
 # --- what strangers have --------------------------------------------------------------------------
 
 
-def record(address: str, known: Credentials) -> bytes:
+def record(address: str, known: Credentials, peer: str) -> bytes:
     """Return what a real member says in its handshake, taken down on the way."""
     taken = bytearray()
     with socket.create_server(("127.0.0.1", 0)) as between:
@@ -89,7 +90,7 @@ def record(address: str, known: Credentials) -> bytes:
 
         carrier = threading.Thread(target=carry)
         carrier.start()
-        made, _, _ = dial(f"127.0.0.1:{between.getsockname()[1]}", known)
+        made, _, _ = dial(f"127.0.0.1:{between.getsockname()[1]}", known, peer=peer)
         made.close()
         carrier.join()
     return bytes(taken)
@@ -102,6 +103,15 @@ def copy(source: socket.socket, sink: socket.socket, taken: bytearray | None) ->
                 taken += data
             sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
+
+
+def whose(forwarder: str, known: Credentials) -> str:
+    """Return to which cluster the front-end belongs that forwards at an address."""
+    for cluster in ("0:0", "1:0"):
+        with contextlib.suppress(AuthenticationFailed):
+            dial(forwarder, known, peer=cluster)[0].close()
+            return cluster
+    raise AssertionError(forwarder)
 
 
 # --- what they may get ----------------------------------------------------------------------------
@@ -169,10 +179,10 @@ def test_strangers_of_this_machine_get_nothing(local_run: Run, tmp_path: Path) -
         assert place.is_relative_to(local_run.temporary)
         assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
         assert place.parent.stat().st_uid == os.geteuid()
-    secret, certificate = local_run.known()
-    assert certificate == ""
+    known = local_run.known()
+    assert known.certificate == b""
     forwarder = next(one for one in addresses if one.endswith("forwarder"))
-    recorded = {"a member": record(forwarder, Credentials(secret, "9:9:9"))}
+    recorded = {"a member": record(forwarder, known, whose(forwarder, known))}
     # What listens at `ranks` starts ranks for whoever the folder lets in, which is the user alone.
     tried = [one for one in addresses if not one.endswith("/ranks")]
     assert harmful(attack([], tried, recorded, tmp_path)) == []
@@ -196,10 +206,10 @@ def test_strangers_of_another_host_get_nothing(
         else:
             assert where.startswith("unix")
     assert len(addresses) == 6  # two front-ends and four ranks
-    secret, certificate = grid_run.known()
+    keys, certificate = grid_run.secrets()
     assert "BEGIN CERTIFICATE" in certificate
     start = emulated.inside("c2", [])
     assert harmful(attack(start, addresses, {}, tmp_path)) == []
     _, errors = grid_run.end()
     assert "Traceback" not in errors
-    assert secret.hex() not in errors
+    assert not any(key.hex() in errors for key in keys)

@@ -31,20 +31,21 @@ DEEPEST = 1
 """Of folders in which a process just happens to be, not more is looked at than this."""
 
 
-def forms(secret: bytes, certificate: str) -> list[bytes]:
+def forms(keys: list[bytes], certificate: str) -> list[bytes]:
     """Return how the secrets could be written: as they are, in hexadecimal digits, in base64."""
-    found = [secret, secret[::-1]]
-    found += [secret.hex().encode(), secret.hex().upper().encode()]
-    found += [repr(secret)[2:-1].encode(), ",".join(map(str, secret)).encode()]
-    for skipped in range(3):  # base64 of something that has the secret in it
-        begun = (3 - skipped) % 3
-        whole = base64.b64encode(secret[begun : begun + (len(secret) - begun) // 3 * 3])
-        found += [whole, whole.translate(bytes.maketrans(b"+/", b"-_"))]
-    key = certificate.partition("-----BEGIN CERTIFICATE-----")[0]
-    if key:
-        body = "".join(line for line in key.splitlines() if not line.startswith("-"))
+    found = []
+    for key in keys:
+        found += [key, key[::-1], key.hex().encode(), key.hex().upper().encode()]
+        found += [repr(key)[2:-1].encode(), ",".join(map(str, key)).encode()]
+        for skipped in range(3):  # base64 of something that has the key in it
+            begun = (3 - skipped) % 3
+            whole = base64.b64encode(key[begun : begun + (len(key) - begun) // 3 * 3])
+            found += [whole, whole.translate(bytes.maketrans(b"+/", b"-_"))]
+    private = certificate.partition("-----BEGIN CERTIFICATE-----")[0]
+    if private:
+        body = "".join(line for line in private.splitlines() if not line.startswith("-"))
         inner = base64.b64decode(body)[30:70]
-        found += [body[40:80].encode(), key.encode().hex()[200:300].encode(), inner]
+        found += [body[40:80].encode(), private.encode().hex()[200:300].encode(), inner]
     return found
 
 
@@ -85,7 +86,7 @@ def content(path: Path, since: float, looked: set[str]) -> Iterator[tuple[str, b
 
 def found_in(run: Run) -> list[str]:
     """Return the places where the secrets are while the run goes on, with at least 20 looked at."""
-    wanted = forms(*run.known())
+    wanted = forms(*run.secrets())
     count, found = 0, []
     for where, data in places(run):
         count += 1
@@ -96,7 +97,7 @@ def found_in(run: Run) -> list[str]:
 
 def look_over(run: Run) -> None:
     assert found_in(run) == []
-    wanted = forms(*run.known())
+    wanted = forms(*run.secrets())
     for told in run.end():
         assert not any(form in told.encode() for form in wanted)
 
@@ -111,7 +112,7 @@ def test_the_secrets_of_a_run_over_hosts_are_nowhere(grid_run: Run) -> None:
 
 
 def test_the_search_finds_what_is_there(local_run: Run) -> None:
-    secret, _ = local_run.known()
+    (secret, *_), _ = local_run.secrets()
     for name, text in (
         ("raw", b"before" + secret + b"behind"),
         ("hexadecimal", secret.hex().encode()),

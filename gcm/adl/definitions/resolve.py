@@ -62,7 +62,7 @@ class Resolver:
         self._merged: dict[_Key, Body] = {}
         self._expanded: dict[tuple[_Key, ...], Body] = {}
         self._extending: list[_Key] = []
-        self._nesting: list[tuple[_Key, ...]] = []
+        self._nesting: list[tuple[tuple[_Key, ...], Body]] = []
         self._incomplete: set[_Key] = set()
         self._reported: set[tuple[str, Location]] = set()
         self._depth = 0
@@ -147,13 +147,12 @@ class Resolver:
         document = self.document(source)
         assert document is not None, "it was just read"
         others = self._loader.candidates(call.name, location.file)[1:]
-        self._report_once(
-            "definition-name",
-            f"the definition is named '{document.name}' but was loaded as '{call.name}'",
-            document.node.location,
-            f'write name="{call.name}", or rename the file',
-            self._looked_at(call.name, location) if others else "",
-        )
+        message = f"'{call.name}' is looked for in {source.file}, which holds '{document.name}'"
+        if (message, document.node.location) not in self._reported:
+            self._reported.add((message, document.node.location))
+            hint = f'write name="{call.name}" in {document.node.location}, or rename that file'
+            looked_at = self._looked_at(call.name, location) if others else ""
+            self._report("definition-name", message, location, hint, looked_at)
         return self._key(source, document, call, location)
 
     def _looked_at(self, name: str, location: Location) -> str:
@@ -238,13 +237,15 @@ class Resolver:
         if self._depth >= MAX_DEPTH:
             self._too_deep(location, "components are nested")
             return None
-        if keys and keys in self._nesting:
-            chain = [key for nested in self._nesting for key in nested[:1]]
-            start = self._nesting.index(keys)
-            self._cycle("contains", "definition-cycle", [*chain[start:], keys[0]], location)
+        # What a component adds to its definition may use that definition again; without end is
+        # only what adds the same inside itself.
+        if keys and (keys, own) in self._nesting:
+            start = self._nesting.index((keys, own))
+            chain = [nested[0] for nested, _ in self._nesting[start:]]
+            self._cycle("contains", "definition-cycle", [*chain, keys[0]], location)
             return None
         merged = self._merged_of(keys, own, location)
-        self._nesting += [keys] if keys else []
+        self._nesting += [(keys, own)] if keys else []
         self._depth += 1
         body = self._resolve_components(merged)
         self._depth -= 1

@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 
 from gcm.adl.classes import ClassFault, LoadClass
 from gcm.adl.findings import Findings
-from gcm.adl.structure import stands_in_for
+from gcm.adl.structure import is_missing, stands_in_for
 from gcm.components import Controller, MembraneDescription
 from gcm.documents import Diagnostics, Location, Severity, XmlNode, did_you_mean, read_document
 from gcm.errors import IllegalTypeError
@@ -119,6 +119,8 @@ class ControllerFiles:
         if name not in self._read:
             self._read[name] = read_controllers(name, self.findings.diagnostics)
         listed = self._read[name]
+        if self.findings.missing is not None:
+            self.findings.missing.controller_files[name] = desc
         return None if listed is None else self._described(file.stem, listed, base, path)
 
     def _described(
@@ -146,9 +148,8 @@ class ControllerFiles:
 
     def _counterpart(self, one: Listed, path: str) -> str:
         """Return the name of the controller here that is meant, or report that there is none."""
-        found = _JAVA_NAME.fullmatch(one.interface.rpartition(".")[2])
-        name = found["name"].lower() if found else ""
-        if name in _KNOWN:
+        name = controller_here(one.interface)
+        if name:
             return name
         self.findings.report(
             "no-counterpart",
@@ -164,6 +165,8 @@ class ControllerFiles:
         try:
             found = self.load_class(one.implementation)
         except ClassFault as fault:
+            if self.findings.missing is not None and is_missing(fault.code):
+                self.findings.missing.controllers[one.implementation] = one.interface
             self.findings.report(
                 fault.code, fault.message, one.location, path, hint=fault.hint, detail=fault.detail
             )
@@ -180,6 +183,17 @@ class ControllerFiles:
             hint='make it a subclass of gcm.Controller with a name: name = "counter"',
         )
         return None
+
+
+def controller_here(interface: str) -> str:
+    """Return the controller that is meant by an interface of the Java implementation, if any is.
+
+    >>> controller_here("org.etsi.uri.gcm.api.control.GCMLifeCycleController")
+    'lifecycle'
+    """
+    found = _JAVA_NAME.fullmatch(interface.rpartition(".")[2])
+    name = found["name"].lower() if found and _JAVA.match(interface) else ""
+    return name if name in _KNOWN else ""
 
 
 def read_controllers(file: str, diagnostics: Diagnostics) -> tuple[Listed, ...] | None:

@@ -11,7 +11,7 @@ from gcm.adl.definitions.model import Body, InterfaceNode
 from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
 from gcm.adl.plan import InterceptorPlan
-from gcm.adl.structure import stands_in_for
+from gcm.adl.structure import is_missing, stands_in_for
 from gcm.documents import did_you_mean
 from gcm.factory import can_intercept
 from gcm.interfaces import ComponentType, InterfaceType
@@ -67,6 +67,8 @@ class _Reading:
         try:
             found = self._load_class(written)
         except ClassFault as fault:
+            if self._findings.missing is not None and is_missing(fault.code):
+                self._findings.missing.interceptors.add(written)
             if fault.code == "missing-module" and self.inside and self._findings.missing is None:
                 message = f"the membrane has no component '{owner}', and {fault.message}"
                 self._report("unknown-interceptor", message, node, hint)

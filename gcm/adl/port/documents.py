@@ -5,17 +5,27 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 
 _QUOTED = r"""("[^"]*"|'[^']*')"""
-_ATTRIBUTE = re.compile(rf"\b(class|signature|arguments|definition|extends)(\s*=\s*){_QUOTED}")
+_ATTRIBUTE = re.compile(
+    rf"\b(class|signature|interceptors|arguments|definition|extends)(\s*=\s*){_QUOTED}"
+)
+_IMPLEMENTATION = re.compile(r"(<implementation>\s*)([^<]*?)(\s*</implementation>)")
 _ENCODING = re.compile(rf"(<\?xml[^>]*\bencoding\s*=\s*){_QUOTED}")
 _DOTTED = re.compile(r"[\w$.:]+")
 
 
-def renamed(text: str, signatures: Mapping[str, str], contents: Mapping[str, str]) -> str:
+def renamed(
+    text: str,
+    signatures: Mapping[str, str],
+    contents: Mapping[str, str],
+    around: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Return a document that names other classes; all the rest of its text stays as it is.
 
-    Classes are also named by defaults of arguments and by values given to them.
+    Classes are also named by defaults of arguments and by values given to them. Those of `around`
+    are interceptors.
     """
     classes = {**signatures, **contents}
 
@@ -24,8 +34,8 @@ def renamed(text: str, signatures: Mapping[str, str], contents: Mapping[str, str
         if name in ("definition", "extends"):
             before, bracket, call = quoted.partition("(")
             new = before + bracket + _each(call, classes)
-        elif name == "arguments":
-            new = _each(quoted, classes)
+        elif name in ("arguments", "interceptors"):
+            new = _each(quoted, classes if name == "arguments" else around)
         else:
             known = contents if name == "class" else signatures
             inside = html.unescape(quoted[1:-1]).strip()
@@ -33,6 +43,15 @@ def renamed(text: str, signatures: Mapping[str, str], contents: Mapping[str, str
         return f"{name}{equals}{new}"
 
     return _ENCODING.sub(r'\1"UTF-8"', _ATTRIBUTE.sub(value, text), count=1)
+
+
+def with_controllers(text: str, controllers: Mapping[str, str]) -> str:
+    """Return a controller file that names other classes."""
+
+    def value(found: re.Match[str]) -> str:
+        return f"{found[1]}{controllers.get(found[2], found[2])}{found[3]}"
+
+    return _ENCODING.sub(r'\1"UTF-8"', _IMPLEMENTATION.sub(value, text), count=1)
 
 
 def _each(text: str, classes: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from gcm.adl.port.skeletons import Skeleton
 
 _FUTURE = "from __future__ import annotations"
-_NAMED = re.compile(r"(\S+?)(?:\.|: the attributes of a component\.)")
+_NAMED = re.compile(r"^class (\w+).*: +# (\S+)$", re.MULTILINE)
 
 
 def module_text(about: str, skeletons: Sequence[Skeleton]) -> str:
@@ -21,18 +21,13 @@ def module_text(about: str, skeletons: Sequence[Skeleton]) -> str:
 def names_kept(text: str) -> dict[str, str]:
     """Return the classes of a module that are skeletons, by the dotted names they stand for.
 
-    The first line of a skeleton's docstring is that name.
+    That name is in the comment behind the name of the class.
 
     Raises:
         SyntaxError: the module is no Python.
     """
-    kept: dict[str, str] = {}
-    for one in ast.parse(text).body:
-        if isinstance(one, ast.ClassDef):
-            told = (ast.get_docstring(one) or "").partition("\n")[0]
-            if found := _NAMED.fullmatch(told):
-                kept.setdefault(found[1], one.name)
-    return kept
+    ast.parse(text)
+    return {dotted: name for name, dotted in reversed(_NAMED.findall(text))}
 
 
 def lacking(text: str, skeletons: Iterable[Skeleton]) -> list[Skeleton]:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path, PurePath
 
 from gcm.adl.definitions.model import AttributesNode
 from gcm.adl.drafts import Draft
 from gcm.adl.loading import structure_of
-from gcm.adl.port.documents import renamed
+from gcm.adl.port.counterparts import counterpart
+from gcm.adl.port.documents import renamed, with_controllers
 from gcm.adl.port.modules import completed, lacking, module_text, names_kept
-from gcm.adl.port.skeletons import Names, Skeleton, content_skeleton, signature_skeleton
-from gcm.adl.port.wanted import KNOWN_SIGNATURES, Wanted, can_be_attribute, class_names
+from gcm.adl.port.skeletons import (
+    Names,
+    Skeleton,
+    content_skeleton,
+    controller_skeleton,
+    interceptor_skeleton,
+    signature_skeleton,
+)
+from gcm.adl.port.wanted import Wanted, can_be_attribute, class_names
 from gcm.adl.structure import MissingClasses, stands_in_for
 from gcm.documents import Diagnostics, Location, decode_document
 from gcm.records import dataclass
 
 _INTERFACES = "What can be called: the interfaces of the components."
 _COMPONENTS = "What does the work: the contents of the components."
+_MEMBRANES = "What stands around the contents: controllers and interceptors."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +65,16 @@ def port_files(
     _check_attributes(drafts, diagnostics)
     if diagnostics.errors:
         return []
-    signatures = [one for one in wanted.signatures if one not in KNOWN_SIGNATURES]
+    signatures = [one for one in wanted.signatures if counterpart(one) is None]
     folder = output.joinpath(*package.split("."))
     names = Names(
         package,
         class_names(signatures, _kept(folder / "interfaces.py", diagnostics)),
         class_names(wanted.contents, _kept(folder / "components.py", diagnostics)),
+        class_names(
+            [*missing.controllers, *missing.interceptors],
+            _kept(folder / "membranes.py", diagnostics),
+        ),
     )
     if diagnostics.errors:
         return []
@@ -69,6 +82,8 @@ def port_files(
         ("interfaces", _INTERFACES, list(_interfaces(wanted, names))),
         ("components", _COMPONENTS, list(_components(wanted, names))),
     ]
+    if names.around:
+        modules.append(("membranes", _MEMBRANES, list(_around(missing, wanted, names))))
     found = [
         Ported(output.joinpath(*inside, "__init__.py"), "", "new")
         for inside in _packages(package)
@@ -76,7 +91,9 @@ def port_files(
     ]
     for stem, about, skeletons in modules:
         found += _module(folder / f"{stem}.py", about, skeletons)
-    found += _documents(documents, output, names, wanted)
+    around = {one: names.around_contents(one) for one in missing.interceptors}
+    found += _documents(documents, output, names, wanted, around)
+    found += _controller_files(missing, output, names)
     return found
 
 
@@ -101,13 +118,20 @@ def _check_attributes(drafts: Iterable[Draft], diagnostics: Diagnostics) -> None
 
 def _interfaces(wanted: Wanted, names: Names) -> Iterator[Skeleton]:
     for one in wanted.in_order():
-        if one.dotted not in KNOWN_SIGNATURES:
+        if counterpart(one.dotted) is None:
             yield signature_skeleton(one, wanted, names)
 
 
 def _components(wanted: Wanted, names: Names) -> Iterator[Skeleton]:
     for _, one in sorted(wanted.contents.items()):
         yield content_skeleton(one, wanted, names)
+
+
+def _around(missing: MissingClasses, wanted: Wanted, names: Names) -> Iterator[Skeleton]:
+    for dotted, interface in sorted(missing.controllers.items()):
+        yield controller_skeleton(dotted, interface, wanted, names)
+    for dotted in sorted(missing.interceptors):
+        yield interceptor_skeleton(dotted, names)
 
 
 def _packages(package: str) -> Iterator[Sequence[str]]:
@@ -142,7 +166,11 @@ def _classes(skeletons: Sequence[Skeleton]) -> str:
 
 
 def _documents(
-    documents: dict[str, str], output: Path, names: Names, wanted: Wanted
+    documents: dict[str, str],
+    output: Path,
+    names: Names,
+    wanted: Wanted,
+    around: Mapping[str, str],
 ) -> Iterator[Ported]:
     signatures = {one: names.signature(one) for one in wanted.signatures}
     contents = {one: names.content(one) for one in wanted.contents}
@@ -152,7 +180,16 @@ def _documents(
             yield Ported(target, "", "")
             continue
         text = decode_document(Path(file).read_bytes())
-        yield Ported(target, renamed(text, signatures, contents), "new")
+        yield Ported(target, renamed(text, signatures, contents, around), "new")
+
+
+def _controller_files(missing: MissingClasses, output: Path, names: Names) -> Iterator[Ported]:
+    controllers = {one: names.around_contents(one) for one in missing.controllers}
+    for file, desc in sorted(missing.controller_files.items()):
+        target = output / desc.lstrip("/")
+        text = decode_document(Path(file).read_bytes())
+        new = "" if target.exists() else "new"
+        yield Ported(target, with_controllers(text, controllers), new)
 
 
 def _place(file: Path, name: str) -> PurePath:

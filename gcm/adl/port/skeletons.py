@@ -7,8 +7,9 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from gcm.adl.port.counterparts import counterpart, public_name
 from gcm.adl.port.operations import operation_text
-from gcm.adl.port.wanted import KNOWN_SIGNATURES, Content, Operations, Wanted, WantedSignature
+from gcm.adl.port.wanted import Content, Operations, Wanted, WantedSignature
 from gcm.adl.structure import stands_in_for
 from gcm.interfaces import Cardinality, InterfaceType
 from gcm.records import dataclass
@@ -32,16 +33,21 @@ class Names:
     package: str
     signatures: Mapping[str, str]
     contents: Mapping[str, str]
+    around: Mapping[str, str]
 
     def signature(self, dotted: str) -> str:
         """Return the dotted name that a document has for a signature from now on."""
-        if dotted in KNOWN_SIGNATURES:
-            return KNOWN_SIGNATURES[dotted]
+        if (known := counterpart(dotted)) is not None:
+            return public_name(known)
         return f"{self.package}.interfaces.{self.signatures[dotted]}"
 
     def content(self, dotted: str) -> str:
         """Return the dotted name that a document has for a content class from now on."""
         return f"{self.package}.components.{self.contents[dotted]}"
+
+    def around_contents(self, dotted: str) -> str:
+        """Return the dotted name that a controller or an interceptor has from now on."""
+        return f"{self.package}.membranes.{self.around[dotted]}"
 
 
 def signature_skeleton(signature: WantedSignature, wanted: Wanted, names: Names) -> Skeleton:
@@ -49,7 +55,8 @@ def signature_skeleton(signature: WantedSignature, wanted: Wanted, names: Names)
     name = names.signatures[signature.dotted]
     supertypes = wanted.bases(signature.dotted)
     bases = [names.signatures[one] for one in supertypes if one in names.signatures]
-    lines = [f"class {name}({', '.join([*bases, 'Protocol'])}):", *_told_of_signature(signature)]
+    head = f"class {name}({', '.join([*bases, 'Protocol'])}):  # {signature.dotted}"
+    lines = [head, *_told_of_signature(signature)]
     imports = {"from typing import Protocol"}
     lines += [
         f"{_INDENT}{one}: {_common_type(values)}" for one, values in signature.attributes.items()
@@ -87,7 +94,8 @@ def content_skeleton(content: Content, wanted: Wanted, names: Names) -> Skeleton
             operations |= wanted.operations(one.signature)
     members = _Members(names, taken={*operations, *content.attributes})
     decorators = [members.provided(one) for one in interfaces if one.is_server]
-    lines = [*decorators, f"class {name}:", f'{_INDENT}"""{content.dotted}.', ""]
+    lines = [*decorators, f"class {name}:  # {content.dotted}"]
+    lines += [f'{_INDENT}"""{content.dotted}.', ""]
     lines += [f"{_INDENT}It is {place}." for place in content.places]
     lines += [f'{_INDENT}"""', ""]
     lines += [_INDENT + members.required(one) for one in interfaces if one.is_client]
@@ -99,6 +107,41 @@ def content_skeleton(content: Content, wanted: Wanted, names: Names) -> Skeleton
         members.imports |= needed
     text = "\n".join(lines).rstrip()
     return Skeleton(name, re.sub(r"\n{3,}", "\n\n", text), frozenset(members.imports))
+
+
+def controller_skeleton(dotted: str, interface: str, wanted: Wanted, names: Names) -> Skeleton:
+    """Return the class of a controller that a controller file lists."""
+    concern = re.sub(r"(Controller)?(Itf|Impl)?$", "", interface.rpartition(".")[2]).lower()
+    control = f"{concern}-controller"
+    lines = [
+        f"class {names.around[dotted]}(Controller):  # {dotted}",
+        f'{_INDENT}"""{dotted}, with the interface {interface}.',
+        "",
+        f"{_INDENT}Its public methods are the operations of the interface {control}.",
+        f'{_INDENT}"""',
+        "",
+        f'{_INDENT}name = "{concern}"',
+    ]
+    imports = {"from gcm import Controller"}
+    if control in wanted.acting:
+        lines += _hooks(dotted)
+        imports.add("from gcm import Invocation")
+    return Skeleton(names.around[dotted], "\n".join(lines), frozenset(imports))
+
+
+def interceptor_skeleton(dotted: str, names: Names) -> Skeleton:
+    """Return the class of an interceptor."""
+    name = names.around[dotted]
+    told = f'{_INDENT}"""{dotted}, an interceptor."""'
+    lines = [f"class {name}:  # {dotted}", told, *_hooks(dotted)]
+    return Skeleton(name, "\n".join(lines), frozenset({"from gcm import Invocation"}))
+
+
+def _hooks(dotted: str) -> Iterator[str]:
+    for hook, more in (("before", ""), ("after", ", error: BaseException | None")):
+        yield ""
+        yield f"{_INDENT}def {hook}(self, call: Invocation{more}) -> None:"
+        yield f'{_INDENT * 2}raise NotImplementedError("{dotted}: {hook}")'
 
 
 class _Members:
@@ -136,12 +179,12 @@ class _Members:
 
     def _signature(self, declared: InterfaceType) -> str:
         dotted = stands_in_for(declared.signature)
-        if dotted and dotted not in KNOWN_SIGNATURES:
+        known = counterpart(dotted)
+        if dotted and known is None:
             self.imports.add(f"from {self.names.package} import interfaces")
             return f"interfaces.{self.names.signatures[dotted]}"
-        full = KNOWN_SIGNATURES.get(dotted) or (
-            f"{declared.signature.__module__}.{declared.signature.__qualname__}"
-        )
+        full = f"{declared.signature.__module__}.{declared.signature.__qualname__}"
+        full = full if known is None else public_name(known)
         module, _, name = full.rpartition(".")
         self.imports.add(f"from {module} import {name}")
         return name

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gcm.adl.drafts import Draft
+from gcm.adl.port.counterparts import counterpart
 from gcm.adl.structure import stands_in_for
 from gcm.errors import IllegalTypeError
 from gcm.interfaces import Cardinality, Contingency, InterfaceType, signature_of
@@ -19,11 +20,9 @@ from gcm.records import dataclass
 T = TypeVar("T")
 Operations = dict[str, inspect.Signature]
 
-KNOWN_SIGNATURES = {"java.lang.Runnable": "gcm.Runnable"}
-"""Signatures of Java that have a counterpart here."""
-
 _USED = {
-    *("Annotated", "Cardinality", "Mapping", "NotImplementedError", "Protocol", "Runnable"),
+    *("Annotated", "BaseException", "Cardinality", "Controller", "Invocation", "Mapping"),
+    *("NotImplementedError", "Protocol", "Runnable"),
     *("attribute", "bool", "float", "int", "interfaces", "provides", "requires", "str"),
 }
 """Names that skeletons use, and that no class or attribute in their modules may have."""
@@ -74,11 +73,16 @@ class Wanted:
 
     signatures: dict[str, WantedSignature] = field(default_factory=dict)
     contents: dict[str, Content] = field(default_factory=dict)
+    acting: set[str] = field(default_factory=set)
+    """The control interfaces of components themselves that are named as interceptors."""
 
     def add(self, root: Draft) -> None:
         """Add what the components below `root` tell."""
         for draft in root.walk():
             if not draft.is_reference:
+                self.acting |= {
+                    one.server for one in draft.traits.interceptors if one.component == "this"
+                }
                 self._add_content(draft)
                 self._add_interfaces(draft)
         for draft in root.walk():
@@ -176,8 +180,8 @@ class Wanted:
         dotted = stands_in_for(signature)
         if not dotted:
             return operations_of(signature)
-        if dotted in KNOWN_SIGNATURES:
-            return {"run": inspect.Signature(return_annotation=object)}
+        if (known := counterpart(dotted)) is not None:
+            return operations_of(known)
         return self._operations_of_missing(dotted) if dotted in self.signatures else {}
 
     def _operations_of_missing(self, dotted: str) -> Operations:

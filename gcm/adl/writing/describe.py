@@ -31,7 +31,7 @@ from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.components.notes import Notes
 from gcm.errors import AdlError
-from gcm.interfaces.interface import ClientInterface, ServerEnd
+from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.membrane_controller import MembraneController
@@ -139,16 +139,22 @@ class _Description:
             if (wire.client, wire.server) not in self._told:
                 self._told.add((wire.client, wire.server))
                 yield BindingNode(".".join(wire.client_end), self._server(wire))
+        for client in component.clients if not component.parents else ():
+            for server in client.servers:
+                if not isinstance(server, ServerInterface):
+                    yield BindingNode(f"{THIS}.{client.name}", self._reference(client, server))
 
     def _server(self, wire: LiveBinding) -> str:
         if wire.server_end is not None:
             return ".".join(wire.server_end)
-        reference = wire.server.path
-        if not _REMOTE.match(reference):
+        return self._reference(wire.client, wire.server)
+
+    def _reference(self, client: ClientInterface, server: ServerEnd) -> str:
+        if not _REMOTE.match(server.path):
             self._words.fault(
-                wire.client.owner, f"'{reference}' is no reference to a remote interface"
+                client.owner, f"'{server.path}' is no reference to a remote interface"
             )
-        return reference
+        return server.path
 
     # ----------------------------------------------------------------------------------- membrane
 

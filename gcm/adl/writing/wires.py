@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from gcm.adl.plan import End
 from gcm.components.composite import Composite
 from gcm.components.model import Component
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
+from gcm.membranes.membrane_controller import MembraneController
 from gcm.records import dataclass
 
 THIS = "this"
@@ -28,15 +29,23 @@ class LiveBinding:
 def wires_of(composite: Composite) -> list[LiveBinding]:
     """Return the bindings between the sub-components and the inner faces of a composite.
 
+    Interfaces that membranes of sub-components offer are ends as well.
+
     Multicast results come in the order of the servers, and gathercast arguments in the order of
     the clients; bound in the order of the list, both are again as they are now.
     """
     children = frozenset(composite.children)
+    exported = {
+        server: (child.name, name)
+        for child in composite.children
+        if MembraneController.name in child.membrane
+        for name, server in child.controller(MembraneController).exports.items()
+    }
     wires = [
         wire
         for client in _clients(composite)
         for server in client.servers
-        if (wire := _wire(composite, children, client, server)) is not None
+        if (wire := _wire(composite, children, exported, client, server)) is not None
     ]
     return _ordered(wires)
 
@@ -52,6 +61,7 @@ def _clients(composite: Composite) -> Iterator[ClientInterface]:
 def _wire(
     composite: Composite,
     children: frozenset[Component],
+    exported: Mapping[ServerInterface, End],
     client: ClientInterface,
     server: ServerEnd,
 ) -> LiveBinding | None:
@@ -59,6 +69,8 @@ def _wire(
     client_end = _name(composite, client.owner), client.name
     if not isinstance(server, ServerInterface):
         return LiveBinding(client, server, client_end, None)
+    if server in exported:
+        return LiveBinding(client, server, client_end, exported[server])
     is_face = server.owner is composite and (server.internal or not server.is_functional)
     if not is_face and (server.owner not in children or server.internal):
         return None

@@ -10,10 +10,12 @@ MPI does not, and members that talk to no other cluster learn late.
 
 from __future__ import annotations
 
+import re
 import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from runtime.collectives.choice import PLANS, USUAL, kind_of
 from runtime.mpi.errors import OutOfStep, ProcessGone
 from runtime.mpi.progress.collective_mailbox import BRIEF, TAGS
 
@@ -30,8 +32,12 @@ KINDS = (
     *("Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw", "bcast", "gather"),
     *("scatter", "allgather", "alltoall", "reduce", "allreduce", "scan", "exscan"),
     *("neighbor_allgather", "neighbor_alltoall", "Dup"),
+    *(kind_of(name, plan) for name, plans in PLANS.items() for plan in plans if plan not in USUAL),
 )
-"""The names of all kinds of collectives; those with other names are of the first kind."""
+"""The names of all kinds of collectives; those with other names are of the first kind. One with a
+plan that is not the usual one is a kind of its own, so that ranks with different plans notice."""
+
+_PLAN = re.compile(r" by \w+")
 
 _NUMBER_OF = {name: number for number, name in enumerate(KINDS)}
 _KIND_BITS = 6
@@ -74,6 +80,11 @@ class MismatchDetector:
         self._trouble: tuple[int, str] | None = None
         """The first call that cannot be done, and why."""
         self._lost: dict[int, ProcessGone] = {}
+
+    @property
+    def count(self) -> int:
+        """How many calls this process has begun."""
+        return self._count
 
     def next_turn(self, call: str) -> int:
         """Count a call, and return its number."""
@@ -123,9 +134,9 @@ class MismatchDetector:
     @property
     def is_troubled(self) -> bool:
         """Whether there may be a reason why a call cannot be done."""
-        known = self._trouble is not None or self._lost or self._heard
         is_revoked = self._members.recovery.revoked_by is not None
-        return bool(known or is_revoked or self._engine.losses.gone) or self._box.has_news
+        known = self._trouble is not None or self._lost or self._heard
+        return bool(is_revoked or known or self._engine.losses.gone) or self._box.has_news
 
     @property
     def is_calm(self) -> bool:
@@ -208,7 +219,8 @@ class MismatchDetector:
                 self._asked.append((rank, turn, theirs))
             elif mine != theirs and turn not in self._refused:
                 here = f"{self._name(self._members.rank)} is in {mine} (call {turn})"
-                self._break(turn, f"{here} while {self._name(rank)} waits for it in {theirs}")
+                text = f"{here} while {self._name(rank)} waits for it in {theirs}"
+                self._break(turn, text + _differently(mine, theirs))
 
     def _part(self, rank: int, came: int, wanted: int) -> None:
         """Tell the others that a member is in another call than this one waits for."""
@@ -216,8 +228,11 @@ class MismatchDetector:
         theirs, mine = _shown(came, other), _shown(wanted, turn)
         who = self._name(rank), self._name(self._members.rank)
         text = f"{who[0]} is in {theirs} while {who[1]} waits for it in {mine}"
+        if turn == other:
+            text += _differently(mine, theirs)
         if mine == theirs:  # little data takes another way
             text = f"{who[0]} and {who[1]} give data of different sizes in {mine}"
+            text += ", or their plan-choices answer differently"
         self._break(min(turn, other), text)
 
     def _break(self, turn: int, text: str) -> None:
@@ -295,6 +310,19 @@ def tags_inside(tag: int) -> tuple[int, int]:
     """
     last = tag | (1 << _KIND_BITS) - 1
     return last - 1, last
+
+
+def _differently(one: str, other: str) -> str:
+    """Return what to add where two calls differ in nothing but their plans.
+
+    >>> _differently("Bcast by chain (call 1)", "Bcast by flat (call 1)")
+    '. The plan-choice has to answer alike at all ranks'
+    >>> _differently("Bcast of rank 0", "Bcast of rank 1"), _differently("Bcast", "Barrier")
+    ('', '')
+    """
+    plain = [_PLAN.sub("", call) for call in (one, other)]
+    is_alike = one != other and plain[0] == plain[1]
+    return ". The plan-choice has to answer alike at all ranks" if is_alike else ""
 
 
 def _shown(tag: int, turn: int) -> str:

@@ -16,6 +16,7 @@ from runtime.collectives.between import (
     scatter_blobs_between,
 )
 from runtime.collectives.broadcast import bcast_blob
+from runtime.collectives.choice import kind_of
 from runtime.collectives.neighbours import exchange_blobs
 from runtime.collectives.parcels import (
     Blob,
@@ -60,15 +61,16 @@ def bcast(call: CollectiveCall, obj: Any, root: int = 0) -> CollectivePlan[Any]:
         return CollectivePlan("bcast", nothing)
     sending = root == (MPI.ROOT if call.is_inter else call.rank)
     blob = MPI.pickle.dumps(obj) if sending else None
+    way = call.chosen("bcast", None)
 
     def steps(port: NativePort) -> Steps[Any]:
         if call.is_inter:
             there = root_there(root)
             found = yield from bcast_blob_between(call.state.sides, port, blob, there)
             return None if sending else _loads(found)
-        return _loads((yield from bcast_blob(call.layout, port, blob, root)))
+        return _loads((yield from bcast_blob(call.layout, port, blob, root, plan=way)))
 
-    return CollectivePlan("bcast", steps, root=call.common(root))
+    return CollectivePlan(kind_of("bcast", way), steps, root=call.common(root))
 
 
 @planned("gather")

@@ -18,6 +18,7 @@ from runtime.collectives.between import (
 )
 from runtime.collectives.brief import met, spread
 from runtime.collectives.broadcast import bcast as bcast_data
+from runtime.collectives.choice import SHORT, kind_of
 from runtime.collectives.exchanging import alltoall as alltoall_blocks
 from runtime.collectives.gathering import gather as gather_blocks
 from runtime.collectives.gathering import scatter as scatter_blocks
@@ -50,7 +51,9 @@ def barrier(call: CollectiveCall) -> CollectivePlan[None]:
     """Plan a barrier."""
     if call.is_inter:
         return CollectivePlan("Barrier", lambda port: barrier_between(call.state.sides, port))
-    return CollectivePlan("Barrier", lambda port: meet(call.layout, port), brief=met)
+    is_short = call.chosen("Barrier", 0, is_little=True) == SHORT
+    brief = met if is_short else None
+    return CollectivePlan("Barrier", lambda port: meet(call.layout, port), brief=brief)
 
 
 def root_there(root: int) -> int | None:
@@ -68,6 +71,7 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
         return CollectivePlan("Bcast", nothing)
     sending = root == (MPI.ROOT if call.is_inter else call.rank)
     spec = read(buf, readonly=sending)
+    way = call.chosen("Bcast", spec.nbytes, is_little=spec.nbytes <= LITTLE)
 
     def steps(port: NativePort) -> Steps[None]:
         view = spec.pack() if sending else spec.view
@@ -75,7 +79,7 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
         if call.is_inter:
             yield from bcast_between(call.state.sides, port, data, root_there(root))
         else:
-            yield from bcast_data(call.layout, port, data, root)
+            yield from bcast_data(call.layout, port, data, root, plan=way)
         if view is None:
             spec.unpack(data)
 
@@ -86,10 +90,8 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
         if not sending:
             spec.unpack(found)
 
-    is_brief = spec.nbytes <= LITTLE
-    return CollectivePlan(
-        "Bcast", steps, root=call.common(root), brief=briefly if is_brief else None
-    )
+    brief = briefly if way == SHORT else None
+    return CollectivePlan(kind_of("Bcast", way), steps, root=call.common(root), brief=brief)
 
 
 @planned("Gather", vector="Gatherv")

@@ -16,6 +16,7 @@ from runtime.collectives.between import (
 )
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.brief import combined, converged
+from runtime.collectives.choice import SHORT, SPREAD, kind_of
 from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
@@ -73,10 +74,14 @@ class Work:
         """Tell whether the ranks have to be followed one by one, since they do not lie in order."""
         return not self.reduction.commutative and not call.layout.in_order
 
+    def size(self, spec: Spec) -> int:
+        """Return the bytes that are reduced."""
+        return spec.count * self.width
+
     def is_brief(self, call: CollectiveCall, spec: Spec) -> bool:
         """Tell whether it can take the short way; all members have to give alike what decides."""
         return (
-            spec.count * self.width <= LITTLE
+            self.size(spec) <= LITTLE
             and self.reduction.is_predefined
             and self.averaging is None
             and not (call.is_inter or self.keeps_order(call))
@@ -172,7 +177,9 @@ def reduce(
         if received is not None:
             work.give(received, memoryview(result), call.size)
 
-    brief = briefly if work.is_brief(call, sent) else None
+    is_little = work.is_brief(call, sent)
+    way = call.chosen("Reduce", work.size(sent), is_little=is_little)
+    brief = briefly if way == SHORT else None
     return CollectivePlan("Reduce", steps, work.reduction, call.common(root), brief)
 
 
@@ -185,6 +192,7 @@ def allreduce(
     if is_aliased(sent, received):
         return call.refused(MPI.ERR_BUFFER)
     work = work_on(call, op, sent)
+    way = call.chosen("Allreduce", work.size(sent), is_little=work.is_brief(call, sent))
 
     def steps(port: NativePort) -> Steps[None]:
         mine = work.taken(sent)
@@ -197,15 +205,18 @@ def allreduce(
             result = yield from allreduce_ordered(call.layout, port, mine, merge)
         else:
             result = mine if sent is received else work.room(received)
-            yield from allreduce_data(call.layout, port, mine, result, grain=work.width)
+            is_spread = way == SPREAD
+            yield from allreduce_data(
+                call.layout, port, mine, result, grain=work.width, is_spread=is_spread
+            )
         work.give(received, memoryview(result), call.size)
 
     def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
         result = yield from combined(tree, say, bytes(work.taken(sent)), work.reduction.merge)
         work.give(received, memoryview(result), call.size)
 
-    brief = briefly if work.is_brief(call, sent) else None
-    return CollectivePlan("Allreduce", steps, work.reduction, brief=brief)
+    brief = briefly if way == SHORT else None
+    return CollectivePlan(kind_of("Allreduce", way), steps, work.reduction, brief=brief)
 
 
 @planned("Reduce_scatter_block")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from mpi4py import MPI
 
 from runtime.collectives.between import Sides
+from runtime.collectives.choice import PLANS, SHORT, UsualPlans, size_class
 from runtime.collectives.layout import Layout
 from runtime.mpi.collectives.guard import CollectiveGuard
 from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, tag_of
@@ -80,6 +81,39 @@ class Collecting:
             self.everybody = intra(members.engine, both, members.inner, members.inner, context)
             self.everybody.recovery.revoked_by = members.recovery.revoked_by
         self.mismatches = MismatchDetector(self.everybody)
+        self._chosen: dict[tuple[str, int | None, bool], str] = {}
+
+    def chosen(self, operation: str, size: int | None, *, is_little: bool) -> str:
+        """Return the name of the plan of an operation on so many bytes; nothing between two groups.
+
+        `is_little` says whether the data could take the short way.
+
+        Raises:
+            CompositionError: the controller that the descriptor names raises, or answers what there
+                is not.
+        """
+        if self.members.is_inter:
+            return ""
+        key = operation, None if size is None else size_class(size), is_little
+        found = self._chosen.get(key)
+        if found is None:
+            found = self._chosen[key] = self._ask(*key)
+        return found
+
+    def _ask(self, operation: str, size: int | None, is_little: bool) -> str:
+        has_short = is_little and self.brief is not None
+        plans = tuple(one for one in PLANS[operation] if one != SHORT or has_short)
+        sites = tuple(tuple(part.members for part in site) for site in self.layout.sites)
+        composition = self.engine.composition
+        if composition is None:
+            return UsualPlans().choose(operation, size, sites, plans)
+        return composition.chosen_plan(self._part(), operation, size, sites, plans)
+
+    def _part(self) -> tuple[int, ...]:
+        """Return the part of the machine that spans all members: a site, or the grid."""
+        known = here().everybody
+        found = {known[index].site for index in self.everybody.group}
+        return tuple(found) if len(found) == 1 else ()
 
     @cached_property
     def layout(self) -> Layout:
@@ -199,6 +233,10 @@ class CollectiveCall:
     def layout(self) -> Layout:
         """Return where the members live."""
         return self.state.layout
+
+    def chosen(self, operation: str, size: int | None, *, is_little: bool = False) -> str:
+        """Return the name of the plan of this call; nothing where there are two groups."""
+        return self.state.chosen(operation, size, is_little=is_little)
 
     def has_root(self, root: int) -> bool:
         """Tell whether there is such a root."""

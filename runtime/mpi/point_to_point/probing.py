@@ -33,23 +33,23 @@ class Sight:
 class Looking(Operation):
     """A probe that waits; it is done when there is a message that fits, or can never be one."""
 
-    __slots__ = ("_m", "_pattern", "sight")
+    __slots__ = ("_m", "pattern", "sight")
 
     def __init__(self, m: CommunicatorMembers, source: int, tag: int) -> None:
         super().__init__()
         self._m = m
-        self._pattern = pattern_of(source, tag)
+        self.pattern = pattern_of(source, tag)
         self.sight: Sight | None = None
 
     @property
     def urgency(self) -> int:
         """It is urgent where native MPI may have it."""
-        return POLLED if self._m.box.has_near(self._pattern) else IDLE
+        return POLLED if self._m.box.has_near(self.pattern) else IDLE
 
     def test(self) -> bool:
         """Look."""
         if not self.done:
-            self.sight = look(self._m, self._pattern)
+            self.sight = look(self._m, self.pattern)
             if self.sight is not None:
                 self.finish()
             else:
@@ -60,11 +60,11 @@ class Looking(Operation):
 
     def describe(self) -> str:
         """Say what is waited for."""
-        return self._m.box.describe(self._pattern)
+        return self._m.box.describe(self.pattern)
 
     def awaited(self) -> Sequence[int]:
         """Return who could send it."""
-        return self._m.box.senders(self._pattern)
+        return self._m.box.senders(self.pattern)
 
 
 def look(m: CommunicatorMembers, pattern: Pattern) -> Sight | None:

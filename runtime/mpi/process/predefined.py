@@ -57,6 +57,11 @@ def running_engine() -> Engine | None:
     return None if _predefined is None else _predefined.engine
 
 
+def are_made() -> bool:
+    """Tell whether there are any yet."""
+    return _predefined is not None
+
+
 def finish() -> None:
     """Send what is still to be sent and hang up; nobody is waited for."""
     engine = running_engine()

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
+    from runtime.machine.composition import Composition
     from runtime.matching import Envelope
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
@@ -51,7 +52,7 @@ _SHUT = "the connections of this process are shut"
 _MOST_PAST = 64
 """Of so many communicators that are freed it is known what their members have agreed on."""
 
-_HEAD = struct.Struct("<8s?ii")
+HEAD = struct.Struct("<8s?ii")
 """Of a message: the context, whether it is of a collective, the rank of its sender, the tag."""
 
 
@@ -79,6 +80,8 @@ class Engine:
         self.connections: PeerConnections | None = None
         self.wake_ups: WakeUps | None = None
         """What wakes members of this cluster for which native MPI has something."""
+        self.composition: Composition | None = None
+        """The controllers and interceptors that the descriptor names for this rank, if any."""
         self.waits = Waits(self)
         self._progress_thread: ProgressThread | None = None
         self._boxes: dict[tuple[bytes, bool], Mailbox] = {}
@@ -136,6 +139,11 @@ class Engine:
                 for incoming in box.drain() if box is not None else ():
                     incoming.take()
 
+    def communicators(self) -> list[CommunicatorMembers]:
+        """Return the communicators that are known; the lock is held."""
+        known = [box for (_, inner), box in self._boxes.items() if not inner]
+        return [box.members for box in known if box.is_open]
+
     # ---------------------------------------------------------------------------- operations
 
     def send(
@@ -158,7 +166,7 @@ class Engine:
         if m.recovery.revoked_by is not None:
             return Failed(m.recovery.error)
         if near is None:
-            return self._send_far(m, to, _HEAD.pack(m.context, inner, m.rank, tag), pieces, sync)
+            return self._send_far(m, to, HEAD.pack(m.context, inner, m.rank, tag), pieces, sync)
         if near == MPI.PROC_NULL:
             return Finished()
         comm = m.inner if inner else m.native
@@ -217,7 +225,7 @@ class Engine:
     def send_recovery(self, context: bytes, index: int, tag: int, data: bytes) -> None:
         """Tell a process something about losses; nobody waits for it. The lock is held."""
         if self.connections is not None:
-            head = _HEAD.pack(context, True, self.me, tag)
+            head = HEAD.pack(context, True, self.me, tag)
             outgoing = self.connections.send(index, head, (memoryview(data),))
             if not outgoing.done:
                 self.leave_alone(self._far_send(outgoing, index, index))
@@ -238,7 +246,7 @@ class Engine:
 
     def head_of(self, m: CommunicatorMembers, tag: int) -> bytes:
         """Return how this process's messages of collectives with a tag begin."""
-        return _HEAD.pack(m.context, True, m.rank, tag)
+        return HEAD.pack(m.context, True, m.rank, tag)
 
     def send_brief(
         self, m: CommunicatorMembers, to: int, head: bytes, data: Data
@@ -409,7 +417,7 @@ class Engine:
 
     def arrived(self, incoming: Incoming) -> None:
         """Match a message of another cluster, or keep it."""
-        context, inner, rank, tag = _HEAD.unpack(incoming.head)
+        context, inner, rank, tag = HEAD.unpack(incoming.head)
         box = self._boxes.get((context, inner)) or self._past.get(context)
         box = box or self._box(context, inner)
         box.arrive(rank, tag, incoming)
@@ -435,6 +443,14 @@ class Engine:
         for box in (*self._boxes.values(), *self._past.values()):
             if isinstance(box, CollectiveBox) and box.recovery is not None:
                 box.recovery.lost(peer)
+
+    def interceptors_of(self, peer: int) -> list[str]:
+        """Return what stands between this process and another, and what it held up or dropped.
+
+        Each is one phrase, for whoever explains why something does not come.
+        """
+        connections = self.connections
+        return [] if connections is None else connections.interceptors_of(peer)
 
     def names_of_gone(self) -> list[str]:
         """Return the identifiers of the ranks that are gone, such as `0:1:3`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.mpi.errors import ProcessGone
-from runtime.wire import PeerAbsent, PeerLeft
+from runtime.wire import LinkLost, PeerAbsent, PeerLeft
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -42,8 +42,9 @@ class Losses:
 
     def problem(self, peer: int, why: Exception) -> Exception:
         """Return the error of a call that waits for a process that is gone."""
+        cut = isinstance(why, LinkLost)
         return ProcessGone(
-            f"{self._name_of(peer)} is gone",
+            f"{self._name_of(peer)} {'cannot be reached any more' if cut else 'is gone'}",
             cause=str(why),
             cure="What it has sent before can still be received, nothing else.",
         )

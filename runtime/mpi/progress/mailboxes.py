@@ -35,6 +35,11 @@ class Mailbox:
         self._members, self.native = m, native
 
     @property
+    def is_open(self) -> bool:
+        """Whether the communicator is known."""
+        return self._members is not None
+
+    @property
     def members(self) -> CommunicatorMembers:
         """The communicator."""
         assert self._members is not None, "only messages of others come before the communicator"
@@ -131,14 +136,15 @@ class Mailbox:
             if m.native_rank[rank] < 0 and index not in known
         ]
 
+    def name_of(self, rank: int) -> str:
+        """Return who a rank of the peers is: `rank 3 (0:1:1 on node7)`."""
+        return f"rank {rank} ({self._name_of(self.members.peers[rank])})"
+
     def describe(self, pattern: Pattern) -> str:
         """Say what is asked for."""
         m = self.members
         tag = "any tag" if pattern.tag is ANY else f"tag {pattern.tag}"
-        if pattern.rank is ANY:
-            who = "any rank"
-        else:
-            who = f"rank {pattern.rank} ({self._name_of(m.peers[pattern.rank])})"
+        who = "any rank" if pattern.rank is ANY else self.name_of(pattern.rank)
         return f"a message with {tag} from {who} on {m.native.name or 'a communicator'}"
 
 

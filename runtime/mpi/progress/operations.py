@@ -272,13 +272,14 @@ class Both(Operation):
 
     def describe(self) -> str:
         """Say what is waited for."""
-        return " and ".join(one.describe() for one in self._parts())
+        return " and ".join(one.describe() for one in self.parts())
 
     def awaited(self) -> Sequence[int]:
         """Return whom either needs."""
-        return [index for one in self._parts() for index in one.awaited()]
+        return [index for one in self.parts() for index in one.awaited()]
 
-    def _parts(self) -> list[Operation]:
+    def parts(self) -> list[Operation]:
+        """Return what is not done."""
         return [one for one in (self._first, self._second) if not one.done]
 
 

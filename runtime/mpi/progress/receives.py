@@ -80,6 +80,8 @@ class Receive(Operation):
                 payload = incoming.payload
                 self.data = self._landing.land(b"" if payload is None else payload)
             except MPI.Exception as problem:
+                name = self._box.name_of(self.source)
+                problem.add_note(f"{name} sent {incoming.size} bytes, which are not as many as fit")
                 error = problem
         self._incoming = None
         self.finish(error)

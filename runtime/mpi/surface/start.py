@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mpi4py import MPI
 
 from runtime.membership.rank_link import current
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from runtime.machine.composition import Composition
     from runtime.membership.rank_link import RankLink
 
 _made: Predefined | None = None
@@ -91,12 +94,33 @@ def _engine(place: Place, link: RankLink) -> Engine:
     from runtime.wire import open_connections  # only where there are other clusters
 
     engine = Engine(place.index, place.first, place.last, place.name_of)
-    connections = open_connections(link, engine)
+    composition = engine.composition = _composition(place, link)
+    make: Any = None
+    if composition is not None and composition.has_interceptors:
+        from runtime.mpi.progress.interception import InterceptedConnections, Ports
+
+        make = partial(
+            InterceptedConnections, ports=Ports(composition, place.everybody, place.index)
+        )
+    connections = open_connections(link, engine, make, composition)
     engine.attach(connections, connections.wake_ups)
     if place.is_isolated:
         connections.ends_are_told = True
         link.wrapper.hear_of_ends(lambda reports: _hear_of_ends(place, engine, reports))
     return engine
+
+
+def _composition(place: Place, link: RankLink) -> Composition | None:
+    """Return what the descriptor names for this rank, or None where it names nothing."""
+    told = link.wrapper.settings.get("named-classes")
+    if not told:
+        return None
+    from runtime.machine.composition import Composition
+
+    me = place.me
+    cluster = place.grid.cluster_of(me)
+    path = f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}"
+    return Composition(told, path, (me.site, me.cluster))
 
 
 def _hear_of_ends(place: Place, engine: Engine, reports: list[dict[str, Any]]) -> None:

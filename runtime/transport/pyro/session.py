@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import traceback
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from Pyro5.core import DAEMON_NAME
@@ -29,7 +29,7 @@ from runtime.transport.pyro_messages import (
     PyroMessage,
     refusal,
 )
-from runtime.transport.reactor import Reactor
+from runtime.transport.reactor import Reactor, Timer
 from runtime.transport.streams import SocketStream
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _PIECE = 1 << 16
+_MOST_GREETING = 1 << 14
+"""How large messages may be before a client has said to which object it connects: 16 KiB."""
+
 _MOST_CALLS = 64
 """How many calls a client may have waiting before no more are read from it."""
 
@@ -53,26 +56,42 @@ class ClientSession:
         guests: Guests,
         stream: SocketStream,
         where: str,
-        most_bytes: int,
+        *,
+        most_bytes: Mapping[int, int],
         gone: Callable[[ClientSession], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._guests = guests
         self._stream = stream
         self._where = where
         self._gone = gone
-        self._reader = MessageReader(most_bytes)
+        self._most_bytes = most_bytes
+        self._reader = MessageReader(_MOST_GREETING)
+        self._clock = clock
+        self.since = clock()
+        """When the client was last served, or came."""
+        self.unfinished_since = self.since
+        """Since when its messages take memory."""
         self._reactor: Reactor | None = None
         self._space = memoryview(bytearray(_PIECE))
         self._to_send: deque[memoryview] = deque()
         self._unsent = 0
         self._waiting: deque[PyroMessage] = deque()
-        self._is_busy = False
+        self._waiting_bytes = 0
+        self.is_busy = False
+        """Whether a call of it is being served."""
+        self._serving_bytes = 0
+        self._handshake_timer: Timer | None = None
         self._is_connected = False
         self._is_open = True
 
-    def open(self, reactor: Reactor, received: bytes) -> None:
-        """Begin to serve; `received` is what the client has said already."""
+    def open(self, reactor: Reactor, received: bytes, patience: float) -> None:
+        """Begin to serve; `received` is what the client has said already.
+
+        It has to connect to an object within `patience` seconds.
+        """
         self._reactor = reactor
+        self._handshake_timer = reactor.later(patience, self._end_handshake)
         self._stream.attach(reactor, self._readable, self._writable)
         self._reader.feed(received)
         self._go_on()
@@ -81,8 +100,32 @@ class ClientSession:
         """Hang up; twice is once."""
         if self._is_open:
             self._is_open = False
+            if self._handshake_timer is not None:
+                self._handshake_timer.cancel()
+            self._reader = MessageReader(0)  # who waits for a call of it may hold this
+            self._waiting.clear()
             self._stream.close()
             self._gone(self)
+
+    @property
+    def has_spoken(self) -> bool:
+        """Whether it has said to which object it connects."""
+        return self._is_connected
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is done for the client, and it waits for nothing."""
+        return not self.is_busy and not self._waiting and not self._to_send
+
+    def _end_handshake(self) -> None:
+        if not self._is_connected:
+            self.send_away("slow", "it did not say in time to which object it connects")
+
+    def send_away(self, kind: str, why: str) -> None:
+        """Hang up, and tell the log why."""
+        if self._is_open:
+            self._guests.refusals.tell(kind, self._where, why)
+            self.close()
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -95,6 +138,8 @@ class ClientSession:
         if count == 0:
             self.close()
         elif count:
+            if not self._held:
+                self.unfinished_since = self._clock()
             self._reader.feed(self._space[:count])
             self._go_on()
 
@@ -105,7 +150,16 @@ class ClientSession:
     @property
     def _listens(self) -> bool:
         """Whether more is done for the client: it has to read its answers, and await its calls."""
-        return len(self._waiting) < _MOST_CALLS and self._unsent <= _MOST_UNSENT
+        return (
+            len(self._waiting) < _MOST_CALLS
+            and self._waiting_bytes < max(self._most_bytes.values())
+            and self._unsent <= _MOST_UNSENT
+        )
+
+    @property
+    def _held(self) -> int:
+        """How many bytes of messages are kept: unfinished, waiting, and being served."""
+        return len(self._reader) + self._waiting_bytes + self._serving_bytes
 
     def _go_on(self) -> None:
         """Serve what waits, and hear what has come."""
@@ -117,6 +171,7 @@ class ClientSession:
             self._guests.refusals.tell("nonsense", self._where, str(error))
             self.close()
             return
+        self._guests.holds(self, self._held)
         self._want()
 
     def _hear(self, message: PyroMessage) -> None:
@@ -128,6 +183,7 @@ class ClientSession:
             self._connect(message)
         elif message.kind == INVOKE and self._is_connected:
             self._waiting.append(message)
+            self._waiting_bytes += len(message.payload)
             self._serve_next()
         else:
             raise FrameError(f"a message of kind {message.kind}, which makes no sense here")
@@ -141,6 +197,7 @@ class ClientSession:
             self._send(refusal(message, f"unknown object '{name}'. {hint}".strip()))
             return
         self._is_connected = True
+        self._reader.most_bytes = self._most_bytes
         answer = {"handshake": "hello", "meta": self._metadata(name)}
         self._answer(CONNECTED, message, language.value(answer))
 
@@ -153,10 +210,13 @@ class ClientSession:
     # -- calls -----------------------------------------------------------------------------------
 
     def _serve_next(self) -> None:
-        if self._is_busy or not self._waiting or not self._is_open or self._unsent > _MOST_UNSENT:
+        if self.is_busy or not self._waiting or not self._is_open or self._unsent > _MOST_UNSENT:
             return
-        self._is_busy = True
+        self.is_busy = True
         message = self._waiting.popleft()
+        self._waiting_bytes -= len(message.payload)
+        self._serving_bytes = len(message.payload)
+        self.unfinished_since = self._clock()
         language = Language(message.serializer)
         name, method, args, kwargs = language.call(message.payload)
         batch = bool(message.flags & BATCH)
@@ -195,7 +255,9 @@ class ClientSession:
             self._reactor.soon(lambda: self._finish(message, flags, payload))
 
     def _finish(self, message: PyroMessage, flags: int, payload: bytes) -> None:
-        self._is_busy = False
+        self.is_busy = False
+        self._serving_bytes = 0
+        self.since = self._clock()
         if not self._is_open:
             return
         if not message.flags & ONEWAY:
@@ -298,4 +360,6 @@ def _done(value: Any) -> Future[Any]:
 
 
 def _trace(error: BaseException) -> list[str]:
-    return traceback.format_exception(error)
+    """Return what a client is told instead of a traceback, which would name files of this host."""
+    _log.info("a call of a Pyro5 client raised", exc_info=error)
+    return ["The traceback is in the log of the process that serves the call.\n"]

@@ -10,6 +10,7 @@ from Pyro5.serializers import serializers_by_id
 
 from runtime.transport.errors import FrameError, NotSendable
 from runtime.transport.frames import Part
+from runtime.transport.pyro.structure import check_structure
 from runtime.transport.pyro_messages import JSON, MSGPACK, SERPENT
 
 SAFE = {SERPENT: "serpent", JSON: "json", MSGPACK: "msgpack"}
@@ -38,6 +39,7 @@ class Language:
                 f"serializer {serializer} of Pyro5 is not spoken here",
                 cure=f"Use one of {', '.join(SAFE.values())}",
             )
+        self._number = serializer
         self._serializer = known
 
     def hello(self, payload: Part) -> str:
@@ -49,6 +51,7 @@ class Language:
 
     def call(self, payload: Part) -> Call:
         """Return what is called; raises FrameError."""
+        check_structure(self._number, payload)
         try:
             name, method, args, kwargs = self._serializer.loadsCall(payload)
             return str(name), str(method), tuple(args or ()), dict(kwargs or {})

@@ -61,3 +61,12 @@ def test_both_codes_are_driven_from_python_twice(surface: ModuleType) -> None:
     first, last = (surface.in_one_process(steps)[0][:15].mean() for steps in (1, 10))
     codes = "({0: 0, 1: 0}, {0: 0, 1: 0, 2: 0, 3: 0})"
     assert lives == [(life, f"{first:.3f}", f"{last:.3f}", codes) for life in "12"]
+
+
+def test_each_mistake_at_a_code_has_an_error_of_its_own() -> None:
+    said = run(str(ROOT / "examples" / "17_messages" / "messages.py"))
+    told = [line.partition(":")[0] for line in said.splitlines() if not line.startswith(" ")]
+    assert told == [
+        *("NotCoupled", "UnknownCode", "CodeNotRunning", "CodeNotStarted", "CodeBusy"),
+        *("NoSuchRank", "one from the driver, the last one", "exit code", "CodeEnded"),
+    ]

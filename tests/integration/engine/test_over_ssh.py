@@ -201,7 +201,8 @@ LOOKS = """
 import pathlib, sys
 from runtime.membership.rank_link import current
 shown = current().credentials
-secrets = [shown._secret, shown.certificate]
+keys = [*shown._keys.checks.values(), *shown._keys.tickets.values()]
+secrets = [*keys, shown.certificate]
 lines = [one for one in shown.certificate.decode().splitlines() if not one.startswith("-")]
 words = [one for secret in secrets for one in (secret, secret.hex().encode())]
 words += [one.encode() for one in lines if len(one) > 30]

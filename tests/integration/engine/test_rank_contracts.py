@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -18,12 +19,18 @@ from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import Facts, Membership, Routes
 from runtime.membership.doorstep import NOWHERE
 from runtime.membership.rank_link import RankLink
-from runtime.membership.room import write_key
-from runtime.transport.channel import Channel
+from runtime.membership.room import Entrance, write_key
+from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
+from runtime.transport.keys import RunKeys, audience_of, member_name
+from runtime.transport.lean import dial
+from runtime.transport.messages import Target
+from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
 
 SECRET = b"a secret of a test of contracts"
+KEYS = RunKeys(SECRET).keyring([audience_of("0:0"), audience_of("0:0:0")])
+RANKS = ["0:0:0", "0:0:1", "0:0:2"]
 PATIENCE = 20.0
 
 
@@ -34,13 +41,29 @@ class FrontEnd:
         self.heard: SimpleQueue[tuple[str, int, list[Facts]]] = SimpleQueue()
         served = Served()
         served.serve(Membership, self)
-        self.gate = Gate(reactor, room, None, Credentials(SECRET, "0:0"), self, served=served)
-        write_key(room, self.gate.address, SECRET, NOWHERE)
+        self.passed_on: list[tuple[str, str]] = []
+        here, there = MemoryStream.pair()
+        Channel(reactor, there, "here", self.further).open()
+        onward = Channel(reactor, here, "further").open()
+        known = Credentials(KEYS, "0:0")
 
-    def calls(self, interface: str, operation: str, *args: Any, path: str = "/grid") -> None:
+        def relay(target: Target) -> Channel | None:
+            return onward if target.component == "/ranks/1:0:0" else None
+
+        self.gate = Gate(
+            reactor, room, None, known, self, served=served, ranks=RANKS, incarnation=2, relay=relay
+        )
+        write_key(room, RANKS, Entrance(self.gate.address, NOWHERE, 2, KEYS))
+
+    def calls(
+        self, interface: str, operation: str, *args: Any, path: str = "/grid", client: str = ""
+    ) -> None:
         channel = self.gate.find("0:0:1")
         assert channel is not None
-        channel.note(Invocation(path, interface, operation, args))
+        channel.note(Invocation(path, interface, operation, args, client=client))
+
+    def further(self, request: IncomingCall) -> None:
+        self.passed_on.append((request.target.component, request.target.client))
 
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
         self.heard.put((member, epoch, reports))
@@ -126,11 +149,50 @@ def test_a_rank_waits_until_it_is_told_what_it_needs(front_end: FrontEnd, link: 
 def test_a_rank_is_steered_by_its_front_end_and_not_by_other_ranks(
     front_end: FrontEnd, link: RankLink, caplog: pytest.LogCaptureFixture
 ) -> None:
-    front_end.calls("control", "stop", path="/ranks/0:0:1")  # as if another rank had sent it
-    front_end.calls("routes", "come", "1:0:0", path="/ranks/0:0:1")
+    another = {"path": "/ranks/0:0:1", "client": "1:0:0"}
+    front_end.calls("control", "stop", **another)
+    front_end.calls("coupling-news", "ended", "ocean", "not true", **another)
+    front_end.calls("routes", "come", "1:0:1", **another)
+    front_end.calls("routes", "come", "1:0:0", **another)
     front_end.calls("control", "go")
     link.wait_for_go()
     heard: list[Any] = []
     link.wrapper.attach(stub(Routes, lambda _, *call: heard.append(call)))
     assert heard == [("come", ("1:0:0",))]
     assert "another rank may not call control.stop" in caplog.text
+    assert "1:0:0 may not call coupling-news.ended" in caplog.text
+    assert "1:0:0 calls routes.come as ('1:0:1',)" in caplog.text
+
+
+def test_a_rank_sends_to_others_in_its_own_name_only(
+    front_end: FrontEnd, link: RankLink, caplog: pytest.LogCaptureFixture
+) -> None:
+    link._note(Target("/ranks/1:0:0", "routes", "come", "0:0:0"), ("0:0:0",))
+    link.routes_of("/ranks/1:0:0").come(link.name)
+    link.wrapper.membership.ready(link.name, 0, [])
+    assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:1"
+    assert front_end.passed_on == [("/ranks/1:0:0", "0:0:1")]
+    assert "calls /ranks/1:0:0.routes.come in the name of '0:0:0'" in caplog.text
+
+
+def test_a_rank_is_let_in_once_and_in_its_present_incarnation(
+    front_end: FrontEnd, link: RankLink, caplog: pytest.LogCaptureFixture
+) -> None:
+    def dialled(rank: str, incarnation: int) -> socket.socket:
+        """Return a connection of a rank that has the right tickets for its name."""
+        name = member_name(rank, incarnation)
+        keys = KEYS.of(name, (audience_of(rank),), ("front-end ",))
+        bare, _, _ = dial(front_end.gate.address, Credentials(keys, name), peer="0:0")
+        made = socket.socket(fileno=bare.detach())
+        made.settimeout(PATIENCE)
+        return made
+
+    # It is here; it was frozen and is awake again; there is no such rank.
+    for rank, incarnation in (("0:0:1", 2), ("0:0:2", 1), ("0:0:9", 2)):
+        with dialled(rank, incarnation) as refused:
+            assert refused.recv(1) == b""
+        assert f"{rank}#{incarnation} was refused: it is no rank that is expected" in caplog.text
+    fresh = RankLink(link._room, "0:0:2")
+    fresh.wrapper.membership.ready(fresh.name, 0, [])
+    assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:2"
+    fresh._channel.close()

@@ -28,6 +28,7 @@ from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import Control, Views
 from runtime.membership.room import KEY
 from runtime.transport.channel import Channel, IncomingCall
+from runtime.transport.keys import RunKeys, audience_of
 from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
 
@@ -120,7 +121,7 @@ def told(tmp_path: Path, mpiexec: Mpiexec) -> Configuration:
         job=Job(("python", "--room", str(room)), 1, str(mpiexec.path), "auto", (), (), {}),
         at_once=False,
         launcher="",
-        secret=b"a secret of a test",
+        keys=RunKeys(b"a secret of a test").keyring([audience_of("0:0"), audience_of("0:0:0")]),
     )
 
 
@@ -161,6 +162,7 @@ class Lives:
             components=Nobody(),
             routes=SharedRoutes(self._reactor),
             room=OutputRoom(),
+            incarnation=1,
         )
         self._made.callback(life.close)
         return life
@@ -292,16 +294,16 @@ def test_ranks_can_be_started_again_after_a_restart_that_had_no_room(
     driver: Driver, mpiexec: Mpiexec, told: Configuration
 ) -> None:
     room = Path(told.room)
-    driver.control.start_ranks()
+    driver.control.start_ranks(1)
     mpiexec.run_once()
     assert driver.hears() == "job_ended"
     shutil.rmtree(room)  # as a system does that tidies up
-    driver.control.start_ranks()
+    driver.control.start_ranks(2)
     assert driver.hears() == "failed"
     room.mkdir()
     driver.control.kill_ranks()
     assert driver.hears() == "job_ended"
-    driver.control.start_ranks()
+    driver.control.start_ranks(3)
     mpiexec.run_once()
     assert (room / KEY).exists()
     assert driver.hears() == "job_ended"

@@ -19,14 +19,17 @@ from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import References, Routes
 from runtime.membership.doorstep import NOWHERE
 from runtime.membership.rank_link import RankLink
-from runtime.membership.room import write_key
+from runtime.membership.room import Entrance, write_key
 from runtime.routing import Experience, experiences_of, plain
 from runtime.routing.tension import RETRY_AFTER
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
+from runtime.transport.keys import RunKeys, audience_of
 from runtime.transport.reactor import Reactor
 
 SECRET = b"a secret of a test of shared routes"
+KEYS = RunKeys(SECRET).keyring([audience_of("0:0"), audience_of("0:0:0")])
+RANKS = ["0:0:0", "0:0:1", "0:0:2"]
 PATIENCE = 20.0
 WAY = ((False, (0, 0)), (False, (1, 0)))
 
@@ -38,9 +41,18 @@ class FrontEnd:
         self.routes = SharedRoutes(reactor)
         served = Served()
         served.serve(References, self)
-        self.gate = Gate(reactor, room, None, Credentials(SECRET, "0:0"), self, served=served)
+        self.gate = Gate(
+            reactor,
+            room,
+            None,
+            Credentials(KEYS, "0:0"),
+            self,
+            served=served,
+            ranks=RANKS,
+            incarnation=1,
+        )
         self.routes.gate = self.gate
-        write_key(room, self.gate.address, SECRET, NOWHERE)
+        write_key(room, RANKS, Entrance(self.gate.address, NOWHERE, 1, KEYS))
 
     def rank_here(self, rank: str, channel: Channel) -> None:
         """Know it anyway."""

@@ -65,7 +65,7 @@ def test_a_client_there_calls_a_server_in_a_third_process(launcher: Launcher) ->
     assert chief_pid == launcher.processes["/node1"].pid
     assert two.channel.received_bytes > before  # it went through here
 
-    assert launcher.ask("/node1", "node", "reach", two.address, ["/app/worker"])
+    assert launcher.ask("/node1", "node", "reach", two.address, "/node2", ["/app/worker"])
     relayed = two.channel.received_bytes
     assert launcher.ask("/app/chief", "run", "run", 5)[0] == 10
     assert two.channel.received_bytes == relayed  # and now it does not
@@ -73,7 +73,7 @@ def test_a_client_there_calls_a_server_in_a_third_process(launcher: Launcher) ->
 
 def test_what_cannot_be_dialled_is_left_to_the_detour(launcher: Launcher) -> None:
     launcher.start("/node1")
-    assert not launcher.ask("/node1", "node", "reach", "unix:/nobody/listens", ["/app/x"])
+    assert not launcher.ask("/node1", "node", "reach", "unix:/nobody/listens", "/node2", ["/app/x"])
 
 
 def test_a_multicast_client_calls_all_servers_at_the_same_time(launcher: Launcher) -> None:
@@ -130,7 +130,7 @@ def test_a_gathercast_round_goes_on_without_a_process_that_died(launcher: Launch
     launcher.make(one, "/app/adder", "Adder")
     launcher.ask("/app/adder", "lifecycle-controller", "start")
     adder = launcher.host.find("/app/adder", "sum")
-    assert launcher.ask("/node2", "node", "reach", one.address, ["/app/adder"])
+    assert launcher.ask("/node2", "node", "reach", one.address, "/node1", ["/app/adder"])
     for number, node in enumerate((one, two)):
         path = launcher.make(node, f"/app/c{number}", "Client")
         launcher.ask(path, "binding-controller", "bind", "sum", adder)

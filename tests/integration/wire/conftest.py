@@ -28,6 +28,7 @@ RESET = struct.pack("ii", 1, 0)
 BOTH, DIALLER, LISTENER = "both", "dialler", "listener"
 SECRET = b"a secret of a test of the wire"
 PATIENCE = 20.0
+PROOF_TIMEOUT = 0.2
 CERTIFICATE = make_certificate("a test", datetime.datetime.now(datetime.UTC))
 
 
@@ -80,7 +81,7 @@ class Rank:
             index,
             directory,
             self.ear,
-            DirectConnector(index, directory, credentials),
+            DirectConnector(index, directory, credentials, proof_timeout=PROOF_TIMEOUT),
             listeners=[door],
             credentials=credentials,
             silence=silence,

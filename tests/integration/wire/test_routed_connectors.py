@@ -7,7 +7,8 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from typing import cast
 
 import pytest
 
@@ -19,7 +20,7 @@ from runtime.topology import Cluster, Grid, Node, Site
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 from runtime.wire import Incoming, PeerConnections
-from runtime.wire.connecting import DirectConnector
+from runtime.wire.connecting import DIAL_TIMEOUT, DirectConnector
 from runtime.wire.directory import Directory, Party
 from runtime.wire.errors import PeerLost, WireError
 from runtime.wire.references import References
@@ -27,6 +28,7 @@ from runtime.wire.routed import RoutedConnector
 
 SECRET = b"a secret of a test of routes"
 PATIENCE = 20.0
+HEAD_START = 0.3
 NAMES = ("0:0:0", "0:0:1", "1:0:0", "1:0:1")
 GRID = Grid(tuple(Site(f"s{n}", (Cluster("c", (Node("n", ranks=2),)),)) for n in range(2)))
 
@@ -51,8 +53,11 @@ class Ear:
         self.gone[peer] = why
 
 
-def nobody(peer: int) -> Routes:
-    raise AssertionError(f"{peer} is asked for something")
+class Asked:
+    """The contract of a peer: it comes when it is called, if `come` does something about it."""
+
+    def __init__(self, come: Callable[[str], None]) -> None:
+        self.come = come
 
 
 def listening(host: str = "127.0.0.3", port: int = 0) -> socket.socket:
@@ -87,6 +92,7 @@ class Machine:
 
     def __init__(self, stack: ExitStack) -> None:
         self._doors: dict[str, tuple[str, ...]] = {}
+        self.comes = False
         self.ranks: list[Rank] = []
         self.forwarder = Forwarder(
             stack.enter_context(Reactor()), "127.0.0.1:0", Credentials(SECRET, "1:0"), self._find
@@ -107,6 +113,16 @@ class Machine:
         for rank in self.ranks:
             self._open(rank, Directory(parties))
 
+    def _peers(self, peer: int) -> Routes:
+        return cast(Routes, Asked(lambda name: self.called(peer, name)))
+
+    def called(self, peer: int, name: str) -> None:
+        """Let a rank connect to one that asks for it; as long as it `comes`."""
+        if self.comes:
+            self.ranks[peer].connections.soon(
+                lambda: self.ranks[peer].connections.watch(NAMES.index(name))
+            )
+
     def _open(self, rank: Rank, directory: Directory) -> None:
         credentials = Credentials(SECRET, rank.name)
         rank.connector = RoutedConnector(
@@ -115,8 +131,9 @@ class Machine:
             credentials,
             GRID,
             front_ends={(1, 0): Party("1:0", "host", "", (self.forwarder.address,))},
-            peers=nobody,
+            peers=self._peers,
             share=rank.told.extend,
+            head_start=HEAD_START,
         )
         rank.references = References(rank.connector)
         rank.connections = PeerConnections(
@@ -176,18 +193,63 @@ def test_where_somebody_else_has_the_address_the_next_route_is_taken(machine: Ma
     machine.send(0, 2, b"hello")
     connector = machine.ranks[0].connector
     assert connector.between == {2: ("1:0",)}
-    assert (connector.tries, connector.failures) == (2, 1)
+    assert (connector.tries, connector.failures) == (3, 1)
     assert machine.ranks[3].ear.heads == []
+
+
+@contextmanager
+def deaf() -> Iterator[str]:
+    """Yield an address at which what tries to connect is dropped, as a firewall does."""
+    with socket.socket() as door, ExitStack() as stack:
+        door.bind(("127.0.0.4", 0))
+        door.listen(0)
+        for _ in range(2):  # they fill its queue
+            one = stack.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(door.getsockname())
+        yield address_of(door)
+
+
+def test_a_peer_that_takes_nothing_from_outside_is_asked_to_connect(machine: Machine) -> None:
+    """Nobody has told of its firewall; what was learned saves the next rank the try."""
+    with deaf() as address:
+        machine.begin({"1:0:0": address, "1:0:1": address})
+        machine.comes = True
+        assert machine.send(0, 2, b"first") < DIAL_TIMEOUT
+        first, second = machine.ranks[:2]
+        assert [one.worked for one in first.told] == [False]
+        second.connector.hear(first.told, second.connections.now())
+        machine.send(1, 3, b"second")
+        assert second.connector.failures == 0
+
+
+def test_a_connection_that_the_peer_has_opened_is_used_at_once(machine: Machine) -> None:
+    with deaf() as address:
+        machine.begin({"1:0:0": address})
+        machine._doors["1:0:0"] = (address,)  # nor does its front-end reach it
+        machine.ranks[0].connections.send(2, b"from the lower index")
+        assert machine.send(2, 0, b"hello") < DIAL_TIMEOUT
+        machine.until(lambda: b"from the lower index" in machine.ranks[2].ear.heads)
+        assert not machine.ranks[0].ear.gone
+
+
+def test_a_route_of_which_nothing_is_heard_costs_no_more_than_its_head_start(
+    machine: Machine,
+) -> None:
+    with deaf() as address:
+        machine.begin({"1:0:0": address})
+        assert machine.send(0, 2, b"by the front-end") < DIAL_TIMEOUT
+        assert machine.ranks[0].references.passed(2) == ("1:0",)
 
 
 def test_what_one_rank_has_learned_saves_the_next_one_the_try(machine: Machine) -> None:
     machine.begin({"1:0:0": nowhere(), "1:0:1": nowhere()})
     first, second = machine.ranks[:2]
     machine.send(0, 2, b"first")
-    assert (first.connector.tries, first.connector.failures) == (2, 1)
+    assert (first.connector.tries, first.connector.failures) == (3, 1)
     second.connector.hear(first.told, second.connections.now())
     machine.send(1, 3, b"second")
-    assert (second.connector.tries, second.connector.failures) == (1, 0)
+    assert (second.connector.tries, second.connector.failures) == (2, 0)
     assert second.told == []
     machine.send(1, 3, b"third")
     sums = second.references.figures(second.connections.traffic())
@@ -330,7 +392,7 @@ def test_lanes_take_the_route_of_the_first_connection(machine: Machine) -> None:
     machine.until(lambda: sent.done)
     assert bytes(third.ear.kept[b"large"].payload or b"") == payload
     figures = first.references.figures(first.connections.traffic())
-    assert (figures["tries"], figures["failures"], figures["lanes"]) == (2, 1, 3)
+    assert (figures["tries"], figures["failures"], figures["lanes"]) == (3, 1, 3)
     assert third.references.figures(third.connections.traffic())["lanes"] == 0
 
 

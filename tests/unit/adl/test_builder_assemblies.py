@@ -15,9 +15,9 @@ from gcm import (
     provides,
     requires,
 )
-from gcm.adl import Assembly
+from gcm.adl import Assembly, export
 from gcm.errors import AdlError, InstantiationError
-from gcm.interfaces.interface import ServerEnd
+from gcm.interfaces.interface import Referenced, ServerEnd
 from gcm.interfaces.types import InterfaceType
 from gcm.membranes.descriptions import ACTIVE, COMPOSITE, PRIMITIVE
 
@@ -202,6 +202,26 @@ def test_a_remote_reference_is_bound_to_what_is_found() -> None:
     there.start()
     root.start()
     assert root.find("relay").content.say("x") == "x"
+
+
+class There(Referenced):
+    """A server that has the path of one in another process."""
+
+    @property
+    def path(self) -> str:
+        return "pyro:there"
+
+
+def test_a_client_of_the_root_itself_is_bound_to_what_is_found() -> None:
+    there = primitive(Speaker, "there")
+    made = Assembly("root").needs("up", Echo)
+    made.primitive("relay", Relay)
+    made.bind("relay.next", "this.up").bind("this.up", "pyro:there")
+    root = made.assemble(find_remote=lambda _reference, _client: There(there.server("echo")))
+    there.start()
+    root.start()
+    assert root.find("relay").content.say("x") == "x"
+    assert '<binding client="this.up" server="pyro:there"/>' in export(root)
 
 
 def test_components_can_be_made_elsewhere() -> None:

@@ -271,6 +271,18 @@ def test_a_remote_reference_is_taken_as_it_is(check: Check) -> None:
     assert done.root.bindings[0].server == "pyro:g@host:90"
 
 
+def test_a_client_of_the_composite_itself_is_bound_to_a_remote_reference(check: Check) -> None:
+    up = interface("up", "client")
+    bound = '<binding client="this.up" server="http://host:8080/services/up"/>'
+    done = check(app(up, SERVER, bound))
+    assert done.codes == []
+    assert done.root.bindings[0].client == ("this", "up")
+    inside = f'<component name="box">{up}{SERVER}{bound}</component>'
+    assert check(app(inside)).codes == []
+    assert check(app(up, SERVER, bound, bound)).only.code == "duplicate-binding"
+    assert check(app(up, SERVER, bound.replace("http:", "server.greeter"))).codes != []
+
+
 def bound_to(server: str, *more: str, signature: str = "lib.Stopping") -> str:
     return app(
         client_with("", signature),

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from gcm import Component, Composite, InterfaceType, MembraneController, Role, composite, primitive
-from gcm.adl import assemble, export, plan_document
+from gcm.adl import assemble, export, plan_document, scene_of, scene_of_plan
 from gcm.documents import Diagnostics
+from gcm.drawing import draw
 from gcm.errors import (
     IllegalBindingError,
     IllegalLifeCycleError,
@@ -70,6 +71,21 @@ def test_a_live_membrane_is_written_and_read_again(root: Component, tmp_path: Pa
     again = assembled(file)
     assert export(again) == text
     assert pages(again, "all-reports") == pages(root, "all-reports")
+
+
+def test_a_binding_of_the_content_to_a_membrane_is_written_and_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(FILES))
+    made = assembled(FILES / "Reported.fractal")
+    file = tmp_path / "Reported.fractal"
+    file.write_text(export(made))
+    assert '<binding client="reader.ref" server="speaker.report"/>' in file.read_text()
+    assert export(assembled(file)) == file.read_text()
+    plan = plan_document(FILES / "Reported.fractal", diagnostics=Diagnostics())
+    assert plan is not None
+    assert set(scene_of(made).root.links) == set(scene_of_plan(plan).root.links)
+    assert "reader.ref" in draw(scene_of(made))
 
 
 IN_MEMBRANE = """

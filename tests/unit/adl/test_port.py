@@ -8,8 +8,11 @@ from typing import get_type_hints
 
 import pytest
 
-from gcm.adl import port_files
+import gcm
+from gcm.adl import check_files, port_files
+from gcm.adl.port.counterparts import _CONTROLLERS, _KNOWN, counterpart, public_name
 from gcm.adl.port.documents import renamed
+from gcm.adl.port.modules import names_kept
 from gcm.adl.port.wanted import class_names
 from gcm.documents import Diagnostics
 from gcm.interfaces import signature_of
@@ -93,7 +96,7 @@ def test_operations_are_those_of_known_classes_at_the_other_end(ported: dict[str
 def test_a_class_declares_what_its_components_have(ported: dict[str, str]) -> None:
     lines = [line.strip() for line in ported["my/app/components.py"].splitlines()]
     for line in (
-        "class UserImpl:",
+        "class UserImpl:  # java.User$Impl",
         'to_count: Annotated[interfaces.Counter, requires(name="to-count")]',
         "screens: Annotated[Mapping[str, interfaces.Screen],"
         " requires(cardinality=Cardinality.COLLECTION, optional=True)]",
@@ -353,3 +356,72 @@ def test_an_attribute_has_the_type_of_all_its_values(
     )
     assert f"v: Annotated[{written}" in files["components.py"]
     assert f"v: {written.partition(',')[0]}\n" in files["interfaces.py"]
+
+
+AROUND = """
+<definition name="Around">
+  <interface name="r" role="server" signature="java.lang.Runnable"
+             interceptors="org.a.Timer, this.counter-controller"/>
+  <component name="main">
+    <interface name="r" role="server" signature="java.lang.Runnable" interceptors="log.calls"/>
+    <content class="org.a.Main"/>
+    <controller>
+      <component name="log">
+        <interface name="calls" role="server"
+                   signature="org.objectweb.proactive.core.component.interception.Interceptor"/>
+        <interface name="life" role="client"
+                   signature="org.etsi.uri.gcm.api.control.GCMLifeCycleController"/>
+        <content class="org.a.Log"/>
+      </component>
+      <binding client="log.life" server="this.lifecycle-controller"/>
+    </controller>
+  </component>
+  <binding client="this.r" server="main.r"/>
+  <controller desc="/config/counted-config.xml"/>
+</definition>
+"""
+CONTROLLERS = """
+<componentConfiguration name="counted">
+  <controllers>
+    <controller>
+      <interface>org.a.CounterController</interface>
+      <implementation> org.a.CounterControllerImpl </implementation>
+    </controller>
+  </controllers>
+</componentConfiguration>
+"""
+
+
+def test_what_stands_around_contents_is_written_as_well_and_can_be_checked(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "counted-config.xml").write_text(CONTROLLERS.strip(), "utf-8")
+    file = tmp_path / "Around.fractal"
+    file.write_text(AROUND.strip(), "utf-8")
+    found = Diagnostics()
+    output, package = tmp_path / "out", f"around_{abs(hash(tmp_path))}"
+    for one in port_files([file], package=package, output=output, diagnostics=found):
+        one.file.parent.mkdir(parents=True, exist_ok=True)
+        one.file.write_text(one.text, "utf-8")
+    assert (output / "config" / "counted-config.xml").exists()
+    membranes = (output / package / "membranes.py").read_text("utf-8")
+    for line in ("class CounterControllerImpl(Controller):", 'name = "counter"', "class Timer:"):
+        assert line in membranes
+    assert "org." not in (output / "Around.fractal").read_text("utf-8")
+    assert [str(one) for one in check_files([output / "Around.fractal"])] == []
+
+
+def test_every_counterpart_of_a_signature_of_java_is_a_public_name() -> None:
+    words = [name.title() for name in _CONTROLLERS if "-" not in name]
+    known = [*_KNOWN, *(f"org.objectweb.{word}Controller" for word in words)]
+    assert [one for one in known if counterpart(one) is None] == []
+    names = {public_name(counterpart(one) or object).removeprefix("gcm.") for one in known}
+    assert names <= set(gcm.__all__)
+
+
+def test_a_class_keeps_its_name_when_its_docstring_was_written_anew() -> None:
+    text = 'class AWorker(Base):  # org.a.Worker\n    """Works hard."""\n'
+    assert names_kept(text) == {"org.a.Worker": "AWorker"}
+    assert class_names(["org.a.Worker", "org.b.Worker"], names_kept(text)) == {
+        "org.a.Worker": "AWorker",
+        "org.b.Worker": "Worker",
+    }

@@ -197,6 +197,34 @@ def test_a_definition_may_contain_itself_with_other_arguments(check: Check) -> N
     assert done.root.components[0].components[0].components[0].path == "/app/b/i/i"
 
 
+def test_what_is_added_to_a_component_may_use_the_definition_of_the_component(
+    check: Check,
+) -> None:
+    done = check(
+        using(
+            '<component name="box" definition="Type"><component name="w" definition="Type">'
+            '<content class="lib.Loud"/></component></component>'
+        ),
+        Type='<definition name="Type"/>',
+    )
+    assert done.codes == []
+    assert done.root.components[0].components[0].path == "/app/box/w"
+
+
+def test_what_is_added_to_a_component_may_not_contain_itself(check: Check) -> None:
+    done = check(
+        using(
+            '<component name="b" definition="Type"><component name="a" definition="app"/>'
+            "</component>"
+        ),
+        Type='<definition name="Type"/>',
+    )
+    assert (done.only.code, done.only.message) == (
+        "definition-cycle",
+        "app contains Type contains app",
+    )
+
+
 def test_endless_nesting_is_told(check: Check) -> None:
     done = check(
         using('<component name="b" definition="Box(1)"/>'),
@@ -217,8 +245,19 @@ def test_a_definition_has_the_name_it_is_loaded_by(check: Check) -> None:
         using('<component name="w" definition="Worker"/>'),
         Worker=WORKER.replace('name="Worker"', 'name="Other"'),
     )
-    assert done.only.code == "definition-name"
-    assert done.only.message == "the definition is named 'Other' but was loaded as 'Worker'"
+    assert (done.only.code, done.only.location.line) == ("definition-name", 2)
+    file = done.only.location.file.replace("app.fractal", "Worker.fractal")
+    assert done.only.message == f"'Worker' is looked for in {file}, which holds 'Other'"
+    assert done.only.hint == f'write name="Worker" in {file}:1, or rename that file'
+
+
+def test_another_definition_is_told_once_however_often_it_is_referred_to(check: Check) -> None:
+    worker = '<component name="{}" definition="Worker"/>'
+    done = check(
+        using(worker.format("v"), worker.format("w")),
+        Worker=WORKER.replace('name="Worker"', 'name="Other"'),
+    )
+    assert [one.code for one in done.found] == ["definition-name"]
 
 
 @pytest.mark.parametrize(

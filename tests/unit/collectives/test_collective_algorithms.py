@@ -277,19 +277,17 @@ def test_reduce_folds_the_values_of_all(
     places=LAYOUTS,
     pairs=st.integers(0, 20),
     in_place=st.booleans(),
-    spread_from=st.sampled_from([0, 1000]),
+    is_spread=st.booleans(),
 )
 def test_allreduce_gives_the_fold_of_all_to_all(
-    machine: Any, places: Any, pairs: int, in_place: bool, spread_from: int
+    machine: Any, places: Any, pairs: int, in_place: bool, is_spread: bool
 ) -> None:
     n, size = len(places), 2 * pairs
 
     def run(layout: Any, port: Any) -> Any:
         mine = memoryview(pattern(size, layout.me))
         result = mine if in_place else memoryview(bytearray(size))
-        yield from allreduce(
-            layout, port, mine, result, grain=2, segment=8, spread_from=spread_from
-        )
+        yield from allreduce(layout, port, mine, result, grain=2, segment=8, is_spread=is_spread)
         assert in_place or bytes(mine) == bytes(pattern(size, layout.me))
         return bytes(result)
 
@@ -298,9 +296,9 @@ def test_allreduce_gives_the_fold_of_all_to_all(
 
 
 @quick
-@given(places=ORDERED, data=st.data(), spread_from=st.sampled_from([0, 1000]))
+@given(places=ORDERED, data=st.data(), is_spread=st.booleans())
 def test_where_ranks_lie_in_order_reductions_keep_it(
-    machine: Any, places: Any, data: Any, spread_from: int
+    machine: Any, places: Any, data: Any, is_spread: bool
 ) -> None:
     n, size = len(places), 12
     root = data.draw(st.integers(0, n - 1))
@@ -309,9 +307,7 @@ def test_where_ranks_lie_in_order_reductions_keep_it(
         assert layout.in_order
         mine = memoryview(pattern(size, layout.me))
         result, single = memoryview(bytearray(size)), memoryview(bytearray(size))
-        yield from allreduce(
-            layout, port, mine, result, grain=2, segment=4, spread_from=spread_from
-        )
+        yield from allreduce(layout, port, mine, result, grain=2, segment=4, is_spread=is_spread)
         into = single if layout.me == root else None
         yield from reduce(layout, port, mine, into, root, grain=2, segment=4)
         return bytes(result), bytes(single) if layout.me == root else None

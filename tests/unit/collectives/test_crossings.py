@@ -240,12 +240,12 @@ def test_reduce_and_allreduce_cross_each_link_once(machine: Any, places: Any) ->
     assert grid.now <= WAN + 2 * LAN
 
 
-def test_a_large_allreduce_over_three_sites_spends_a_latency_to_save_bytes(machine: Any) -> None:
+def test_a_spread_allreduce_over_three_sites_spends_a_latency_to_save_bytes(machine: Any) -> None:
     places, size = [(0, 0), (1, 0), (2, 0)], 6 * SEGMENT
     grid = machine(places)
     grid.run(
         lambda layout, port: allreduce(
-            layout, port, room(size), room(size), grain=8, spread_from=size
+            layout, port, room(size), room(size), grain=8, is_spread=True
         ),
         keep,
     )

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pickle
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 from runtime.coupling.directory import Directory
 from runtime.coupling.errors import NoSuchRank, UnknownCode
 from runtime.coupling.words import DRIVER, DRIVER_PATH, cluster_of, identifier_of, rank_path
+from runtime.transport.messages import PLAIN_DATA
 
 TWO = Directory({"ocean": [("0:0", 2)], "air": [("0:1", 2), ("1:0", 3)]})
 
@@ -38,7 +37,8 @@ def test_every_rank_is_found_under_its_own_path(sizes: list[list[int]]) -> None:
 
 
 def test_a_directory_travels() -> None:
-    there = pickle.loads(pickle.dumps(Directory({"ocean": [("0:0", 2)]}, has_driver=True)))
+    here = Directory({"ocean": [("0:0", 2)]}, has_driver=True)
+    there = Directory(*PLAIN_DATA.load(PLAIN_DATA.dump(here.plain)))
     assert (there.sizes, there.codes, there.has_driver) == (
         {"ocean": 2, DRIVER: 1},
         ("ocean",),
@@ -66,8 +66,16 @@ def test_an_unknown_code_is_refused_with_what_may_be_meant() -> None:
         TWO.check("x")
     with pytest.raises(UnknownCode, match="no Python program drives this run"):
         TWO.path(DRIVER, 0)
-    with pytest.raises(UnknownCode, match="no code runs on cluster 7:7"):
-        TWO.whose("7:7:0")
+
+
+@pytest.mark.parametrize("nobody", ["7:7:0", "0:0:2", "0:0:-1", "0:0", "", DRIVER, "0:0:x"])
+def test_nobody_has_a_name_that_is_not_in_the_directory(nobody: str) -> None:
+    with pytest.raises(UnknownCode, match="no code has a rank"):
+        TWO.whose(nobody)
+
+
+def test_the_driver_has_a_name_where_there_is_one() -> None:
+    assert Directory({"ocean": []}, has_driver=True).whose(DRIVER) == (DRIVER, 0)
 
 
 def test_a_path_says_to_which_cluster_it_leads() -> None:

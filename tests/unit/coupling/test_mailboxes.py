@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from runtime.coupling.errors import CodeEnded, NotCoupled
 from runtime.coupling.hub import Hub
 from runtime.coupling.mailbox import Mailbox
 from runtime.coupling.peers import Peers
-from runtime.coupling.words import ATTACH, HUB_PATH, WELCOME
+from runtime.machine.calls import NotServed, stub
+from runtime.machine.contracts import Coupling, CouplingNews, Mail
+from runtime.machine.paths import COUPLING
 from runtime.matching import ANY
 from runtime.transport.errors import NotSendable
+from runtime.transport.messages import PLAIN_DATA
 
 NAMES = {"a": [("0:0", 1)], "b": [("0:1", 1), ("1:0", 1)]}
 IDENTIFIERS = ["0:0:0", "0:1:0", "1:0:0"]
@@ -27,29 +31,40 @@ class Exchange:
 
     def __init__(self, driver: bool = False, running: tuple[str, ...] = ("a", "b")) -> None:
         self.hub = Hub(Directory(NAMES, has_driver=driver))
-        self.hub.connect(self.post, self.post)
+        self.hub.connect(self.news_to, self.mail_to("(driver)"))
         self.boxes: dict[str, Mailbox] = {}
         self.log: list[tuple[str, str]] = []
+        self.coupling = stub(Coupling, partial(self.call, "", COUPLING))
         for code in running:
             self.hub.began(code, 1)
         for identifier in IDENTIFIERS:
             self.join(identifier)
 
     def join(self, identifier: str) -> Mailbox:
-        self.hub.hear(HUB_PATH, ATTACH, (identifier,))
+        self.coupling.attach(identifier)
         return self.boxes[f"/ranks/{identifier}"]
 
-    def post(self, path: str, operation: str, *args: Any) -> None:
+    def news_to(self, rank: str) -> CouplingNews:
+        return stub(CouplingNews, partial(self.call, "", f"/ranks/{rank}"))
+
+    def mail_to(self, sender: str) -> Callable[[str], Mail]:
+        return lambda path: stub(Mail, partial(self.call, sender, path))
+
+    def call(
+        self, sender: str, path: str, interface: str, operation: str, args: tuple[Any, ...]
+    ) -> None:
         self.log.append((path, operation))
-        # The views that a connection would have sent away have to be bytes of their own here.
-        args = tuple(bytes(one) if type(one).__name__ == "PickleBuffer" else one for one in args)
-        if operation == WELCOME:
+        # What would be opened at the other end of a connection: plain data, and bytes of its own.
+        args = PLAIN_DATA.load([bytes(one) for one in PLAIN_DATA.dump(args)])
+        if operation == "welcome":
             code, rank, life, directory, states = args
-            self.boxes[path] = Mailbox(Peers((code, rank), life, directory, states), self.post)
+            peers = Peers((code, rank), life, Directory(*directory), states)
+            name = path.removeprefix("/ranks/")
+            self.boxes[path] = Mailbox(peers, name, self.coupling, self.mail_to(name))
         elif path in self.boxes:
-            self.boxes[path].hear(operation, args)
+            getattr(self.boxes[path], operation)(*args)
         else:
-            self.hub.hear(path, operation, args)
+            self.hub.hear(args[0], path, interface, operation, args)
 
     def __getitem__(self, identifier: str) -> Mailbox:
         return self.boxes[f"/ranks/{identifier}"]
@@ -119,7 +134,7 @@ def test_who_waits_for_a_code_that_ends_is_told_which_and_why() -> None:
 def test_the_end_of_one_rank_is_told_to_those_who_deal_with_it() -> None:
     ranks = Exchange()
     waiting = later(lambda: ranks["0:0:0"].receive("b", 1))
-    while (HUB_PATH, "watch") not in ranks.log:
+    while (COUPLING, "watch") not in ranks.log:
         assert not waiting.done()
     ranks.hub.rank_ended("b", 1, "killed")
     with pytest.raises(CodeEnded, match="rank 1 of b has ended while a waits") as caught:
@@ -182,12 +197,32 @@ def test_the_driver_hears_last_what_all_are_told(monkeypatch: pytest.MonkeyPatch
     ranks = Exchange(driver=True)
     ranks.log.clear()
     driver = ranks.hub.driver
-    monkeypatch.setattr(driver, "hear", lambda operation, _: ranks.log.append(("", operation)))
+    for operation in ("began", "ended"):
+        heard = partial(lambda operation, *_: ranks.log.append(("", operation)), operation)
+        monkeypatch.setattr(driver, operation, heard)
     ranks.hub.ended("a", "it is over")
     ranks.hub.began("a", 2)
     others = [("/ranks/0:1:0", "ended"), ("/ranks/1:0:0", "ended")]
     assert ranks.log[:3] == [*others, ("", "ended")]
     assert ranks.log[3:] == [(path, "began") for path in ("/ranks/0:1:0", "/ranks/1:0:0", "")]
+
+
+def test_what_a_former_life_of_a_code_still_sends_is_not_received() -> None:
+    ranks = Exchange()
+    frozen = ranks["0:1:0"]
+    ranks.hub.ended("b", "taken for dead")
+    ranks.hub.began("b", 2)
+    fresh = ranks.join("0:1:0")
+    frozen.send("out of the past", "a", 0, 0)
+    fresh.send("of today", "a", 0, 0)
+    assert ranks["0:0:0"].receive("b", 0).value == "of today"
+    assert not ranks["0:0:0"].has("b")
+
+
+def test_nobody_asks_the_launcher_in_the_name_of_somebody_else() -> None:
+    ranks = Exchange()
+    with pytest.raises(NotServed, match="coupling.attach is told in the name of another member"):
+        ranks.hub.hear("0:0:0", COUPLING, "coupling", "attach", ("0:1:0",))
 
 
 def test_nothing_is_sent_where_the_connection_is_lost() -> None:
@@ -230,7 +265,8 @@ def test_a_value_that_cannot_be_rebuilt_says_where_it_came_from() -> None:
 
 def test_a_long_wait_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
     peers = Peers(("a", 0), 1, Directory(NAMES), {"a": (1, None), "b": (1, None)})
-    impatient = Mailbox(peers, lambda *_: None, patience=0)
+    ranks = Exchange()
+    impatient = Mailbox(peers, "0:0:0", ranks.coupling, ranks.mail_to("0:0:0"), patience=0)
     said = threading.Event()
 
     def note(_: logging.LogRecord) -> bool:

@@ -48,6 +48,7 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "10_ring/ring.py",
         "11_coupled_codes/ocean.py",
         "11_coupled_codes/atmosphere.py",
+        "15_between_sites/news.py",
         "20_monte_carlo/flat.py",
         "21_mergesort/flat.py",
         "30_heat/heat.py",

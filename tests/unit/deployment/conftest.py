@@ -9,7 +9,7 @@ import pytest
 
 from gcm.documents import Diagnostic, Diagnostics
 from runtime.deployment import Deployment, DescriptorContext, read_descriptor
-from runtime.deployment.surroundings import VirtualNodes
+from runtime.deployment.surroundings import NamedClasses, VirtualNodes
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Reader:
         is_installed: Callable[[str], bool] = lambda _name: True,
         cannot_hold: Callable[[str], str] = lambda _path: "",
         virtual_nodes: VirtualNodes | None = None,
+        named_classes: NamedClasses | None = None,
     ) -> Read:
         diagnostics = Diagnostics()
         surroundings = DescriptorContext(
@@ -51,6 +52,7 @@ class Reader:
             is_installed=is_installed,
             cannot_hold=cannot_hold,
             virtual_nodes=virtual_nodes,
+            named_classes=named_classes,
             python="/usr/bin/python3",
         )
         deployment = read_descriptor(

@@ -11,6 +11,7 @@ from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.deployment.compose import OneLineRequest, compose
 from runtime.deployment.machine_argument import Emulation, HostArgument, Machine
 from runtime.deployment.model import ProgramKind
+from runtime.machine_words import is_host
 from runtime.topology import Reachability
 
 FOLDER = "/home/ana/project"
@@ -21,7 +22,9 @@ words = st.text(
     st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff")
     | st.sampled_from("\t\n\r ${}$\"'<>&-")
 )
-names = st.text(st.sampled_from("abcdefghijklmnop0123456789"), min_size=1, max_size=8)
+names = st.text(st.sampled_from("abcdefghijklmnop0123456789"), min_size=1, max_size=8).filter(
+    is_host
+)
 hosts = st.builds(
     HostArgument,
     names | st.sampled_from(["localhost", "::1", "fe80::1%eth0", "10.0.0.7", "a.b", "a-b", "a"]),

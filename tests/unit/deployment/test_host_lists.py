@@ -142,6 +142,25 @@ def test_an_ipv6_address_may_stand_in_a_list_with_and_without_brackets(written: 
     assert [one.name for one in parse_hosts(f"a[1-2],[{address}]:4")] == ["a1", "a2", address]
 
 
+def test_ipv6_addresses_with_ranges_need_no_brackets_on_the_command_line() -> None:
+    addresses = ["2001:db8::1", "2001:db8::2", "2001:db8::3"]
+    assert list(expand_hosts("2001:db8::[1-3]")) == addresses
+    hosts = parse_hosts("ana@2001:db8::[1-3],gate:2")
+    assert [(one.name, one.ranks) for one in hosts] == [
+        *((address, None) for address in addresses),
+        ("gate", 2),
+    ]
+    assert parse_hosts("::1")[0].name == "::1"
+    for either in ("fe80::1:4", "fe80::[1-2]:4"):  # an address, or one and its ranks
+        with pytest.raises(ValueError, match="an IPv6 address stands in brackets"):
+            parse_hosts(either)
+
+
+@pytest.mark.parametrize("written", ["1a", "node.1", "a123", "0xg.1", "1-2"])
+def test_a_host_name_may_hold_numbers(written: str) -> None:
+    assert expand_hosts(written) == (written,)
+
+
 NO_HOSTS = [
     "a;b",
     "-oProxyCommand=x",
@@ -151,6 +170,11 @@ NO_HOSTS = [
     "x@y",
     "é",
     "a/b",
+    "123",
+    "0x7f.1",
+    "127.1",
+    "0XCAFE",
+    "[1-3]",
 ]
 
 

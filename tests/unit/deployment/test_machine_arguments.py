@@ -67,7 +67,7 @@ def test_hosts_have_users_ranges_addresses_and_ranks(text: str, hosts: list[Host
         ("a:", "'' behind the ':' of 'a:' is no number of ranks"),
         ("a:four", "'four' behind the ':' of 'a:four' is no number of ranks"),
         ("a:-1", "'-1' behind"),
-        ("fe80::1", "an IPv6 address stands in brackets: [fe80::1]:4"),
+        ("fe80::1:4", "an IPv6 address stands in brackets: [fe80::1]:4"),
         ("@a", "'@a' has no user before its '@'"),
         ("ana@", "'ana@' names no host: the list is empty"),
         (":4", "':4' names no host"),

@@ -43,7 +43,7 @@ def plan_of(name: str) -> DeploymentPlan:
 
 def test_the_samples_are_the_documented_ones() -> None:
     text = (ROOT / "docs" / "descriptor.md").read_text(encoding="utf-8")
-    assert len(SAMPLES) == 8
+    assert len(SAMPLES) == 9
     for sample in SAMPLES:
         assert f"| `{sample.name}` |" in text
 

@@ -14,6 +14,7 @@ from runtime.engine.events import (
     Begin,
     Effect,
     Event,
+    Explain,
     Finish,
     GiveUp,
     Go,
@@ -77,7 +78,7 @@ def write(effect: Effect) -> str:
             return f"finish {code}"
         case TellEnd(rank, code, why):
             return f"tell all that {rank} {why} ({code})"
-        case Go() | Stop() | Kill() | GiveUp():
+        case Go() | Stop() | Kill() | Explain() | GiveUp():
             return type(effect).__name__.lower()
 
 
@@ -142,6 +143,62 @@ def started() -> RunState:
     assert machine.state is RunPhase.RUNNING
     assert machine.deadline is None
     return machine
+
+
+@pytest.fixture
+def limited() -> RunState:
+    machine = RunState(outline("0:0", "1:0"), dataclasses.replace(PATIENCE, run=50, explain=4))
+    play(machine, UP)
+    assert machine.deadline == 50
+    return machine
+
+
+def test_a_run_whose_time_is_over_is_explained_before_it_is_ended(limited: RunState) -> None:
+    play(limited, "> at 49 Tick\n> at 50 Tick\nexplain\n> at 52 Explained\nstop")
+    assert limited.errors == ["the application ran for more than 50 s, so it was ended"]
+    play(limited, "> PlaceClosed 0:0\n/0:0 is ended\n> PlaceClosed 1:0\n/1:0 is ended\nfinish 124")
+
+
+def test_a_run_in_which_ranks_wait_for_those_that_have_ended_is_ended(limited: RunState) -> None:
+    play(limited, "> LeftBehind a_waits_for_b\nstop\n> LeftBehind a_waits_for_b")
+    assert limited.errors == [
+        "ranks wait for others that have ended, which would be for ever:\n    a_waits_for_b"
+    ]
+
+
+def test_a_run_whose_time_is_over_ends_though_nobody_explains_it(limited: RunState) -> None:
+    play(limited, "> at 50 Tick\nexplain\n> at 53 Tick\n> at 54 Tick\nstop\n> at 55 Explained")
+
+
+def test_a_run_that_ends_while_it_is_explained_keeps_its_exit_code(limited: RunState) -> None:
+    play(limited, "> at 50 Tick\nexplain")
+    for cluster in ("0:0", "1:0"):
+        limited.handle(read(f"> JobEnded {cluster} 0")[1], 51)
+    play(
+        limited,
+        """
+        > Explained
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 0
+        """,
+    )
+
+
+def test_a_failure_near_the_end_of_the_time_gives_the_others_their_while(limited: RunState) -> None:
+    play(
+        limited,
+        """
+        > at 49 RankEnded 0:0:0 7
+        /0:0:0 is failed exit code 7
+        > at 50 Tick
+        > at 54 Tick
+        stop
+        """,
+    )
+    assert "did not end within 5 s" in " ".join(said(limited))
 
 
 def test_a_run_that_goes_well(started: RunState) -> None:

@@ -9,7 +9,7 @@ FORWARDER: Found = ("machine", ("host:1",))
 
 
 def facts(port: int) -> dict[str, object]:
-    return {"pid": 7, "host": "far", "doors": ("machine", (f"far:{port}",))}
+    return {"pid": 7, "host": "far", "doors": ("machine", (f"far:{port}",)), "incarnation": 2}
 
 
 def test_a_report_holds_only_what_others_need() -> None:
@@ -17,8 +17,10 @@ def test_a_report_holds_only_what_others_need() -> None:
         "rank": "0:1:2",
         "host": "far",
         "doors": ("machine", ("far:5",)),
+        "incarnation": 2,
     }
-    assert report("0:1:2", None) == {"rank": "0:1:2", "host": "", "doors": NOT_FOUND}
+    nowhere = {"rank": "0:1:2", "host": "", "doors": NOT_FOUND, "incarnation": 0}
+    assert report("0:1:2", None) == nowhere
 
 
 def test_the_first_rank_of_a_cluster_tells_where_its_front_end_forwards() -> None:

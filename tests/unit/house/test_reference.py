@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import gcm
+import gcm.adl
+import gcm.documents
+import gcm.drawing
+import gcm.testing
 import runtime
-from tools.reference import FILE, coupling_names, public_names, reference
+import runtime.coupling
+from gcm.errors import GcmError
+from tools.reference import FILE, public_names, reference
 
 ROOT = Path(__file__).parents[3]
 
 
+@cache
 def names_in_examples() -> set[str]:
     """Return every name that a program under examples/ or its documents use."""
     found: set[str] = set()
@@ -31,20 +41,30 @@ def test_the_reference_is_up_to_date() -> None:
     assert FILE.read_text("utf-8") == reference(), "write it again: python -m tools.reference"
 
 
-@pytest.mark.parametrize("name", public_names())
+EVERY = [(package, name) for package, names in public_names().items() for name in names]
+
+
+def test_the_public_names_are_those_that_the_packages_list() -> None:
+    listed = {package: set(names) for package, names in public_names().items()}
+    for package in (gcm, gcm.adl, gcm.drawing, gcm.testing, runtime, runtime.coupling):
+        assert listed[package.__name__] == set(package.__all__)
+    assert listed["gcm.errors"] == {
+        one.__name__ for one in descendants(GcmError) if one.__module__ == "gcm.errors"
+    }
+    assert listed["gcm.documents"] < set(gcm.documents.__all__)
+
+
+def descendants(base: type[GcmError]) -> Iterator[type[GcmError]]:
+    for one in base.__subclasses__():
+        yield one
+        yield from descendants(one)
+
+
+@pytest.mark.parametrize(("package", "name"), EVERY, ids=lambda word: word)
 def test_every_public_name_is_in_the_reference_with_a_docstring_and_in_an_example(
-    name: str,
+    package: str, name: str
 ) -> None:
-    _, _, entry = FILE.read_text("utf-8").partition(f"\n### `gcm.{name}`\n")
+    _, _, entry = FILE.read_text("utf-8").partition(f"\n### `{package}.{name}`\n")
     said = entry.partition("\n### ")[0].partition("\n## ")[0]
     assert any(line and line[0].isalpha() for line in said.splitlines()), "it has no docstring"
     assert name in names_in_examples()
-
-
-def test_what_users_of_the_runtime_import_is_in_the_reference() -> None:
-    text = FILE.read_text("utf-8")
-    for name in ("MPI", "Machine"):
-        assert name in runtime.__all__
-        assert f"### `runtime.{name}`" in text
-    for name in coupling_names():
-        assert f"### `runtime.coupling.{name}`" in text

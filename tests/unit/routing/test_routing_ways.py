@@ -38,7 +38,8 @@ def test_within_a_cluster_messages_go_by_native_mpi() -> None:
 def test_where_all_can_reach_all_the_direct_connection_comes_first() -> None:
     found = between(grid([DIRECT], [DIRECT]))
     assert found[0] == "0:0:0 -> 1:0:1"
-    assert found[1:3] == ["0:0:0 -> 1:0 -> 1:0:1", "0:0:0 -> 0:0 -> 1:0:1"]
+    assert found[1] == "0:0:0 <- 1:0:1"
+    assert found[2:4] == ["0:0:0 -> 1:0 -> 1:0:1", "0:0:0 -> 0:0 -> 1:0:1"]
 
 
 def test_where_only_front_ends_are_reached_both_pass_on() -> None:

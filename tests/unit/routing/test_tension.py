@@ -68,8 +68,9 @@ def test_success_ends_the_pause(tension: Tension) -> None:
 
 
 def test_a_shorter_route_is_tried_again_only_after_its_pause(tension: Tension) -> None:
-    direct, forwarded, *_ = ways()
-    assert tension.shorter(ways(), forwarded, 0.0) == [direct]
+    direct, called, forwarded, *_ = ways()
+    assert tension.shorter(ways(), forwarded, 0.0) == [direct, called]
+    tension.failed(called, 1.0)
     assert tension.shorter(ways(), direct, 0.0) == []
     tension.failed(direct, 0.0)
     assert tension.shorter(ways(), forwarded, 1.0) == []

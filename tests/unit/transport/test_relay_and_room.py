@@ -57,6 +57,11 @@ def lengths(request: IncomingCall) -> Future[Any]:
     return future
 
 
+def to(**ends: Channel) -> Callable[[Target], Channel | None]:
+    """Return what passes calls on to ends by the names of their components."""
+    return lambda target: ends.get(target.component.removeprefix("/"))
+
+
 class Star:
     """Two ends that only know the one in the middle."""
 
@@ -66,7 +71,7 @@ class Star:
         self.a = Channel(reactor, a, "middle").open()
         self.b = Channel(reactor, b, "middle", handler).open()
         self.to_b = Channel(reactor, b_middle, "b", send_limit=100_000).open()
-        self.to_a = Channel(reactor, a_middle, "a", relay={"/b": self.to_b}.get).open()
+        self.to_a = Channel(reactor, a_middle, "a", relay=to(b=self.to_b)).open()
 
 
 class Unknown:
@@ -126,7 +131,7 @@ def test_a_source_is_not_read_while_its_target_does_not_read(reactor: Reactor) -
     a, a_middle = MemoryStream.pair()
     deaf, deaf_middle = MemoryStream.pair()
     to_deaf = Channel(reactor, deaf_middle, "deaf", send_limit=100_000).open()
-    Channel(reactor, a_middle, "a", relay={"/deaf": to_deaf}.get).open()
+    Channel(reactor, a_middle, "a", relay=to(deaf=to_deaf)).open()
     source = Channel(reactor, a, "middle", send_limit=100_000).open()
     sent = []
 
@@ -297,7 +302,7 @@ def test_who_does_not_read_notes_holds_up_others_only_for_a_while(reactor: React
 
     onward = Channel(reactor, to_deaf, "deaf", send_limit=50_000, most_held=2.0).open()
     far = Channel(reactor, to_middle, "middle").open()
-    source = Channel(reactor, middle, "far", hear, relay={"/deaf": onward}.get).open()
+    source = Channel(reactor, middle, "far", hear, relay=to(deaf=onward)).open()
 
     def say(operation: str) -> None:
         for _ in range(200):

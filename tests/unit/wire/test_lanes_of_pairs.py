@@ -60,7 +60,8 @@ class Ear:
 class Side:
     """One rank of the pair, with what is around its lanes; `dial` says what comes of dialling."""
 
-    silence, resume_timeout, ends_are_told = 30.0, 20.0, False
+    silence, resume_timeout = 30.0, 20.0
+    ends_are_told = False
 
     def __init__(self, me: int) -> None:
         self.me = me
@@ -99,6 +100,9 @@ class Side:
 
     def now(self) -> float:
         return self.time
+
+    def link_to(self, peer: int) -> str:
+        return f"the link to {peer}"
 
     def describe(self, peer: int) -> str:
         return f"rank {peer}"

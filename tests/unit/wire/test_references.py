@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
+from runtime.routing import ReferenceCache
 from runtime.transport.credentials import Credentials
 from runtime.wire import Traffic
 from runtime.wire.connecting import DirectConnector
@@ -37,6 +38,27 @@ class Kept:
 
     def narrow(self) -> None:
         self.lanes = 0
+
+
+class NoMore:
+    """Bounds connections in place of the usual cache: only that to the highest rank stays."""
+
+    def __init__(self, usual: ReferenceCache) -> None:
+        self.most = usual.most
+
+    def make_room(
+        self, carried: Mapping[int, int], rest: Callable[[int], bool], *, more: int = 0
+    ) -> list[int]:
+        rested = sorted(carried)[: len(carried) + more - 1]
+        return [peer for peer in rested if rest(peer)]
+
+
+def test_another_bound_is_asked_for_every_connection(files: int) -> None:
+    made = References(DirectConnector(0, DIRECTORY, Credentials(SECRET, "0:0:0")), NoMore)
+    kept = Kept()
+    opened(made, kept, 1, 2)
+    assert set(kept.carried) == {2}
+    assert made.figures({})["evictions"] == 1
 
 
 def references() -> References:

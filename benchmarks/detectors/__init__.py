@@ -1,0 +1,1 @@
+"""Failure detectors: simulated with the very code, and measured in running machines."""

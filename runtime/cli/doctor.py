@@ -1,0 +1,81 @@
+"""`gcm-deploy doctor`: says before a launch what will not work, and how to mend it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from gcm.cli.common_options import CommandParser, setting
+from gcm.cli.output import write_json
+from runtime.cli.options import Format, command_parser, read_options, seconds
+from runtime.exit_codes import FAULTS, UNHEALTHY
+
+_DESCRIPTION = """\
+Examine this machine, or all hosts of a descriptor, and say what will not work, why it matters and
+what mends it. Nothing of the application is started, and nothing stays on any host."""
+
+_EPILOG = """\
+examples:
+  gcm-deploy doctor                       can MPI programs run on this machine?
+  gcm-deploy doctor grid.xml              can this deployment run?
+  gcm-deploy doctor --format json grid.xml
+
+exit codes:
+  0 nothing was found, or warnings alone; 206 something with which a run will fail; 201 the
+  descriptor has faults; 202 the command line is wrong"""
+
+DEFAULT_TIMEOUT = 30.0
+
+
+def run_doctor(words: Sequence[str]) -> int:
+    """Examine, write what was found, and return the exit code."""
+    found = _parser().parse_args(words)
+    style = Format(found.format)
+    deployment = None
+    if found.descriptor:
+        from runtime.cli.load import load_deployment
+
+        settings = [f"--set={name}={value}" for name, value in found.settings]
+        # a dry run imports no module of an assembly
+        given = read_options(["--dry-run", "--format", style, *settings, found.descriptor])
+        deployment = load_deployment(given)
+        if deployment is None:
+            return FAULTS
+    from runtime.doctor.examination import examine
+
+    def say(text: str) -> None:
+        if not found.quiet:
+            print(f"gcm-deploy: {text}", file=sys.stderr, flush=True)
+
+    examined = examine(deployment, sys.executable or "python3", timeout=found.timeout, say=say)
+    if style is Format.JSON:
+        from runtime.cli.doctor_report import as_dict
+
+        write_json(as_dict(examined))
+    else:
+        from runtime.cli.doctor_report import print_report
+
+        print_report(examined)
+    return UNHEALTHY if examined.errors else 0
+
+
+def _parser() -> CommandParser:
+    parser = command_parser("gcm-deploy doctor", _DESCRIPTION, _EPILOG)
+    parser.add_argument(
+        "descriptor", nargs="?", metavar="DESCRIPTOR",
+        help="what would be deployed; without one this machine is examined",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], type=setting,
+        help="the value of a variable of the descriptor; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
+        help="for people or for programs",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=seconds, default=DEFAULT_TIMEOUT,
+        help="how long to wait for each answer (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument("--quiet", action="store_true", help="do not tell what is being waited for")
+    return parser

@@ -1,0 +1,116 @@
+"""What an examination found, as a table of hosts and a list of findings, or as plain values."""
+
+from __future__ import annotations
+
+import sys
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gcm.cli.output import Paint, counted
+from gcm.documents import Severity
+from runtime.doctor.examination import Examination
+from runtime.doctor.records import Finding, Record
+
+WIDE = 120
+"""Columns where the output is not a terminal."""
+
+_GIB = 1 << 30
+_COLUMNS = ("host", "its name", "Python", "numpy", "mpi4py", "MPI of mpi4py", "files", "free")
+
+
+def as_dict(examined: Examination) -> dict[str, object]:
+    """Return all that was found as plain values."""
+    return {
+        "errors": len(examined.errors),
+        "warnings": len(examined.findings) - len(examined.errors),
+        "findings": [one.as_dict() for one in examined.findings],
+        "hosts": [_host(record) for record in examined.records],
+        "connections": [
+            {
+                "from": "{}:{}".format(*dial.source),
+                "to": "{}:{}".format(*dial.target),
+                "front_end": dial.to_front_end,
+                "address": dial.address,
+                "outcome": dial.outcome,
+            }
+            for dial in examined.dials
+        ],
+    }
+
+
+def _host(record: Record) -> dict[str, object]:
+    facts = record.facts
+    if facts is None:
+        return {"where": record.host.where, "reached": False}
+    return {
+        "where": record.host.where,
+        "reached": True,
+        "host": facts.host,
+        "user": facts.user,
+        "python": facts.python,
+        "version": ".".join(map(str, facts.version)),
+        "packages": dict(facts.packages),
+        "mpi": facts.library,
+        "mpiexec": facts.mpiexec,
+        "files": facts.files,
+        "free": {room.folder: room.free for room in facts.folders},
+        "interfaces": dict(facts.interfaces),
+    }
+
+
+def print_report(examined: Examination) -> None:
+    """Print the hosts as a table, then what was found."""
+    width = None if sys.stdout.isatty() else WIDE
+    console = Console(file=sys.stdout, highlight=False, width=width)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in _COLUMNS:
+        table.add_column(name, justify="right" if name in ("files", "free") else "left")
+    for record in examined.records:
+        table.add_row(*map(Text, _row(record)))
+    console.print(table)
+    paint = Paint.on(sys.stdout)
+    for finding in examined.findings:
+        print(f"\n{_told(finding, paint)}")
+    print(f"\n{_headline(examined)}")
+
+
+def _row(record: Record) -> tuple[str, ...]:
+    facts = record.facts
+    if facts is None:
+        return (record.host.where, "not reached", *[""] * (len(_COLUMNS) - 2))
+    versions = (facts.packages.get(name) or "-" for name in ("numpy", "mpi4py"))
+    free = f"{facts.folders[0].free / _GIB:,.1f} GiB" if facts.folders else ""
+    return (
+        record.host.where,
+        facts.host,
+        ".".join(map(str, facts.version)),
+        *versions,
+        facts.library or "-",
+        str(facts.files) if facts.files >= 0 else "unlimited",
+        free,
+    )
+
+
+def _told(finding: Finding, paint: Paint) -> str:
+    label = f"{finding.severity}[{finding.code}]"
+    colour = "red" if finding.severity is Severity.ERROR else "yellow"
+    place = f"{paint(str(finding.location), 'bold')}: " if finding.location else ""
+    return (
+        f"{place}{paint(label, 'bold', colour)} {finding.where}: {finding.what}\n"
+        f"    why:  {finding.why}\n"
+        f"    mend: {finding.mend}"
+    )
+
+
+def _headline(examined: Examination) -> str:
+    errors, total = len(examined.errors), len(examined.findings)
+    hosts = counted(len(examined.records), "host")
+    if not total:
+        return f"{hosts}, nothing wrong"
+    found = [counted(errors, "error")] if errors else []
+    if total > errors:
+        found.append(counted(total - errors, "warning"))
+    return f"{hosts}, {' and '.join(found)}"

@@ -1,0 +1,106 @@
+"""How other terminals look into a run: a socket that only the same user is answered at.
+
+It has a name and no file, so nothing stays behind however the run ends. A question is one line of
+JSON, the answer a JSON document. Linux alone has such sockets.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from runtime.cli.errors import UsageError
+
+_PREFIX = "gcm-deploy/"
+_SOCKETS = "/proc/net/unix"
+_CREDENTIALS = struct.Struct("3i")  # of the other end: process, user, group
+_MOST_ASKED = 4096
+QUESTION_TIMEOUT, ANSWER_TIMEOUT = 5.0, 10.0
+
+Answer = Callable[[bool], dict[str, Any]]
+"""Returns what is going on, on demand with the stacks of all threads; it may wait."""
+
+
+@contextmanager
+def open_to_inspection(answer: Answer) -> Iterator[None]:
+    """Answer the same user's questions inside the block."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(f"\0{_PREFIX}{os.getuid()}/{os.getpid()}")
+        listener.listen()
+    except OSError:  # another system, or a second run of this process: then nobody can look
+        listener.close()
+        yield
+        return
+    thread = threading.Thread(target=_serve, args=(listener, answer), name="inspection")
+    thread.start()
+    try:
+        yield
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
+        thread.join()
+        listener.close()
+
+
+def _serve(listener: socket.socket, answer: Answer) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection, suppress(Exception):  # who asks nonsense gets nothing, and others do
+            connection.settimeout(QUESTION_TIMEOUT)
+            if _user_of(connection) in (os.getuid(), 0):
+                asked = json.loads(connection.recv(_MOST_ASKED))
+                connection.sendall(json.dumps(answer(bool(asked["stacks"]))).encode())
+
+
+def _user_of(connection: socket.socket) -> int:
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    user: int = _CREDENTIALS.unpack(found)[1]
+    return user
+
+
+def running_deployments() -> list[int]:
+    """Return the processes of this user's runs on this machine; root sees those of all users."""
+    try:
+        with open(_SOCKETS, encoding="utf-8", errors="replace") as table:
+            names = {line.split()[-1] for line in table}
+    except OSError:
+        return []
+    mine = f"@{_PREFIX}" if os.getuid() == 0 else f"@{_PREFIX}{os.getuid()}/"
+    found = {one.rpartition("/")[2] for one in names if one.startswith(mine)}
+    return sorted(int(one) for one in found if one.isdecimal())
+
+
+def inspected(process: int, *, stacks: bool) -> dict[str, Any]:
+    """Return what a run says of itself.
+
+    Raises:
+        UsageError: it has ended, does not answer, or belongs to somebody else.
+    """
+    user = os.getuid()
+    with suppress(OSError):
+        user = os.stat(f"/proc/{process}").st_uid
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(ANSWER_TIMEOUT)
+        try:
+            connection.connect(f"\0{_PREFIX}{user}/{process}")
+            if _user_of(connection) not in (user, os.getuid()):
+                raise UsageError(f"process {process} is no run of yours")
+            connection.sendall(json.dumps({"stacks": stacks}).encode())
+            data = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+            found = json.loads(data)
+        except (OSError, ValueError) as fault:
+            raise UsageError(
+                f"process {process} does not say what it runs: {fault}",
+                cure="gcm-deploy ps lists the runs of this machine",
+            ) from fault
+    assert isinstance(found, dict)
+    return found

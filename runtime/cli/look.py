@@ -1,0 +1,105 @@
+"""`gcm-deploy ps`, `stacks` and `waits`: what runs are doing, from another terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gcm.cli.output import counted
+from runtime.cli.inspection import inspected, running_deployments
+from runtime.cli.options import Format, command_parser
+from runtime.cli.streams import write
+
+NOTHING_RUNS = 1
+"""The exit code where there is nothing to look at."""
+
+COMMANDS = {
+    "ps": "Show the runs of this machine that are yours, and what each rank is doing.",
+    "waits": "Show which ranks wait for which others, and who can never go on.",
+    "stacks": "Show the Python stacks of all ranks.",
+}
+
+_EPILOG = """\
+examples:
+  gcm-deploy {command}                   of all your runs that were started on this machine
+  gcm-deploy {command} 4711              of the run whose gcm-deploy is process 4711
+  gcm-deploy {command} --format json     for programs"""
+
+
+def look(command: str, words: Sequence[str]) -> int:
+    """Show what runs are doing; return the exit code.
+
+    Raises:
+        UsageError: a process that is named is no run.
+    """
+    epilog = _EPILOG.format(command=command)
+    parser = command_parser(f"gcm-deploy {command}", COMMANDS[command], epilog)
+    parser.add_argument(
+        "processes", metavar="PID", type=int, nargs="*", help="the gcm-deploy to look at; all"
+    )
+    parser.add_argument(
+        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
+        help="for people or for programs",
+    )  # fmt: skip
+    found = parser.parse_args(words)
+    processes = found.processes or running_deployments()
+    runs = [inspected(one, stacks=command == "stacks") for one in processes]
+    if found.format == Format.JSON:
+        import json
+
+        write(json.dumps(runs, indent=2, ensure_ascii=False) + "\n")
+    else:
+        write("".join(f"{line}\n" for run in runs for line in _LINES[command](run)))
+    if not runs:
+        print("gcm-deploy: no run of yours was started on this machine", file=sys.stderr)
+        return NOTHING_RUNS
+    return 0
+
+
+def _heading(run: dict[str, Any]) -> str:
+    many = counted(len(run["ranks"]), "rank")
+    return f"{run['deployment']} (process {run['process']}): {run['state']}, {many}"
+
+
+def _ps(run: dict[str, Any]) -> Iterator[str]:
+    yield _heading(run)
+    rows = [
+        (one["rank"], one["host"], str(one["process"] or ""), one["doing"]) for one in run["ranks"]
+    ]
+    widths = [max((len(row[at]) for row in rows), default=0) for at in range(3)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        yield f"  {'  '.join([*cells, row[3]])}"
+
+
+def _waits(run: dict[str, Any]) -> Iterator[str]:
+    yield _heading(run)
+    for rank in run["ranks"]:
+        for call in rank["calls"]:
+            yield f"  {rank['rank']} has waited for {call['seconds']:.0f} s in {call['text']}"
+    if run["findings"]:
+        heading = ""
+        for one in run["findings"]:
+            if one["heading"] != heading:
+                heading = one["heading"]
+                yield heading
+            yield f"  {one['text']}"
+    elif not any(rank["calls"] for rank in run["ranks"]):
+        yield "  no rank waits"
+
+
+def _stacks(run: dict[str, Any]) -> Iterator[str]:
+    yield _heading(run)
+    stacks: dict[tuple[str, str], list[str]] = {}
+    for rank in run["ranks"]:
+        for one in rank["stacks"]:
+            stacks.setdefault((one["thread"], one["stack"]), []).append(rank["rank"])
+        if not rank["stacks"]:
+            yield f"  {rank['rank']}: {rank['doing']}"
+    for (thread, stack), ranks in stacks.items():
+        yield f"  {thread} of {', '.join(ranks)}:"
+        yield from (f"  {line}" for line in stack.rstrip().splitlines())
+
+
+_LINES = {"ps": _ps, "waits": _waits, "stacks": _stacks}

@@ -1,0 +1,96 @@
+"""Which plan carries a collective operation out: asked once for each operation and size.
+
+An operation can have several plans. Which of them serves is asked of a controller: of the one of a
+site for communicators within that site, of the one of the grid for all others. A descriptor names
+another one with `<controller role="plan-choice" class="module.Class"/>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+SHORT, TREE, FLAT, CHAIN = "short", "tree", "flat", "chain"
+EXCHANGE, SPREAD = "exchange", "spread"
+
+PLANS: dict[str, tuple[str, ...]] = {
+    "Barrier": (SHORT, TREE),
+    "Bcast": (SHORT, TREE, FLAT, CHAIN),
+    "Reduce": (SHORT, TREE),
+    "Allreduce": (SHORT, EXCHANGE, SPREAD),
+    "bcast": (TREE, FLAT, CHAIN),
+}
+"""The plans of each operation that has several; the first one that is offered is the usual one.
+
+* `short`: single small messages among all members. It is offered for up to 128 KiB, where members
+  of a cluster share a machine.
+* `tree`: to one member of each site, from there to each cluster, natively inside.
+* `flat`: from the root to each cluster at once: one latency, the data crosses a link once for each
+  cluster behind it.
+* `chain`: from cluster to cluster in a row, in segments: nobody sends the data more than once.
+* `exchange`: sites exchange their partial results, one latency.
+* `spread`: sites own pieces of the result in turn: fewer bytes, two latencies.
+"""
+
+SPREAD_FROM = 1024 * 1024
+"""From this size on, fewer bytes are worth a second WAN latency where there are three sites."""
+
+_SPREADING_SITES = 3
+
+Sites: TypeAlias = "tuple[tuple[tuple[int, ...], ...], ...]"
+"""The members of a communicator: sites of clusters of ranks. With a single site in all, each of
+its clusters counts as a site."""
+
+
+class PlanChoice(Protocol):
+    """The contract of the controller that chooses plans.
+
+    Its class is called with the controller that it takes the place of, which it may ask. All ranks
+    have one, and have to answer alike; so an answer depends on the arguments alone.
+    """
+
+    def choose(self, operation: str, size: int | None, sites: Sites, plans: Sequence[str]) -> str:
+        """Return which of `plans` carries an operation out, such as "Bcast", among `sites`.
+
+        `size` is the least power of two that is not below the number of bytes, 0 for none, and None
+        where members do not know it beforehand. It is asked once for each communicator, operation
+        and size.
+        """
+        ...
+
+
+class UsualPlans:
+    """Chooses where no descriptor names another controller.
+
+    >>> UsualPlans().choose("Bcast", 8, (((0, 1),), ((2,),)), ("short", "tree", "flat", "chain"))
+    'short'
+    """
+
+    def choose(self, operation: str, size: int | None, sites: Sites, plans: Sequence[str]) -> str:
+        """Return the first one that is offered, but for large reductions over many sites."""
+        if SHORT not in plans and operation == "Allreduce" and len(sites) >= _SPREADING_SITES:
+            return SPREAD if (size or 0) >= SPREAD_FROM else plans[0]
+        return plans[0]
+
+
+def size_class(size: int) -> int:
+    """Return the least power of two that is not below a number of bytes.
+
+    >>> [size_class(size) for size in (0, 1, 5, 8, 9)]
+    [0, 1, 8, 8, 16]
+    """
+    return 1 << (size - 1).bit_length() if size else 0
+
+
+def kind_of(operation: str, plan: str) -> str:
+    """Return how messages and errors name a call; one that takes no usual plan is of its own kind.
+
+    >>> kind_of("Bcast", "short"), kind_of("Bcast", "tree"), kind_of("Bcast", "chain")
+    ('Bcast', 'Bcast', 'Bcast by chain')
+    """
+    return operation if plan in USUAL else f"{operation} by {plan}"
+
+
+USUAL = ("", SHORT, TREE, EXCHANGE)
+"""Plans that need no name of their own: no two of them are plans of one operation, but `short`,
+whose messages are told from others in any case."""

@@ -1,0 +1,1 @@
+"""Checks before a launch: what of a machine will not work, why, and how to mend it."""

@@ -1,0 +1,93 @@
+"""A conversation with the probe on one host, over whatever launcher reaches it."""
+
+from __future__ import annotations
+
+import json
+import queue
+import shlex
+import time
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from runtime.deployment import SshHop, over_ssh
+from runtime.launchers.base import Command, Launcher, OutputStream
+from runtime.launchers.errors import LaunchError, StillRunning
+from runtime.launchers.lines import Lines
+from runtime.launchers.ssh_faults import diagnose
+
+if TYPE_CHECKING:
+    from importlib.abc import ResourceLoader
+
+SSH_ENDED = 255
+"""The exit code of an ssh client that could not connect."""
+
+
+@cache
+def source() -> str:
+    """Return the text of the probe, also when this package is inside an archive."""
+    assert __spec__ is not None
+    assert __file__ is not None
+    path = __file__.replace("asking", "probe")
+    return cast("ResourceLoader", __spec__.loader).get_data(path).decode()
+
+
+class Conversation:
+    """Questions to one probe and its answers, one after the other.
+
+    With `node` it runs on that host, which the launcher's host reaches over ssh as `mpiexec` does.
+    """
+
+    def __init__(self, launcher: Launcher, python: str, *, node: str = "") -> None:
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._python = python
+        self._node = node
+        self._place = f"{launcher.place}, node {node}" if node else launcher.place
+        argv: Sequence[str] = (python, "-c", source())
+        if node:
+            argv = over_ssh((SshHop(node, options=("-o", "ConnectTimeout=10")),), argv)
+        self._process = launcher.start(Command(argv), Lines(self._heard))
+        self._process.when_done(lambda: self._lines.put(None))
+
+    def ask(self, timeout: float, **question: Any) -> Any:
+        """Return the answer to a question; raises LaunchError, such as StillRunning."""
+        self._process.write(json.dumps(question).encode() + b"\n", timeout)
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                raise StillRunning(
+                    f"no answer within {timeout:g} s",
+                    place=self._place,
+                    cause="\n".join(self._process.tail),
+                    cure="See whether the host is overloaded, or allow more time with --timeout",
+                ) from None
+            if line is None:
+                raise self._why_it_ended()
+            try:
+                return json.loads(line)
+            except ValueError:
+                continue  # said by a start-up file
+
+    def close(self) -> None:
+        """Ask no more; the probe ends."""
+        self._process.close_input()
+
+    def _heard(self, stream: OutputStream, line: str) -> None:
+        if stream is OutputStream.OUTPUT:
+            self._lines.put(line)
+
+    def _why_it_ended(self) -> LaunchError:
+        try:
+            ended = self._process.wait(0)
+        except LaunchError as fault:
+            return fault
+        if self._node and ended.code == SSH_ENDED:
+            return diagnose(self._place, ended.code, self._process.tail)
+        return LaunchError(
+            f"the probe ended ({ended})",
+            place=self._place,
+            cause="\n".join(self._process.tail),
+            cure=f"Run a small program there by hand: {shlex.quote(self._python)} -c 'print(1)'",
+        )

@@ -1,0 +1,193 @@
+"""What is wrong with one host, as its record tells; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from gcm.documents import Severity
+from runtime.deployment import Flavour
+from runtime.doctor.records import ExaminedHost, Finding, HostFacts, Record
+
+MIB = 1 << 20
+FEW_BYTES = 50 * MIB
+"""What a run needs in the folder for temporary files, beside copies of programs."""
+
+LITTLE_SHARED_MEMORY = 64 * MIB
+"""For each rank; what MPI libraries take for their queues and large messages."""
+
+SKEW, MUCH_SKEW = 5.0, 3600.0
+"""Seconds by which clocks may differ, and from which on it is an error."""
+
+OWN_FILES = 64
+"""What a rank has open beside its connections; one eighth of the limit is kept free too."""
+
+_SHARED_MEMORY = "/dev/shm"
+_VIRTUAL = re.compile(r"(docker|virbr|br-|lxc|lxd|cni|podman|flannel|vmnet|vboxnet|veth|tun|tap)")
+_CHOOSES = re.compile(r"btl_tcp_if|oob_tcp_if|-iface|FI_TCP_IFACE|UCX_NET_DEVICES")
+
+Check = Callable[[ExaminedHost, HostFacts, Record], Iterator[Finding]]
+
+
+def _finding(
+    host: ExaminedHost, code: str, what: str, why: str, mend: str, *, severe: bool = True
+) -> Finding:
+    severity = Severity.ERROR if severe else Severity.WARNING
+    return Finding(code, severity, what, host.where, why, mend, host.location)
+
+
+def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[Finding]:
+    """Yield what is wrong with mpiexec and mpi4py: missing, broken, or not of one MPI."""
+    if not host.needs_mpi:
+        return
+    if not facts.mpiexec:
+        yield _finding(
+            host, "no-mpiexec", f"there is no {host.mpiexec!r}",
+            "it starts the ranks of the cluster",
+            f"{facts.python} -m pip install mpich, or name the one that is there:"
+            ' <mpi command-path="/path/to/mpiexec"/>',
+        )  # fmt: skip
+    if host.needs_mpi4py and not facts.packages.get("mpi4py"):
+        yield _finding(
+            host, "no-mpi4py", f"{facts.python} has no mpi4py",
+            "ranks that are Python programs speak through it",
+            f"{facts.python} -m pip install mpi4py, or name another Python:"
+            ' <front-end python="/path/to/python"/>',
+        )  # fmt: skip
+        return
+    if host.needs_mpi4py and facts.library_fault:
+        yield _finding(
+            host, "mpi4py-broken", f"mpi4py cannot load its MPI: {facts.library_fault}",
+            "every rank would end at its import",
+            f"{facts.python} -m pip install --force-reinstall mpi4py, with the MPI of"
+            " that cluster loaded (module load ...)",
+        )  # fmt: skip
+        return
+    fault = record.mpi_fault
+    if fault is not None and facts.mpiexec:
+        loaded = f" (mpi4py loads {facts.library})" if facts.library else ""
+        is_other = fault.kind == "WrongMpiexec"
+        yield _finding(
+            host, "two-mpis" if is_other else "mpiexec-fails",
+            f"{fault.what}{loaded}" + _last_line(fault.cause),
+            "every rank would take itself for rank 0 of 1" if is_other
+            else "the ranks of the cluster would not start",
+            _beside_python(facts) if is_other else fault.cure,
+        )  # fmt: skip
+
+
+def _beside_python(facts: HostFacts) -> str:
+    folder = facts.python.rpartition("/")[0]
+    return (
+        f'<mpi command-path="{folder}/mpiexec"/> if mpi4py came with an MPI of its own; otherwise'
+        f" the mpiexec of {facts.library or 'the MPI that mpi4py was built with'}"
+    )
+
+
+def _last_line(cause: str) -> str:
+    line = cause.strip().rpartition("\n")[2]
+    return f": {line}" if line else ""
+
+
+def check_names(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
+    """Yield the names of hosts that are not known where they are needed."""
+    for name, addresses in facts.names.items():
+        if addresses:
+            continue
+        is_own = name == facts.host
+        if is_own and host.is_here and host.spans == 1:
+            continue  # nobody looks for it
+        own_why = "MPI and the ranks of other clusters look for this host under its own name"
+        yield _finding(
+            host, "unresolvable-name",
+            f"{facts.host} does not know {'its own name' if is_own else 'the host'} {name!r}",
+            own_why if is_own else "mpiexec starts ranks on that host",
+            f"add it to /etc/hosts on {facts.host} (ADDRESS {name}), or correct the name",
+            severe=not is_own,
+        )  # fmt: skip
+
+
+def check_interfaces(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
+    """Yield network interfaces that lead nowhere, where an MPI over several hosts may use them."""
+    if host.spans == 1 or _CHOOSES.search(" ".join(host.options)):
+        return
+    virtual = {name: address for name, address in facts.interfaces if _VIRTUAL.match(name)}
+    if not virtual:
+        return
+    shown = ", ".join(f"{name} ({address})" for name, address in virtual.items())
+    real = next((name for name, _ in facts.interfaces if name not in virtual), "eth0")
+    is_open_mpi = host.flavour is Flavour.OPENMPI or "Open MPI" in facts.library
+    options = f"--mca btl_tcp_if_exclude lo,{','.join(virtual)}"
+    own = facts.names.get(facts.host, ())
+    is_chosen = any(address in own for address in virtual.values())
+    yield _finding(
+        host, "wrong-interface",
+        f"{facts.host} has interfaces that only virtual machines or containers are behind: {shown}",
+        f"the ranks of the cluster are on {host.spans} hosts, and MPI may wait for ever for others"
+        " on such an interface",
+        f'<mpi options="{options if is_open_mpi else f"-iface {real}"}"/>',
+        severe=is_open_mpi or is_chosen,
+    )  # fmt: skip
+
+
+def check_files(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
+    """Yield a limit of open files under which ranks cannot keep their connections."""
+    needed = OWN_FILES + host.ranks + host.others
+    if facts.files < 0 or facts.files - facts.files // 8 >= needed:  # negative: there is no limit
+        return
+    can_raise = facts.most_files < 0 or facts.most_files > facts.files
+    command = f"ulimit -n {max(needed * 2, 1024)}"
+    yield _finding(
+        host, "few-files",
+        f"a process may have {facts.files} files open, and the run needs about {needed}",
+        "a rank has a connection to each rank of another cluster that it communicates with, and a"
+        " front-end to each of its ranks; beyond the limit they are opened and closed all the time",
+        f"{command} in the shell's start-up file on {facts.host}" if can_raise
+        else f"raise 'nofile' in /etc/security/limits.conf on {facts.host}, which allows no more"
+        f" than {facts.most_files}",
+        severe=facts.files < OWN_FILES + host.ranks,
+    )  # fmt: skip
+
+
+def check_room(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
+    """Yield folders with too little space."""
+    for room in facts.folders:
+        is_memory = room.folder == _SHARED_MEMORY
+        if is_memory and (not host.needs_mpi or host.ranks < 2):
+            continue
+        needed = LITTLE_SHARED_MEMORY * host.ranks // 4 if is_memory else FEW_BYTES
+        if not room.error and room.free >= needed:
+            continue
+        what = room.error or f"only {room.free / MIB:,.1f} MiB are free, of {needed / MIB:,.0f}"
+        yield _finding(
+            host, "little-shared-memory" if is_memory else "no-space",
+            f"{room.folder}: {what}",
+            f"{host.ranks} ranks exchange messages through it" if is_memory
+            else "sockets, programs and results of the run are kept there",
+            "give it more: mount -o remount,size=2G /dev/shm (in a container: --shm-size=2g)"
+            if is_memory else f"make room on {facts.host} (df -h {room.folder}), or name another"
+            ' folder: <front-end folder="/scratch/me"/>',
+            severe=not is_memory,
+        )  # fmt: skip
+
+
+def check_clock(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[Finding]:
+    """Yield a clock that differs from the launcher's by more than asking for it explains."""
+    least, most = record.ahead
+    if least <= SKEW and most >= -SKEW:
+        return
+    seconds, word = (least, "ahead of") if least > 0 else (-most, "behind")
+    yield _finding(
+        host, "clock-skew",
+        f"the clock of {facts.host} is {seconds:,.0f} s {word} that of the launcher",
+        "files that come home look older or newer than they are, times in logs do not fit, and"
+        " beyond a day encrypted connections are refused",
+        f"timedatectl set-ntp true on {facts.host} (or: chronyc makestep)",
+        severe=seconds > MUCH_SKEW,
+    )  # fmt: skip
+
+
+CHECKS: tuple[Check, ...] = (
+    check_mpi, check_names, check_interfaces, check_files, check_room, check_clock,
+)  # fmt: skip
+"""All that is asked of one host."""

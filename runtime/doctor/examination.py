@@ -1,0 +1,289 @@
+"""Examines all hosts at the same time: reaches them, asks the probes, tries connections."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from gcm.documents import Severity
+from gcm.records import dataclass
+from runtime.deployment import Deployment, DeploymentPlan, Position, make_plan
+from runtime.doctor.asking import Conversation
+from runtime.doctor.diagnosis import findings_of
+from runtime.doctor.hosts import hosts_of, this_machine
+from runtime.doctor.records import Dial, ExaminedHost, Fault, Finding, Record, facts_of
+from runtime.engine.place import ssh_launcher
+from runtime.engine.supply import is_on_this_machine
+from runtime.errors import GridError
+from runtime.launchers.base import Launcher
+from runtime.launchers.errors import LaunchError
+from runtime.launchers.local import LocalLauncher
+from runtime.launchers.mpiexec import MpiexecFlavour, Probes, detect_flavour
+from runtime.topology import Reachability
+
+AT_A_TIME = 32
+TELL_EVERY = 5.0
+
+Say = Callable[[str], None]
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What was found, and the records that it was found in."""
+
+    findings: tuple[Finding, ...]
+    records: tuple[Record, ...]
+    dials: tuple[Dial, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings with which a run will fail."""
+        return tuple(one for one in self.findings if one.severity is Severity.ERROR)
+
+
+def examine(deployment: Deployment | None, python: str, *, timeout: float, say: Say) -> Examination:
+    """Examine what a deployment needs, without one this machine.
+
+    Each wait ends after `timeout` seconds, and a host that cannot be reached does not keep the
+    others from being examined. `say` is told from time to time what is being waited for.
+    """
+    plan = None if deployment is None else make_plan(deployment)
+    hosts = [this_machine(python)] if deployment is None else hosts_of(deployment, python)
+    with _Visit(plan, hosts, timeout, say) as visit:
+        records = visit.records()
+        dials = visit.dials(records)
+    grid = None if plan is None else plan.grid
+    return Examination(tuple(findings_of(records, grid, dials)), tuple(records), tuple(dials))
+
+
+class _Visit:
+    """The launchers and conversations of one examination."""
+
+    def __init__(
+        self, plan: DeploymentPlan | None, hosts: Sequence[ExaminedHost], timeout: float, say: Say
+    ) -> None:
+        self._plan = plan
+        self._hosts = hosts
+        self._timeout = timeout
+        self._say = say
+        self._open = ExitStack()
+        self._launchers: dict[int, Future[Launcher]] = {
+            at: Future() for at, host in enumerate(hosts) if host.behind is None
+        }
+        self._talks: dict[int, Conversation] = {}
+        self._doing: dict[str, tuple[str, float]] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> _Visit:
+        self._local = self._open.enter_context(LocalLauncher())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for talk in self._talks.values():
+            talk.close()
+        self._open.close()
+
+    # --- one host after the other, each in a thread of its own ----------------------------------
+
+    def records(self) -> list[Record]:
+        """Return what is known of each host, in their order."""
+        return self._all([partial(self._record, at) for at in range(len(self._hosts))])
+
+    def _record(self, at: int) -> Record:
+        host = self._hosts[at]
+        try:
+            launcher = self._launcher(at)
+            with self._busy(host, "its answers about itself"):
+                talk = self._talk(at, launcher)
+                names = [name for name in host.names if name]
+                facts = facts_of(
+                    talk.ask(
+                        self._timeout, do="facts", mpiexec=host.mpiexec, names=names,
+                        folder=host.folder, library=host.needs_mpi4py,
+                    )
+                )  # fmt: skip
+                begun = time.time()
+                there = float(talk.ask(self._timeout, do="clock"))
+                ahead = (there - time.time(), there - begun)
+        except LaunchError as error:
+            return Record(host, fault=_fault(error))
+        record = Record(host, facts, ahead=ahead)
+        if host.behind is None and facts.mpiexec and host.needs_mpi:
+            has_mpi4py = facts.library and host.needs_mpi4py
+            fault = self._try_mpi(launcher, host, facts.mpiexec, facts.python, two=bool(has_mpi4py))
+            record = replace(record, mpi_fault=fault)
+        return record
+
+    def _launcher(self, at: int) -> Launcher:
+        """Return what starts processes on a host, or on the one that it is behind."""
+        host = self._hosts[at]
+        if host.behind is not None:
+            with self._busy(host, "its front-end"):
+                return self._launchers[host.behind].result(2 * self._timeout)
+        try:
+            with self._busy(host, f"ssh to {host.name}" if host.hops else "the start of a process"):
+                launcher = self._reached(host)
+        except LaunchError as error:
+            self._launchers[at].set_exception(error)
+            raise
+        self._launchers[at].set_result(launcher)
+        return launcher
+
+    def _reached(self, host: ExaminedHost) -> Launcher:
+        if not host.hops or self._plan is None:
+            self._local.ready(self._timeout)
+            return self._local
+        cluster = self._plan.deployment.cluster(host.clusters[0])
+        launcher = ssh_launcher(cluster, self._local, patience=self._timeout)
+        with self._lock:
+            self._open.push(launcher)
+        launcher.ready(self._timeout + 1)
+        return launcher
+
+    def _talk(self, at: int, launcher: Launcher) -> Conversation:
+        host = self._hosts[at]
+        python = os.path.expanduser(host.python)
+        if host.hops:
+            python = launcher.ready().python
+        self._talks[at] = talk = Conversation(
+            launcher, python, node=host.name if host.behind is not None else ""
+        )
+        return talk
+
+    def _try_mpi(
+        self, launcher: Launcher, host: ExaminedHost, mpiexec: str, python: str, *, two: bool
+    ) -> Fault | None:
+        """Return why `mpiexec` cannot run two ranks, if so."""
+        with self._busy(host, f"two ranks of {mpiexec}"):
+            try:
+                flavour = detect_flavour(launcher, mpiexec, timeout=self._timeout)
+                named = str(host.flavour)
+                if named in set(MpiexecFlavour) and named != flavour:
+                    what = f"{mpiexec} belongs to {flavour}, and the descriptor says {named}"
+                    return Fault("WrongMpiexec", what)
+                if two:
+                    Probes(self._timeout).check(launcher, flavour, mpiexec, python)
+            except LaunchError as error:
+                return _fault(error)
+        return None
+
+    # --- connections ----------------------------------------------------------------------------
+
+    def dials(self, records: Sequence[Record]) -> list[Dial]:
+        """Return what became of connections from the host of each front-end to the others."""
+        if self._plan is None or is_on_this_machine(self._plan):
+            return []
+        grid = self._plan.grid
+        owners = {
+            position: at
+            for at, record in enumerate(records)
+            if record.facts is not None
+            for position in record.host.clusters
+            if grid.cluster_at(*position).size
+        }
+        word = os.urandom(8).hex()
+        doors: dict[tuple[Position, bool], str] = {}
+        listening = self._all(
+            [partial(self._listen, one, at, records[at], word) for one, at in owners.items()]
+        )
+        for found in listening:
+            doors |= found
+        dialled = self._all(
+            [partial(self._dial, one, at, doors, owners, word) for one, at in owners.items()]
+        )
+        return [dial for found in dialled for dial in found]
+
+    def _listen(
+        self, position: Position, at: int, record: Record, word: str
+    ) -> dict[tuple[Position, bool], str]:
+        """Listen as the ranks and the front-end of a cluster do; return their addresses."""
+        assert self._plan is not None
+        assert record.facts is not None
+        cluster = self._plan.deployment.cluster(position)
+        doors: dict[tuple[Position, bool], str] = {}
+        wanted = []
+        if cluster.reachability is Reachability.DIRECT:
+            wanted.append((False, record.facts.host, 0))
+        if cluster.reachability is not Reachability.OUTWARDS:
+            wanted.append((True, cluster.front_end.address, cluster.front_end.port))
+        for is_front_end, name, port in wanted:
+            with suppress(LaunchError), self._busy(record.host, "a listening port"):
+                found = self._talks[at].ask(self._timeout, do="listen", port=port, word=word)
+                doors[position, is_front_end] = f"{name}:{found.get('port', port)}"
+        return doors
+
+    def _dial(
+        self,
+        source: Position,
+        at: int,
+        doors: dict[tuple[Position, bool], str],
+        owners: dict[Position, int],
+        word: str,
+    ) -> list[Dial]:
+        there = {
+            door: address for door, address in doors.items() if owners[door[0]] != owners[source]
+        }
+        pairs = [address.rpartition(":") for address in there.values()]
+        with self._busy(self._hosts[at], "connections to the other clusters"):
+            try:
+                outcomes = self._talks[at].ask(
+                    self._timeout,
+                    do="dial",
+                    to=[(host, int(port)) for host, _, port in pairs],
+                    word=word,
+                )
+            except LaunchError:
+                return []
+        return [
+            Dial(source, target, is_front_end, address, outcome)
+            for ((target, is_front_end), address), outcome in zip(
+                there.items(), outcomes, strict=True
+            )
+        ]
+
+    # --- waiting --------------------------------------------------------------------------------
+
+    def _all(self, calls: Sequence[Callable[[], _Result]]) -> list[_Result]:
+        """Return the results of all calls, which run at the same time."""
+        if not calls:
+            return []
+        pool = ThreadPoolExecutor(min(AT_A_TIME, len(calls)))
+        try:
+            futures = [pool.submit(call) for call in calls]
+            waiting = set(futures)
+            while waiting:
+                _, waiting = wait(waiting, TELL_EVERY)
+                if waiting:
+                    self._tell()
+            return [future.result() for future in futures]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    @contextmanager
+    def _busy(self, host: ExaminedHost, what: str) -> Iterator[None]:
+        with self._lock:
+            self._doing[host.where] = (what, time.monotonic())
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._doing.pop(host.where, None)
+
+    def _tell(self) -> None:
+        with self._lock:
+            doing = list(self._doing.items())
+        now = time.monotonic()
+        for where, (what, since) in doing:
+            self._say(f"{where}: waiting for {what}, {now - since:.0f} s of {self._timeout:g} s")
+
+
+def _fault(error: GridError) -> Fault:
+    return Fault(type(error).__name__, error.what, error.cause, error.cure)

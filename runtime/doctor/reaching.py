@@ -1,0 +1,114 @@
+"""What it means, and what mends it, that a host could not be asked."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+
+from gcm.documents import Severity
+from runtime.deployment import SshHop
+from runtime.doctor.records import ExaminedHost, Fault, Finding, Record
+
+_Mend = Callable[[SshHop, Fault], str]
+
+
+def by_hand(hops: tuple[SshHop, ...], program: str = "ssh") -> str:
+    """Return the command line that a person types to get to the last hop.
+
+    >>> by_hand((SshHop("gate"), SshHop("inner", port=2222, user="ana")))
+    'ssh -J gate -p 2222 ana@inner'
+    """
+    words = [program]
+    if hops[:-1]:
+        jumps = (f"{hop.destination}:{hop.port or 22}" for hop in hops[:-1])
+        words += ["-J", ",".join(one.removesuffix(":22") for one in jumps)]
+    last = hops[-1]
+    if last.port is not None:
+        words += ["-p", str(last.port)]
+    if last.key:
+        words += ["-i", last.key]
+    if last.known_hosts:
+        words += ["-o", f"UserKnownHostsFile={last.known_hosts}"]
+    return shlex.join([*words, last.destination])
+
+
+def check_reached(record: Record) -> Iterator[Finding]:
+    """Yield why a host could not be asked."""
+    fault, host = record.fault, record.host
+    if fault is None:
+        return
+    code, why = _MEANINGS.get(fault.kind, ("not-reached", "nothing can be started there"))
+    yield Finding(
+        code,
+        Severity.ERROR,
+        "; ".join(filter(None, [fault.what, fault.cause.strip().rpartition("\n")[2]])),
+        host.where,
+        why,
+        _mend(host, fault),
+        host.location,
+    )
+
+
+def _mend(host: ExaminedHost, fault: Fault) -> str:
+    hops = host.hops if host.behind is None else (SshHop(host.name),)
+    mend = _MENDS.get(fault.kind)
+    if not hops or mend is None:
+        return fault.cure
+    prefix = f"on the front-end of {host.where.partition(',')[0]}: " if host.behind else ""
+    return prefix + mend(hops, fault)
+
+
+def _known_name(hop: SshHop) -> str:
+    return f"[{hop.host}]:{hop.port}" if hop.port not in (None, 22) else hop.host
+
+
+def _forget(hops: tuple[SshHop, ...], _: Fault) -> str:
+    hop = hops[-1]
+    file = ["-f", hop.known_hosts] if hop.known_hosts else []
+    command = shlex.join(["ssh-keygen", *file, "-R", _known_name(hop)])
+    return f"if the host was really set up anew: {command}"
+
+
+def _vouch(hops: tuple[SshHop, ...], _: Fault) -> str:
+    return (
+        f"connect once and compare the fingerprint: {by_hand(hops)}"
+        f' (or write new-host-keys="accept" in its <ssh>)'
+    )
+
+
+def _bring_key(hops: tuple[SshHop, ...], _: Fault) -> str:
+    hop = hops[-1]
+    agent = f"; if the key has a passphrase: ssh-add {shlex.quote(hop.key)}".rstrip(" '")
+    return by_hand(hops, "ssh-copy-id") + agent
+
+
+def _look_up(hops: tuple[SshHop, ...], _: Fault) -> str:
+    host = shlex.quote(hops[-1].host)
+    return f"see whether the name is right: getent hosts {host}; then correct host= in its <ssh>"
+
+
+def _try(hops: tuple[SshHop, ...], fault: Fault) -> str:
+    return f"{fault.cure.rstrip('.')}; by hand: {by_hand(hops)} true"
+
+
+_ASKS = "ssh would have to ask a question, and nobody is there to answer it"
+_MEANINGS = {
+    "HostKeyUnknown": ("ssh-unknown-host-key", _ASKS),
+    "HostKeyChanged": ("ssh-changed-host-key", "a changed key is never trusted"),
+    "AuthenticationRefused": ("ssh-no-key", _ASKS),
+    "MissingSsh": ("no-ssh", "hosts are reached with the system's own ssh client"),
+    "UnknownHost": ("unresolvable-host", "nothing can be started on a host without an address"),
+    "PythonMissing": ("no-python", "the front-end of a cluster is a Python program"),
+    "PythonTooOld": ("old-python", "the front-end of a cluster needs Python 3.11 or newer"),
+}
+_MENDS: dict[str, Callable[[tuple[SshHop, ...], Fault], str]] = {
+    "HostKeyUnknown": _vouch,
+    "HostKeyChanged": _forget,
+    "AuthenticationRefused": _bring_key,
+    "UnknownHost": _look_up,
+    "HostUnreachable": _try,
+    "ConnectionRefused": _try,
+    "ConnectionLost": _try,
+    "SshFailed": _try,
+    "StartTimeout": _try,
+}

@@ -1,0 +1,177 @@
+"""What an examination gathers and finds, as values: hosts, their facts, connections, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from gcm.documents import Location, Severity
+from gcm.records import dataclass
+from runtime.deployment import Flavour, Position, SshHop
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminedHost:
+    """A host to examine, and what the deployment wants of it.
+
+    `where` is what messages call it. `clusters` have their front-end on it; a host that holds only
+    ranks of a cluster is reached from that front-end and has its number in `behind`. `ranks` counts
+    those of its clusters, `others` those of all other clusters. `spans` is on how many hosts one
+    `mpiexec` starts ranks. Without hops it is the launcher's machine.
+    """
+
+    where: str
+    python: str
+    location: Location | None = None
+    clusters: tuple[Position, ...] = ()
+    hops: tuple[SshHop, ...] = ()
+    behind: int | None = None
+    name: str = ""
+    mpiexec: str = "mpiexec"
+    flavour: Flavour = Flavour.AUTO
+    options: tuple[str, ...] = ()
+    folder: str = ""
+    ranks: int = 0
+    others: int = 0
+    spans: int = 1
+    needs_mpi: bool = False
+    needs_mpi4py: bool = False
+    names: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """What sentences call it that name several hosts."""
+        return self.where.partition(" (")[0]
+
+    @property
+    def is_here(self) -> bool:
+        """Tell whether it is the launcher's machine."""
+        return not self.hops and self.behind is None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSpace:
+    """A folder that a run writes to, and how many bytes are free in it."""
+
+    folder: str
+    free: int
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What a host says about itself.
+
+    `library` is the MPI library that mpi4py loads, `library_fault` why it loads none. `names` are
+    addresses by name, none for a name that is not known there. `interfaces` are names and addresses
+    of network interfaces. `files` is how many files a process may have open.
+    """
+
+    host: str
+    user: str
+    python: str
+    version: tuple[int, ...]
+    packages: Mapping[str, str] = field(default_factory=dict)
+    library: str = ""
+    library_fault: str = ""
+    mpiexec: str = ""
+    ssh: str = ""
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    interfaces: tuple[tuple[str, str], ...] = ()
+    files: int = 1024
+    most_files: int = 1024
+    folders: tuple[FolderSpace, ...] = ()
+
+
+def facts_of(answer: Mapping[str, Any]) -> HostFacts:
+    """Return the facts in an answer of the probe; raises KeyError, TypeError, ValueError."""
+    library, library_fault = answer["library"]
+    soft, hard = answer["files"]
+    return HostFacts(
+        host=answer["host"],
+        user=answer["user"],
+        python=answer["python"],
+        version=tuple(answer["version"]),
+        packages=answer["packages"],
+        library=library,
+        library_fault=library_fault,
+        mpiexec=answer["mpiexec"],
+        ssh=answer["ssh"],
+        names=answer["names"],
+        interfaces=tuple((name, address) for name, address in answer["interfaces"]),
+        files=soft,
+        most_files=hard,
+        folders=tuple(FolderSpace(**one) for one in answer["folders"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An attempt that failed: the name of its error, what happened, what was said, the cure."""
+
+    kind: str
+    what: str
+    cause: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A host, and what is known of it: `facts` if it answered, else `fault`.
+
+    `mpi_fault` is why its `mpiexec` cannot run two ranks; `ahead` the least and the most seconds by
+    which its clock can be ahead of the launcher's.
+    """
+
+    host: ExaminedHost
+    facts: HostFacts | None = None
+    fault: Fault | None = None
+    mpi_fault: Fault | None = None
+    ahead: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """A connection that was tried: to a rank of a cluster, or to its front-end.
+
+    `outcome` is `open`, or begins with what went wrong: see `probe.dial`.
+    """
+
+    source: Position
+    target: Position
+    to_front_end: bool
+    address: str
+    outcome: str
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether it was established."""
+        return self.outcome == "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that will not work, or may not: what, where, why it matters, what mends it."""
+
+    code: str
+    severity: Severity
+    what: str
+    where: str
+    why: str
+    mend: str
+    location: Location | None = None
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as plain values."""
+        place = self.location
+        return {
+            "code": self.code,
+            "severity": str(self.severity),
+            "where": self.where,
+            "file": place.file if place else None,
+            "line": place.line if place else None,
+            "what": self.what,
+            "why": self.why,
+            "mend": self.mend,
+        }

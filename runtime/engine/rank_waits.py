@@ -1,0 +1,101 @@
+"""A rank's own look at how long its calls take: a thread that sleeps, looks, and tells."""
+
+from __future__ import annotations
+
+import _thread
+import sys
+import time
+
+from runtime.later import logger
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runtime.machine.wrapper import RankWrapper
+    from runtime.mpi.surface.waiting_calls import CallWatch
+
+LOOKS = 4
+"""How often to look during the time after which a wait is told of."""
+
+LEAST, MOST = 0.05, 10.0
+"""How many seconds lie between two looks at least and at most."""
+
+UNASKED, AT_THE_END = 0, -1
+"""Numbers of what is told without a question; see `runtime.machine.contracts.Health`."""
+
+
+_log = logger(__name__)
+
+
+class RankWaits:
+    """Tells the cluster which calls take long, each once, and whenever it is asked.
+
+    What it needs is imported when it looks for the first time: a short program never does.
+    """
+
+    def __init__(self, wrapper: RankWrapper) -> None:
+        self._wrapper = wrapper
+        self._limit = float(wrapper.settings.get("explain-waits", 0.0))
+        self._lock = _thread.allocate_lock()
+        self._watch: CallWatch | None = None
+        self._has_ended = False
+        wrapper.state_of_program = self.state
+
+    def start(self) -> None:
+        """Look from now on, unless nobody wants to know."""
+        if self._limit > 0:
+            _thread.start_new_thread(self._run, ())
+
+    def state(self, with_stacks: bool) -> dict[str, object]:
+        """Return what the rank is doing."""
+        with self._lock:
+            if self._watch is None:
+                from runtime.mpi.surface.waiting_calls import CallWatch
+
+                self._watch = CallWatch()
+            return _teller()(self._wrapper.name, self._watch, with_stacks)
+
+    def ended(self, code: int) -> None:
+        """Tell which messages are left that nobody has received; no more is told afterwards."""
+        self._has_ended = True
+        if code == 0 and _has_communicators():
+            from runtime.mpi.surface.rank_state import state_at_end
+
+            state = state_at_end()
+            if state["turns"] or state["unreceived"]:
+                self._wrapper.health.waiting(self._wrapper.name, AT_THE_END, state)
+
+    def _run(self) -> None:
+        try:
+            self._look_on()
+        except Exception:  # whatever is wrong with it, the program goes on
+            _log.exception("the calls of this rank are not watched any more")
+
+    def _look_on(self) -> None:
+        told: set[object] = set()
+        while not self._has_ended:
+            time.sleep(min(max(self._limit / LOOKS, LEAST), MOST))
+            state = self.state(False)
+            calls = state["waits"]
+            assert isinstance(calls, list)
+            late = {one["serial"] for one in calls if one["seconds"] >= self._limit}
+            if late - told and not self._has_ended:
+                told = late
+                self._wrapper.health.waiting(self._wrapper.name, UNASKED, state)
+
+
+def _has_communicators() -> bool:
+    """Tell whether the program uses the MPI of the machine; importing it here would begin that."""
+    made = sys.modules.get("runtime.mpi.process.predefined")
+    return made is not None and bool(made.are_made())
+
+
+def _teller() -> Callable[[str, CallWatch, bool], dict[str, object]]:
+    if _has_communicators():
+        from runtime.mpi.surface.rank_state import state_of_rank
+
+        return state_of_rank
+    from runtime.mpi.surface.waiting_calls import state_of_any_rank
+
+    return state_of_any_rank

@@ -1,0 +1,120 @@
+"""What detectors say to each other, and how it looks as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from gcm.records import dataclass
+from runtime.errors import GridError
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The heartbeats that a member knows, in the order of the group's members.
+
+    `incarnations` has those above 0, `dead` the incarnation up to which a member has been declared.
+    """
+
+    sender: str
+    incarnation: int
+    counts: Sequence[int]
+    incarnations: Mapping[str, int] = field(default_factory=dict)
+    dead: Mapping[str, int] = field(default_factory=dict)
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """You are suspected; are you there?"""
+
+    sender: str
+    incarnation: int
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PingReply:
+    """I am: this is my heartbeat."""
+
+    sender: str
+    incarnation: int
+    count: int
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expel:
+    """You have been declared dead in this incarnation."""
+
+    sender: str
+    incarnation: int
+    group: str = ""
+
+
+Message = Beat | Ping | PingReply | Expel
+
+_KINDS: dict[str, type[Any]] = {"beat": Beat, "ping": Ping, "reply": PingReply, "expel": Expel}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+class NotUnderstood(GridError):
+    """What came is no message of a detector."""
+
+
+def plain(message: Message) -> tuple[str, tuple[Any, ...]]:
+    """Return the kind of a message and its fields as plain data.
+
+    >>> plain(PingReply("b", 0, 17))
+    ('reply', ('b', 0, 17, ''))
+    """
+    if isinstance(message, Beat):
+        told = dict(message.incarnations), dict(message.dead), message.group
+        return "beat", (message.sender, message.incarnation, list(message.counts), *told)
+    if isinstance(message, PingReply):
+        return "reply", (message.sender, message.incarnation, message.count, message.group)
+    return _NAMES[type(message)], (message.sender, message.incarnation, message.group)
+
+
+def read(kind: str, fields: Sequence[Any], members: int) -> Message:
+    """Return the message that `plain` took apart, in a group of so many members.
+
+    >>> read("reply", ("b", 0, 17, ""), 2)
+    PingReply(sender='b', incarnation=0, count=17, group='')
+
+    Raises:
+        NotUnderstood: it is none.
+    """
+    made = _KINDS.get(kind)
+    try:
+        if made is None:
+            raise ValueError(f"there is no message '{kind}'")
+        message: Message = made(*fields)
+        _check(message, members)
+    except (TypeError, ValueError) as fault:
+        raise NotUnderstood(
+            "a message about heartbeats is not understood", cause=str(fault)
+        ) from None
+    return message
+
+
+def _check(message: Any, members: int) -> None:
+    if not isinstance(message.sender, str) or not isinstance(message.group, str):
+        raise TypeError("a name is not a text")
+    numbers = [message.incarnation]
+    if isinstance(message, PingReply):
+        numbers.append(message.count)
+    if isinstance(message, Beat):
+        if len(message.counts) != members:
+            raise ValueError(f"it has {len(message.counts)} heartbeats, not {members}")
+        numbers += [
+            *message.counts, *message.incarnations.values(), *message.dead.values()
+        ]  # fmt: skip
+        if not all(isinstance(name, str) for name in (*message.incarnations, *message.dead)):
+            raise TypeError("a name is not a text")
+    if not all(type(number) is int and 0 <= number < _MOST for number in numbers):
+        raise ValueError("a number is not a heartbeat")
+
+
+_MOST = 1 << 53

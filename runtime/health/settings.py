@@ -1,0 +1,74 @@
+"""The parameters of a detector, and how they are chosen to keep to a time."""
+
+from __future__ import annotations
+
+from gcm.records import dataclass
+from runtime.errors import GridError
+from runtime.health.protocols import DetectorProtocol, cleanup_rounds
+
+PERIOD = 0.5
+"""T_gossip where nothing else is asked for, in seconds."""
+
+_SHARE = 0.75  # of the whole time may be T_cleanup, so that a ping has time to be answered
+
+
+class UnfitDetector(GridError):
+    """The parameters of a detector contradict each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorSettings:
+    """How a detector watches; times in seconds.
+
+    `period` is T_gossip. A member that is silent for T_cleanup, which follows from the protocol, is
+    suspected and pinged, and declared dead `max_hang` (T_max_hang) later. A member that was never
+    heard of may take `start` longer. `most_distrust` bounds how many times longer an overloaded
+    watcher waits.
+    """
+
+    protocol: DetectorProtocol = DetectorProtocol.DBRR
+    period: float = PERIOD
+    max_hang: float = 5.0
+    start: float = 0.0
+    most_distrust: int = 8
+
+    @property
+    def ping_timeout(self) -> float:
+        """How long a ping may be unanswered: one round at least."""
+        return max(self.max_hang, self.period)
+
+    def cleanup(self, members: int) -> float:
+        """Return T_cleanup."""
+        return self.period * cleanup_rounds(self.protocol, members)
+
+
+def fitted(
+    protocol: DetectorProtocol, members: int, timeout: float, period: float | None = None
+) -> DetectorSettings:
+    """Return settings with which a dead member is declared within `timeout`.
+
+    T_cleanup is three quarters of that at most. Without a `period` it is half a second, or shorter
+    where many members watch each other.
+
+    >>> found = fitted(DetectorProtocol.DBRR, 16, timeout=3.0)
+    >>> found.period, found.max_hang
+    (0.1875, 0.75)
+
+    Raises:
+        UnfitDetector: the period is too long for the timeout.
+    """
+    rounds = max(1, cleanup_rounds(protocol, members))
+    longest = _SHARE * timeout / rounds
+    if period is not None and period > longest:
+        raise UnfitDetector(
+            f"{protocol} with {members} members suspects after {rounds} periods of {period:g} s, "
+            f"which leaves no time for a ping within the timeout of {timeout:g} s",
+            cure=f"Set the period to {_down(longest):g} s or less, or the timeout to "
+            f"{rounds * period / _SHARE:g} s or more",
+        )
+    chosen = min(PERIOD, longest) if period is None else period
+    return DetectorSettings(protocol, chosen, timeout - rounds * chosen)
+
+
+def _down(seconds: float) -> float:
+    return int(seconds * 1000) / 1000

@@ -1,0 +1,30 @@
+"""Which plan serves, for programs that want to know."""
+
+from __future__ import annotations
+
+from mpi4py import MPI
+
+from runtime.collectives.choice import PLANS, SHORT
+from runtime.errors import GridError
+from runtime.mpi.collectives.state import state_of
+from runtime.mpi.progress.collective_mailbox import LITTLE
+
+
+def plan_of(comm: MPI.Comm, operation: str, size: int | None = None) -> str:
+    """Return the plan of an operation such as "Bcast" on so many bytes; nobody is asked but here.
+
+    It is "native" for communicators within a cluster, and empty between two groups. Reductions are
+    taken for such whose operation is predefined.
+
+    Raises:
+        GridError: the operation has one plan only.
+    """
+    members = getattr(comm, "_members", None)
+    if operation not in PLANS:
+        raise GridError(
+            f"{operation} has one plan only", cure=f"These have several: {', '.join(PLANS)}"
+        )
+    if members is None:
+        return "native"
+    is_little = SHORT in PLANS[operation] and (size or 0) <= LITTLE
+    return state_of(members).chosen(operation, size, is_little=is_little)

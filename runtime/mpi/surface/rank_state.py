@@ -1,0 +1,297 @@
+"""What this rank tells when somebody asks why it waits: plain data, see `runtime.waits.states`."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from mpi4py import MPI
+
+from runtime.matching import ANY
+from runtime.mpi.point_to_point.probing import Looking
+from runtime.mpi.process import predefined
+from runtime.mpi.process.place import here
+from runtime.mpi.progress.operations import Both, FarSend, Operation, Task
+from runtime.mpi.progress.receives import Receive
+from runtime.mpi.surface.waiting_calls import (
+    COLLECTIVES,
+    EXCHANGES,
+    RECEIVES,
+    SENDS,
+    CallOfThread,
+    CallWatch,
+    plain_state,
+    told_of,
+)
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from runtime.matching import Pattern
+    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.membership import CommunicatorMembers
+
+Part = list[object]
+"""Its kind, the other end or nothing for any rank, the tag or None, and whether that is known."""
+
+LOCK_TIMEOUT = 0.2
+"""How many seconds to wait for what a thread is moving just now."""
+
+MOST_MESSAGES = 100
+"""So many messages that nobody has asked for are told of."""
+
+EQUAL_SIZES = {
+    "Bcast": "buf",
+    "Scatter": "recvbuf",
+    **dict.fromkeys(("Gather", "Allgather", "Alltoall", "Reduce", "Allreduce"), "sendbuf"),
+    **dict.fromkeys(("Scan", "Exscan", "Reduce_scatter_block"), "sendbuf"),
+}
+"""Collectives to which all members give equally many bytes, and the argument that has them."""
+
+_UNKNOWN: Part = ["unknown", "", None, False]
+"""A request of native MPI may be for anything."""
+
+_COLLECTIVE: Part = ["collective", "", None, True]
+
+
+class NamedPeers:
+    """The ranks that calls on a communicator mean, by name, and what others know it by."""
+
+    def __init__(self, comm: object, cluster: str) -> None:
+        m: CommunicatorMembers | None = getattr(comm, "_members", None)
+        self.members = m
+        self._names: list[str] = []
+        self.facts: list[object] = ["", "", []]
+        if m is not None:
+            self._names = _names_of(m.peers)
+            everybody = sorted({*m.group, *m.peers})
+            self.facts = [m.context.hex(), _name_of(comm, m.native), _runs(_names_of(everybody))]
+        elif isinstance(comm, MPI.Comm) and MPI.Query_thread() == MPI.THREAD_MULTIPLE:
+            group = MPI.Comm.Get_group(comm)
+            mine = _world_ranks(group)
+            peers = mine
+            if MPI.Comm.Is_inter(comm):
+                peers = _world_ranks(MPI.Intercomm.Get_remote_group(comm))  # type: ignore[arg-type]
+            self._names = [f"{cluster}:{rank}" for rank in peers]
+            members = [f"{cluster}:{rank}" for rank in sorted({*mine, *peers})]
+            name = _name_of(comm, comm)
+            known = f"{cluster}/{name}" if _predefined_name(comm) else ""
+            self.facts = [known, name, _runs(members)]
+
+    def name(self, rank: object) -> str:
+        """Return the name of a rank, "" for any or one that is not known."""
+        if isinstance(rank, int) and 0 <= rank < len(self._names):
+            return self._names[rank]
+        return ""
+
+    def part(self, kind: str, rank: object, tag: object) -> Part | None:
+        """Return one end of a message; None for a message with nobody."""
+        if rank == MPI.PROC_NULL:
+            return None
+        if not self._names or (rank != MPI.ANY_SOURCE and not self.name(rank)):
+            return list(_UNKNOWN)
+        number = tag if isinstance(tag, int) and tag != MPI.ANY_TAG else None
+        return [kind, self.name(rank), number, True]
+
+
+def state_of_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[str, object]:
+    """Return what this rank is doing."""
+    cluster = name.rpartition(":")[0]
+    found = plain_state(watch, lambda call: _told(call, cluster), with_stacks=with_stacks)
+    return found | state_of_messages()
+
+
+def state_at_end() -> dict[str, object]:
+    """Return what is left when the program has ended."""
+    found = {"waits": [], "at": "", "may_act": False, "stacks": [], "host": "", "pid": 0}
+    messages = state_of_messages()
+    messages["unreceived"] += [] if MPI.Is_finalized() else _unreceived_inside()
+    return found | messages
+
+
+def state_of_messages() -> dict[str, Any]:
+    """Return how many collectives were begun, and which messages nobody has asked for."""
+    engine = predefined.running_engine()
+    if engine is None or not engine.lock.acquire(timeout=LOCK_TIMEOUT):
+        return {"turns": {}, "unreceived": []}
+    try:
+        return {"turns": dict(_turns(engine)), "unreceived": list(_unreceived(engine))}
+    finally:
+        engine.lock.release()
+
+
+def _turns(engine: Engine) -> Iterator[tuple[str, int]]:
+    for m in engine.communicators():
+        if m.collecting is not None:
+            yield m.context.hex(), m.collecting.mismatches.count
+
+
+def _unreceived(engine: Engine) -> Iterator[list[object]]:
+    left = MOST_MESSAGES
+    for m in engine.communicators():
+        for envelope, incoming in m.box.matcher.kept()[:left]:
+            left -= 1
+            sender = str(here().everybody[m.peers[envelope.rank]])
+            yield [sender, envelope.tag, incoming.size, _name_of(None, m.native)]
+
+
+def _unreceived_inside() -> list[list[object]]:
+    """Return the first message of each communicator that native MPI has and nobody asked for."""
+    engine = predefined.running_engine()
+    cluster = str(here().me).rpartition(":")[0]
+    status = MPI.Status()
+    found = []
+    comms = [one for one in predefined.predefined().comms.values() if one and not _members(one)]
+    natives = [m.native for m in (engine.communicators() if engine is not None else ())]
+    for comm in (*comms, *natives):
+        if MPI.Comm.Iprobe(comm, MPI.ANY_SOURCE, MPI.ANY_TAG, status):
+            sender = _world_ranks(MPI.Comm.Get_group(comm))[status.source]
+            one = [f"{cluster}:{sender}", status.tag, status.count, _name_of(comm, comm)]
+            found += [one] if one not in found else []
+    return found
+
+
+# --- one call -------------------------------------------------------------------------------------
+
+
+def _told(call: CallOfThread, cluster: str) -> dict[str, object]:
+    values = {} if call.frame is None else call.frame.f_locals
+    peers = NamedPeers(values.get("self"), cluster)
+    parts, needs_all = _parts(call.name, values, peers)
+    known = [one for one in parts if one is not None]
+    m = peers.members or _members_of_request(values)
+    if m is not peers.members:
+        peers.facts = [m.context.hex(), _name_of(None, m.native), _runs(_names_of(_all_of(m)))]
+    is_collective = any(one[0] == "collective" for one in known)
+    root = values.get("root")
+    return told_of(call) | {
+        "parts": known or [list(_UNKNOWN)],
+        "comm": peers.facts,
+        "needs_all": needs_all,
+        "turn": m.collecting.mismatches.count if is_collective and m and m.collecting else None,
+        "root": peers.name(root) if is_collective else "",
+        "size": _size(values.get(EQUAL_SIZES[call.name])) if call.name in EQUAL_SIZES else None,
+    }
+
+
+def _size(buffer: object) -> int | None:
+    """Return how many bytes an argument has, as far as that is plain to see."""
+    memory = buffer[0] if isinstance(buffer, (list, tuple)) and len(buffer) == 1 else buffer
+    size = getattr(memory, "nbytes", None)
+    return size if isinstance(size, int) else None
+
+
+def _parts(name: str, values: dict[str, Any], peers: NamedPeers) -> tuple[list[Part | None], bool]:
+    """Return what a call waits for, and whether it waits for all of it."""
+    if name in SENDS and "dest" in values:
+        return [peers.part("send", values["dest"], values["tag"])], True
+    if name in RECEIVES and "source" in values:
+        return [peers.part("receive", values["source"], values["tag"])], True
+    if name in EXCHANGES and "dest" in values:
+        return [
+            peers.part("receive", values["source"], values["recvtag"]),
+            peers.part("send", values["dest"], values["sendtag"]),
+        ], True
+    if name in COLLECTIVES:
+        return [list(_COLLECTIVE)], True
+    requests = values.get("requests")
+    if isinstance(requests, (list, tuple)):
+        parts = [part for one in requests for part in _parts_of_request(one)]
+        are_known = all(getattr(one, "_operation", None) is not None for one in requests)
+        # which of several requests of native MPI are done nobody knows without asking it
+        return parts, name.lower() == "waitall" and are_known
+    if "self" in values and name.lower() == "wait":
+        return _parts_of_request(values["self"]), True
+    return [list(_UNKNOWN)], True
+
+
+def _parts_of_request(request: object) -> list[Part | None]:
+    operation: Operation | None = getattr(request, "_operation", None)
+    m: CommunicatorMembers | None = getattr(request, "_members", None)
+    if operation is not None and m is not None:
+        return [] if operation.done else _parts_of(operation, m)
+    source = getattr(request, "_source", None)
+    if m is not None and source is not None:
+        return [["receive", str(here().everybody[m.peers[source]]), None, False]]
+    return [list(_UNKNOWN)]
+
+
+def _parts_of(operation: Operation, m: CommunicatorMembers) -> list[Part | None]:
+    if isinstance(operation, Both):
+        return [part for one in operation.parts() for part in _parts_of(one, m)]
+    if isinstance(operation, Task):
+        return [list(_COLLECTIVE)]
+    if isinstance(operation, FarSend):
+        return [["send", str(here().everybody[one]), None, False] for one in operation.awaited()]
+    if isinstance(operation, Receive):
+        return [_part_of_pattern(operation.asked.pattern, m)]
+    if isinstance(operation, Looking):
+        return [_part_of_pattern(operation.pattern, m)]
+    return [list(_UNKNOWN)]
+
+
+def _part_of_pattern(pattern: Pattern, m: CommunicatorMembers) -> Part:
+    sender = "" if pattern.rank is ANY else str(here().everybody[m.peers[pattern.rank]])
+    return ["receive", sender, None if pattern.tag is ANY else pattern.tag, True]
+
+
+def _members(comm: object) -> CommunicatorMembers | None:
+    found: CommunicatorMembers | None = getattr(comm, "_members", None)
+    return found
+
+
+def _members_of_request(values: dict[str, Any]) -> Any:
+    for one in (values.get("self"), *(values.get("requests") or ())):
+        m = getattr(one, "_members", None)
+        if m is not None:
+            return m
+    return None
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def _all_of(m: CommunicatorMembers) -> list[int]:
+    return sorted({*m.group, *m.peers})
+
+
+def _names_of(indexes: Iterable[int]) -> list[str]:
+    everybody = here().everybody
+    return [str(everybody[index]) for index in indexes]
+
+
+def _predefined_name(comm: object) -> str:
+    """Return the name of a communicator that all ranks have from the start."""
+    if isinstance(comm, MPI.Comm):
+        made = predefined.predefined()
+        found = [name for name, one in made.comms.items() if one == comm]
+        return "COMM_WORLD" if "COMM_WORLD" in found else "".join(found[:1])
+    return ""
+
+
+def _name_of(comm: object, native: MPI.Comm) -> str:
+    known = _predefined_name(comm)
+    if known or MPI.Is_finalized():
+        return known
+    return MPI.Comm.Get_name(native).removeprefix("MPI_")
+
+
+def _world_ranks(group: MPI.Group) -> list[int]:
+    world = MPI.COMM_WORLD.Get_group()
+    return list(MPI.Group.Translate_ranks(group, None, world))
+
+
+def _runs(names: Sequence[str]) -> list[list[object]]:
+    """Return ranks by name as runs: the cluster, the first and the last one."""
+    found: list[list[object]] = []
+    for cluster, ranks in groupby(names, lambda name: name.rpartition(":")[0]):
+        first = last = None
+        for rank in (int(name.rpartition(":")[2]) for name in ranks):
+            if last is None or rank != last + 1:
+                if last is not None:
+                    found.append([cluster, first, last])
+                first = rank
+            last = rank
+        found.append([cluster, first, last])
+    return found

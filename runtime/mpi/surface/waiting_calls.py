@@ -1,0 +1,298 @@
+"""In which MPI calls the threads of this process are, read from their stacks.
+
+Nothing is written down while calls are made, so that calls cost nothing. A call of ours is a frame
+of this package; a call of mpi4py's own has none, and is known by the line of the program that it is
+in. A frame that was seen gets a mark, which says later whether it is the same call still.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from runtime.home import HOME, OWN_FRAMES
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import CodeType, FrameType
+    from typing import Any
+
+_OURS = f"{HOME}/runtime/mpi/"
+_RUNTIME = f"{HOME}/runtime/"
+_AT_REST = ("threading.py", "queue.py", "selectors.py", "concurrent/futures/_base.py")
+"""Files of Python in which threads wait for other threads of their process."""
+
+_NO_FUNCTION = compile("", "", "exec").co_name
+
+SENDS = {"Send", "Ssend", "Rsend", "Bsend", "send", "ssend", "bsend"}
+RECEIVES = {"Recv", "recv", "Probe", "probe", "Mprobe", "mprobe"}
+EXCHANGES = {"Sendrecv", "Sendrecv_replace", "sendrecv"}
+WAITS = {"Wait", "wait", "Waitall", "waitall", "Waitany", "waitany", "Waitsome", "waitsome"}
+COLLECTIVES = {
+    *("Barrier", "barrier", "Bcast", "bcast", "Gather", "Gatherv", "gather", "Scatter"),
+    *("Scatterv", "scatter", "Allgather", "Allgatherv", "allgather", "Alltoall", "Alltoallv"),
+    *("Alltoallw", "alltoall", "Reduce", "reduce", "Allreduce", "allreduce", "Reduce_scatter"),
+    *("Reduce_scatter_block", "Scan", "scan", "Exscan", "exscan", "Dup", "Split", "Create"),
+    *("Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv"),
+    *("Neighbor_alltoallw", "neighbor_allgather", "neighbor_alltoall"),
+}
+BLOCKING = SENDS | RECEIVES | EXCHANGES | WAITS | COLLECTIVES
+"""The calls that may wait, as mpi4py names them."""
+
+
+class _Mark:
+    """Says of a frame that it was seen, first at which time; it stays as long as the frame does."""
+
+    __slots__ = ("seen", "serial")
+
+    def __init__(self, serial: int) -> None:
+        self.serial = serial
+        self.seen = time.monotonic()
+
+    def __call__(self, *_: object) -> None:
+        """Be what a frame takes for a trace function, and trace nothing."""
+
+
+class CallOfThread:
+    """A call in which a thread is: its frame, and since when it has been seen there."""
+
+    __slots__ = ("caller", "frame", "mark", "name")
+
+    def __init__(self, name: str, frame: FrameType | None, caller: FrameType, mark: _Mark) -> None:
+        self.name = name
+        self.frame = frame
+        """That of this package; None for a call of mpi4py's own."""
+        self.caller = caller
+        self.mark = mark
+
+    @property
+    def seconds(self) -> float:
+        """How long it has lasted at least."""
+        return time.monotonic() - self.mark.seen
+
+    @property
+    def where(self) -> str:
+        """The line of the program."""
+        return where(self.caller)
+
+
+class ThreadsLook:
+    """What the threads of the program are doing: their calls, and who else may do something."""
+
+    __slots__ = ("at", "calls", "may_act")
+
+    def __init__(self) -> None:
+        self.calls: list[CallOfThread] = []
+        self.may_act = False
+        self.at = ""
+
+
+class CallWatch:
+    """Looks at the threads, again and again; one for each process, and not safe for threads."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._unmarked: dict[tuple[Any, ...], _Mark] = {}
+
+    def look(self) -> ThreadsLook:
+        """Return what the threads are doing now. Whoever gets it should let go of it soon."""
+        found = ThreadsLook()
+        unmarked: dict[tuple[Any, ...], _Mark] = {}
+        names = _names_of_threads()
+        for thread, frame in sys._current_frames().items():
+            name = names.get(thread)
+            if name is None or name.startswith("gcm-"):
+                continue  # it is ours
+            call = self._call_of(thread, frame, unmarked)
+            if call is not None:
+                found.calls.append(call)
+            elif not _is_at_rest(frame):
+                found.may_act = True
+            if name == "MainThread":
+                found.at = where(program_frame(frame))
+        self._unmarked = unmarked
+        return found
+
+    def _call_of(
+        self, thread: int, frame: FrameType, unmarked: dict[tuple[Any, ...], _Mark]
+    ) -> CallOfThread | None:
+        entered = _entered(frame)
+        if entered is not None:
+            name, caller = _name_of(entered), entered.f_back
+            if name not in BLOCKING or caller is None:
+                return None
+            trace = entered.f_trace
+            if trace is None:
+                entered.f_trace = trace = self._new_mark()
+            if isinstance(trace, _Mark):
+                return CallOfThread(name, entered, caller, trace)
+            key: tuple[Any, ...] = (thread, id(entered), frame.f_lasti)  # a debugger has it
+            return CallOfThread(name, entered, caller, self._unmarked_at(key, unmarked))
+        name = _native_call(frame)
+        if not name:
+            return None
+        key = (thread, *_fingerprint(frame))
+        return CallOfThread(name, None, frame, self._unmarked_at(key, unmarked))
+
+    def _unmarked_at(self, key: tuple[Any, ...], unmarked: dict[tuple[Any, ...], _Mark]) -> _Mark:
+        mark = unmarked[key] = self._unmarked.get(key) or self._new_mark()
+        return mark
+
+    def _new_mark(self) -> _Mark:
+        self._count += 1
+        return _Mark(self._count)
+
+
+def plain_state(
+    watch: CallWatch, told: Callable[[CallOfThread], dict[str, object]], *, with_stacks: bool
+) -> dict[str, object]:
+    """Return what a rank tells, as far as its stacks say it; `told` says more of each call."""
+    look = watch.look()
+    return {
+        "waits": [told(one) for one in look.calls],
+        "at": look.at,
+        "may_act": look.may_act,
+        "turns": {},
+        "unreceived": [],
+        "stacks": stacks() if with_stacks else [],
+        "host": os.uname().nodename,
+        "pid": os.getpid(),
+    }
+
+
+def state_of_any_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[str, object]:
+    """Return what a rank is doing that does not use the MPI of the machine."""
+    del name
+    return plain_state(watch, told_of, with_stacks=with_stacks)
+
+
+def told_of(call: CallOfThread) -> dict[str, object]:
+    """Return what is known of any call, also of one of mpi4py's own."""
+    kind = "collective" if call.name in COLLECTIVES else "unknown"
+    return {
+        "call": call.name,
+        "parts": [[kind, "", None, False]],
+        "comm": ["", "", []],
+        "needs_all": True,
+        "turn": None,
+        "root": "",
+        "seconds": call.seconds,
+        "where": call.where,
+        "serial": call.mark.serial,
+        "size": None,
+    }
+
+
+def where(frame: FrameType) -> str:
+    """Return the place of a frame: `ring.py:12 in step`."""
+    code = frame.f_code
+    inside = "" if code.co_name == _NO_FUNCTION else f" in {code.co_name}"
+    return f"{code.co_filename.rpartition('/')[2]}:{frame.f_lineno}{inside}"
+
+
+def program_frame(frame: FrameType) -> FrameType:
+    """Return the innermost frame that is neither ours nor Python's own."""
+    found: FrameType | None = frame
+    while found is not None:
+        name = found.f_code.co_filename
+        if not name.startswith((_RUNTIME, *OWN_FRAMES, "<frozen", sys.base_prefix + "/lib/")):
+            return found
+        found = found.f_back
+    return frame
+
+
+def stacks() -> list[list[str]]:
+    """Return name and stack of each thread of the program, as tracebacks show them.
+
+    A stack ends where it enters our MPI.
+    """
+    import traceback
+
+    names = _names_of_threads()
+    found = []
+    for thread, frame in sys._current_frames().items():
+        name = names.get(thread)
+        if name is None or name.startswith("gcm-"):
+            continue
+        summary = traceback.extract_stack(_entered(frame) or frame)
+        own = [one for one in summary if not one.filename.startswith(OWN_FRAMES)]
+        found.append([name, "".join(traceback.format_list(own))])
+    return found
+
+
+def _names_of_threads() -> dict[int, str]:
+    """Return the names of threads that Python knows; those that only listen for us it does not."""
+    import _thread
+
+    threading = sys.modules.get("threading")
+    if threading is None:
+        main: int = getattr(_thread, "_get_main_thread_ident", lambda: 0)()
+        first = next(reversed(sys._current_frames()), main)
+        return {main or first: "MainThread"}
+    return {one.ident: one.name for one in tuple(threading._active.values()) if one.ident}
+
+
+def _entered(frame: FrameType) -> FrameType | None:
+    """Return the frame by which the program entered our MPI, if it is in there."""
+    found: FrameType | None = None
+    one: FrameType | None = frame
+    while one is not None:
+        if one.f_code.co_filename.startswith(_OURS):
+            found = one
+        one = one.f_back
+    return found
+
+
+def _name_of(entered: FrameType) -> str:
+    """Return the name of a call; the collectives are made from a table, and share their code."""
+    name = entered.f_code.co_name
+    if name in {"call", "with_hints"}:
+        name = str(getattr(entered.f_locals.get("native"), "__name__", name))
+    return name
+
+
+def _is_at_rest(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.endswith(_AT_REST)
+
+
+def _native_call(frame: FrameType) -> str:
+    """Return the name of the call of mpi4py's own that a frame may be in, from its source."""
+    for name in _called(frame.f_code, frame.f_lasti):
+        if name in BLOCKING:
+            return name
+    return ""
+
+
+def _called(code: CodeType, at: int) -> Iterator[str]:
+    import dis
+
+    if not dis.opname[code.co_code[at]].startswith("CALL"):
+        return
+    # the last name that was loaded for a call on the same stretch of source
+    positions = list(code.co_positions())
+    line, end_line, column, end = positions[at // 2]
+    last = ""
+    for one in dis.get_instructions(code):
+        if one.offset >= at:
+            break
+        place = one.positions
+        if (
+            one.opname in {"LOAD_METHOD", "LOAD_ATTR"}
+            and place is not None
+            and (place.lineno, place.col_offset) == (line, column)
+        ):
+            last = str(one.argval)
+    del end_line, end
+    yield last
+
+
+def _fingerprint(frame: FrameType) -> tuple[Any, ...]:
+    """Return what differs, as a rule, when a thread is in the same line once more."""
+    found: list[Any] = []
+    one: FrameType | None = frame
+    while one is not None and not one.f_code.co_filename.startswith(OWN_FRAMES):
+        found.append((id(one), one.f_lasti, hash(tuple(map(id, one.f_locals.values())))))
+        one = one.f_back
+    return tuple(found)

@@ -1,0 +1,35 @@
+"""Why ranks wait: what each one says of its calls, and what follows from all of it together. Pure.
+
+`states` has what a rank tells, `blocked` who can never go on, `findings` the sentences for people.
+"""
+
+from __future__ import annotations
+
+from runtime.waits.blocked import number_of, runs_of
+from runtime.waits.findings import HEADINGS, WaitFinding, explain, left_behind, said
+from runtime.waits.states import (
+    KnownCommunicator,
+    Part,
+    RankState,
+    UnreceivedMessage,
+    Wait,
+    state_from,
+    steady,
+)
+
+__all__ = [
+    "HEADINGS",
+    "KnownCommunicator",
+    "Part",
+    "RankState",
+    "UnreceivedMessage",
+    "Wait",
+    "WaitFinding",
+    "explain",
+    "left_behind",
+    "number_of",
+    "runs_of",
+    "said",
+    "state_from",
+    "steady",
+]

@@ -1,0 +1,146 @@
+"""Which ranks can never go on, whatever the others do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
+
+_OPPOSITE = {RECEIVE: SEND, SEND: RECEIVE}
+
+
+class Picture:
+    """All ranks at one moment: what each one that runs has told, and how the others have ended.
+
+    `ended` says in words how; `last` are the states of those that ended, as far as they told. A
+    rank that has told nothing is taken to be able to do anything.
+    """
+
+    def __init__(
+        self,
+        states: Mapping[str, RankState],
+        ended: Mapping[str, str],
+        last: Mapping[str, RankState] | None = None,
+    ) -> None:
+        self.states = states
+        self.ended = ended
+        self._last = last or {}
+        self.blocked: set[str] = set()
+        """Those that can never go on."""
+        self._find_blocked()
+
+    def _find_blocked(self) -> None:
+        """Begin with all that wait, and release whoever others may let go on, until none is."""
+        self.blocked = {
+            rank for rank, one in self.states.items() if one.waits and not one.may_act
+        } - set(self.ended)
+        is_changing = True
+        while is_changing:
+            released = {
+                rank
+                for rank in self.blocked
+                if any(self.can_end(rank, one) for one in self.states[rank].waits)
+            }
+            self.blocked -= released
+            is_changing = bool(released)
+
+    def can_end(self, rank: str, wait: Wait) -> bool:
+        """Tell whether a call of a rank may come to its end."""
+        ends = (self.can_be_done(rank, wait, part) for part in wait.parts)
+        return all(ends) if wait.needs_all else any(ends)
+
+    def can_be_done(self, rank: str, wait: Wait, part: Part) -> bool:
+        """Tell whether one thing that a call waits for may happen."""
+        if part.kind == COLLECTIVE:
+            return self.mismatch(rank, wait) is None and all(
+                map(self._can_act, self.absent(rank, wait))
+            )
+        return any(
+            self._can_act(other) or self._is_meeting(other, rank, wait, part)
+            for other in self.partners(rank, wait, part)
+        )
+
+    def partners(self, rank: str, wait: Wait, part: Part) -> Iterator[str]:
+        """Yield the ranks that may be the other end of a message, also those that have ended."""
+        if part.peer:
+            yield part.peer
+            return
+        known: Iterable[str] = wait.comm.ranks
+        if part.kind == UNKNOWN or not known:  # native MPI has it, which knows this cluster alone
+            cluster = rank.rpartition(":")[0]
+            everybody = {*self.states, *self.ended}
+            known = [one for one in everybody if one.rpartition(":")[0] == cluster]
+        yield from (one for one in known if one != rank)
+
+    def absent(self, rank: str, wait: Wait) -> list[str]:
+        """Return the members without which a collective cannot be done, that are not in it."""
+        members = wait.comm.ranks or tuple(self.states)
+        return [one for one in members if one != rank and not self._has_entered(one, wait)]
+
+    def mismatch(self, rank: str, wait: Wait) -> tuple[str, Wait] | None:
+        """Return a member that is in another collective of the same communicator instead."""
+        for other in wait.comm.ranks:
+            for theirs in self._waits_of(other) if other != rank else ():
+                is_other = (theirs.call.lower(), theirs.root) != (wait.call.lower(), wait.root)
+                if theirs.is_collective and is_other and _is_same_turn(wait, theirs):
+                    return other, theirs
+        return None
+
+    def _has_entered(self, rank: str, wait: Wait) -> bool:
+        state = self.states.get(rank) or self._last.get(rank)
+        if state is not None and wait.turn is not None:
+            return state.turns.get(wait.comm.id, 0) >= wait.turn
+        return any(
+            theirs.is_collective and theirs.comm.is_like(wait.comm)
+            for theirs in self._waits_of(rank)
+        )
+
+    def _waits_of(self, rank: str) -> tuple[Wait, ...]:
+        state = self.states.get(rank)
+        return () if state is None or rank in self.ended else state.waits
+
+    def _can_act(self, rank: str) -> bool:
+        return rank not in self.ended and rank not in self.blocked
+
+    def _is_meeting(self, other: str, rank: str, wait: Wait, part: Part) -> bool:
+        """Tell whether the other end is there and waits for this one: the message is under way."""
+        return any(
+            theirs.kind == _OPPOSITE.get(part.kind)
+            and theirs.peer in ("", rank)
+            and one.comm.is_like(wait.comm)
+            and theirs.is_tag_known
+            and part.fits(theirs.tag)
+            for one in self._waits_of(other)
+            for theirs in one.parts
+        )
+
+
+def _is_same_turn(wait: Wait, other: Wait) -> bool:
+    if not wait.comm.id or wait.comm.id != other.comm.id:
+        return False
+    return wait.turn is None or other.turn is None or wait.turn == other.turn
+
+
+def runs_of(ranks: Iterable[str]) -> str:
+    """Return names of ranks, those of a cluster that follow each other as one.
+
+    >>> runs_of(["0:0:0", "0:0:1", "0:0:2", "0:1:0", "0:1:2"])
+    '0:0:0-2, 0:1:0, 0:1:2'
+    """
+    runs: list[tuple[str, int, int]] = []
+    for name in sorted(ranks, key=number_of):
+        cluster, _, number = name.rpartition(":")
+        if runs and runs[-1][0] == cluster and runs[-1][2] == int(number) - 1:
+            runs[-1] = cluster, runs[-1][1], int(number)
+        else:
+            runs.append((cluster, int(number), int(number)))
+    return ", ".join(f"{cluster}:{a}" if a == b else f"{cluster}:{a}-{b}" for cluster, a, b in runs)
+
+
+def number_of(rank: str) -> tuple[int, ...]:
+    """Return what ranks are sorted by.
+
+    >>> number_of("0:1:12")
+    (0, 1, 12)
+    """
+    return tuple(int(part) for part in rank.split(":"))

@@ -1,0 +1,306 @@
+"""What is wrong with calls in which ranks wait for long, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from runtime.waits.blocked import Picture, number_of, runs_of
+from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
+
+CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SIZES, SLOW = (
+    "cycle",
+    "ended",
+    "nobody",
+    "mismatch",
+    "behind",
+    "sizes",
+    "slow",
+)
+"""Kinds of findings: ranks that wait for each other; for one that has ended; for a message that
+nobody can send; in different collectives; behind others that cannot go on; in one collective with
+data of different sizes; for one that goes on."""
+
+_NEVER = "these ranks wait and can never go on:"
+HEADINGS = {
+    CYCLE: _NEVER,
+    ENDED: _NEVER,
+    NOBODY: _NEVER,
+    MISMATCH: _NEVER,
+    BEHIND: "because of that these cannot either:",
+    SIZES: "these ranks give data of different sizes to one collective:",
+    SLOW: "these ranks have waited for long:",
+}
+"""What is said before findings of a kind."""
+
+_WAITING = ("wait", "waitall", "waitany", "waitsome")
+_MOST_NAMED = 6
+
+
+@dataclass(frozen=True)
+class WaitFinding:
+    """One explanation: its kind, the ranks that it is about, the sentence, and what is behind it.
+
+    That is what others do who go on, which is different each time that one looks.
+    """
+
+    kind: str
+    ranks: tuple[str, ...]
+    text: str
+    besides: str = ""
+    gone: tuple[str, ...] = ()
+    """Those that have ended and are waited for by the last of the ranks."""
+
+    def __str__(self) -> str:
+        return f"{self.text}{self.besides}"
+
+
+def explain(
+    states: Mapping[str, RankState],
+    ended: Mapping[str, str],
+    last: Mapping[str, RankState] | None = None,
+    *,
+    limit: float = 0.0,
+) -> list[WaitFinding]:
+    """Return why ranks wait: first those that can never go on, then calls longer than `limit`.
+
+    >>> from runtime.waits.states import Part, RankState, Wait
+    >>> states = {
+    ...     one: RankState(one, (Wait("Recv", (Part("receive", other, 7),)),))
+    ...     for one, other in [("0:0:0", "0:1:0"), ("0:1:0", "0:0:0")]
+    ... }
+    >>> print(explain(states, {})[0].text)
+    0:0:0 waits in Recv from 0:1:0 tag 7, which waits in Recv from 0:0:0 tag 7
+    """
+    return list(_Explanation(Picture(states, ended, last)).findings(limit))
+
+
+def left_behind(findings: Iterable[WaitFinding]) -> list[WaitFinding]:
+    """Return those about ranks that wait for one of their own cluster that has ended.
+
+    Between clusters the connections tell what has still to come from a rank that has ended.
+    """
+    return [
+        one
+        for one in findings
+        if one.gone and {_home(rank) for rank in one.gone} == {_home(one.ranks[-1])}
+    ]
+
+
+def _home(rank: str) -> str:
+    return rank.rpartition(":")[0]
+
+
+class _Explanation:
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+        self._explained: set[str] = set()
+
+    def findings(self, limit: float) -> Iterator[WaitFinding]:
+        picture = self._picture
+        blocked = sorted(picture.blocked, key=number_of)
+        for rank in blocked:
+            if rank not in self._explained:
+                finding = self._followed(rank)
+                if finding is not None:
+                    self._explained.update(finding.ranks)
+                    yield finding
+        yield from self._behind([one for one in blocked if one not in self._explained])
+        for finding in self._of_different_sizes():
+            self._explained.update(finding.ranks)
+            yield finding
+        yield from self._slow(limit)
+
+    def _followed(self, rank: str) -> WaitFinding | None:
+        """Follow from a rank to the one it waits for, and so on, to the cause."""
+        picture = self._picture
+        way: dict[str, str] = {}
+        while rank not in way:
+            if rank in self._explained:
+                return None
+            wait, part = self._hindered(rank)
+            mismatch = picture.mismatch(rank, wait) if part.kind == COLLECTIVE else None
+            if mismatch is not None:
+                other, theirs = mismatch
+                text = f"{rank} is in {said(wait)} while {other} is in {said(theirs)}"
+                return WaitFinding(MISMATCH, (rank, other), text)
+            blamed = self._blamed(rank, wait, part)
+            way[rank] = f"{said(wait)}{self._not_in(wait, part, blamed)}{self._hint(rank, part)}"
+            if not part.peer and part.kind != COLLECTIVE:
+                return WaitFinding(NOBODY, tuple(way), f"{_chain(way)}: {self._of_others(blamed)}")
+            gone = [one for one in blamed if one in picture.ended]
+            if gone:
+                text = f"{_chain(way)}{self._gone(gone)}"
+                return WaitFinding(ENDED, tuple(way), text, gone=tuple(gone))
+            rank = blamed[0]
+        ranks = list(way)
+        circle = ranks[ranks.index(rank) :]
+        text = _chain({one: way[one] for one in circle})
+        if len(circle) == 1:
+            text += ", which is itself"
+        return WaitFinding(CYCLE, tuple(circle), text)
+
+    def _hindered(self, rank: str) -> tuple[Wait, Part]:
+        """Return the call in which a rank waits, and what cannot be done of it."""
+        wait = max(self._picture.states[rank].waits, key=lambda one: one.seconds)
+        parts = (one for one in wait.parts if not self._picture.can_be_done(rank, wait, one))
+        return wait, next(parts, wait.parts[0])
+
+    def _blamed(self, rank: str, wait: Wait, part: Part) -> list[str]:
+        """Return for whom it waits, those first that have ended."""
+        picture = self._picture
+        if part.kind == COLLECTIVE:
+            found = [
+                one
+                for one in picture.absent(rank, wait)
+                if one in picture.blocked or one in picture.ended
+            ]
+        else:
+            found = list(picture.partners(rank, wait, part))
+        return sorted(found, key=lambda one: (one not in picture.ended, number_of(one)))
+
+    def _not_in(self, wait: Wait, part: Part, blamed: list[str]) -> str:
+        if part.kind != COLLECTIVE:
+            return ""
+        verb = "has" if len(blamed) == 1 else "have"
+        known = f"{verb} not entered" if wait.turn is not None else f"{_is(blamed)} not in"
+        return f" that {_named(blamed)} {known}"
+
+    def _gone(self, gone: list[str]) -> str:
+        verb = "has" if len(gone) == 1 else "have"
+        return f", which {verb} ended ({self._picture.ended[gone[0]]})"
+
+    def _of_others(self, others: list[str]) -> str:
+        left = [one for one in others if one not in self._picture.ended]
+        if not others:
+            return "nobody else is left"
+        if not left:
+            return "all others have ended"
+        gone = len(others) > len(left)
+        return f"all others {'have ended or ' if gone else ''}wait themselves"
+
+    def _hint(self, rank: str, part: Part) -> str:
+        """Return what was sent instead of what is waited for."""
+        if part.kind != RECEIVE:
+            return ""
+        there = [
+            f"tag {one.tag}, {one.size} bytes"
+            for one in self._picture.states[rank].unreceived
+            if part.peer in ("", one.sender) and not part.fits(one.tag)
+        ]
+        if there:
+            return f" (a message of it with {there[0]} is there that nobody asks for)"
+        return ""
+
+    def _behind(self, ranks: list[str]) -> Iterator[WaitFinding]:
+        """Yield one finding for all that wait in the same call behind the same others."""
+        groups: dict[str, list[str]] = {}
+        for rank in ranks:
+            wait, part = self._hindered(rank)
+            blamed = self._blamed(rank, wait, part)
+            what = f"{said(wait)}{self._not_in(wait, part, blamed)}{self._hint(rank, part)}"
+            groups.setdefault(what, []).append(rank)
+        for what, members in groups.items():
+            verb = "waits" if len(members) == 1 else "wait"
+            yield WaitFinding(BEHIND, tuple(members), f"{runs_of(members)} {verb} in {what}")
+
+    def _of_different_sizes(self) -> Iterator[WaitFinding]:
+        """Yield one finding for each collective to which members give differently many bytes."""
+        calls: dict[tuple[str, str, tuple[str, ...]], dict[int, list[str]]] = {}
+        for rank, state in self._picture.states.items():
+            for wait in state.waits:
+                if wait.size is not None:
+                    made = wait.call, str(wait.comm), wait.comm.ranks
+                    calls.setdefault(made, {}).setdefault(wait.size, []).append(rank)
+        for (call, comm, _), sizes in calls.items():
+            if len(sizes) > 1:
+                given = ", ".join(f"{runs_of(sizes[one])} {one} bytes" for one in sorted(sizes))
+                ranks = sorted((one for many in sizes.values() for one in many), key=number_of)
+                yield WaitFinding(SIZES, tuple(ranks), f"{call} on {comm}: {given}")
+
+    def _slow(self, limit: float) -> Iterator[WaitFinding]:
+        """Yield one finding for all that have long waited in the same call, and may go on."""
+        picture = self._picture
+        groups: dict[tuple[str, str], list[str]] = {}
+        for rank in (
+            picture.states.keys() - picture.blocked - picture.ended.keys() - self._explained
+        ):
+            for wait in picture.states[rank].waits:
+                if wait.seconds >= limit:
+                    others = self._others_of(rank, wait)
+                    groups.setdefault((said(wait), others), []).append(rank)
+        for (what, others), members in sorted(groups.items()):
+            verb = "waits" if len(members) == 1 else "wait"
+            ranks = tuple(sorted(members, key=number_of))
+            yield WaitFinding(SLOW, ranks, f"{runs_of(ranks)} {verb} in {what}", others)
+
+    def _others_of(self, rank: str, wait: Wait) -> str:
+        """Return what those do who are waited for."""
+        others: list[str] = []
+        for part in wait.parts:
+            if part.kind == COLLECTIVE:
+                others += self._picture.absent(rank, wait)
+            elif part.peer:
+                others.append(part.peer)
+        others = list(dict.fromkeys(others))
+        if not others:
+            return ""
+        more = f", and {len(others) - 1} more are not there" if len(others) > 1 else ""
+        return f"; {others[0]} {self._doing(others[0])}{more}"
+
+    def _doing(self, rank: str) -> str:
+        state = self._picture.states.get(rank)
+        if rank in self._picture.ended:
+            return f"has ended ({self._picture.ended[rank]})"
+        if state is None:
+            return "does not answer: it is in a call that lets no other thread run, or stopped"
+        if state.waits:
+            return f"waits in {said(state.waits[0])}"
+        return f"is at {state.at}" if state.at else "waits for nobody"
+
+
+def _chain(way: Mapping[str, str]) -> str:
+    (first, call), *others = way.items()
+    return "".join([f"{first} waits in {call}", *(f", which waits in {one}" for _, one in others)])
+
+
+def said(wait: Wait) -> str:
+    """Return a call in words.
+
+    >>> said(Wait("Recv", (Part("receive", "0:0:1", 7),), where="ring.py:12"))
+    'Recv from 0:0:1 tag 7 (ring.py:12)'
+    """
+    known = [_part(one) for one in wait.parts if one.kind != UNKNOWN]
+    known = [one for one in known if one]
+    joined = (" and " if wait.needs_all else " or ").join(known[:_MOST_NAMED])
+    if len(known) > _MOST_NAMED:
+        joined += f" and {len(known) - _MOST_NAMED} more"
+    text = wait.call
+    if wait.call.lower() in _WAITING and joined:
+        text += f" for a message {joined}" if wait.parts[0].kind == RECEIVE else f" for {joined}"
+    elif joined:
+        text += f" {joined}"
+    if wait.root:
+        text += f" with root {wait.root}"
+    name = str(wait.comm)
+    if wait.is_collective or name not in ("COMM_WORLD", "a communicator"):
+        text += f" on {name}"
+    return f"{text} ({wait.where})" if wait.where else text
+
+
+def _part(part: Part) -> str:
+    if part.kind == COLLECTIVE:
+        return ""
+    way = "to" if part.kind == SEND else "from"
+    tag = "" if part.tag is None else f" tag {part.tag}"
+    return f"{way} {part.peer or 'any rank'}{tag}"
+
+
+def _named(ranks: list[str]) -> str:
+    if len(ranks) <= _MOST_NAMED:
+        return runs_of(ranks)
+    return f"{runs_of(ranks[:_MOST_NAMED])} and {len(ranks) - _MOST_NAMED} more"
+
+
+def _is(ranks: list[str]) -> str:
+    return "is" if len(ranks) == 1 else "are"

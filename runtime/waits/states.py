@@ -1,0 +1,172 @@
+"""What a rank tells of its calls, as values; `state_from` reads the plain data that travels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+RECEIVE, SEND, COLLECTIVE, UNKNOWN = "receive", "send", "collective", "unknown"
+"""The kinds of parts of a call. What a request of native MPI is for nobody can tell."""
+
+Run = tuple[str, int, int]
+"""Some ranks of a cluster, one after the other: the cluster, the first and the last one."""
+
+
+@dataclass(frozen=True)
+class KnownCommunicator:
+    """A communicator as its members know it.
+
+    `id` is the same at all members, or empty where nobody knows; `members` are runs of ranks.
+
+    >>> KnownCommunicator("1f", "MPI_COMM_WORLD", (("0:0", 0, 1), ("0:1", 0, 0))).ranks
+    ('0:0:0', '0:0:1', '0:1:0')
+    """
+
+    id: str = ""
+    name: str = ""
+    members: tuple[Run, ...] = ()
+
+    @cached_property
+    def ranks(self) -> tuple[str, ...]:
+        """The members, in the order of their names."""
+        return tuple(
+            f"{cluster}:{rank}"
+            for cluster, first, last in self.members
+            for rank in range(first, last + 1)
+        )
+
+    def __str__(self) -> str:
+        return self.name.removeprefix("MPI_") or "a communicator"
+
+    def is_like(self, other: KnownCommunicator) -> bool:
+        """Tell whether the two may be the same, as far as that is known."""
+        if self.id or other.id:
+            return self.id == other.id
+        return not self.members or not other.members or self.members == other.members
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that a call waits for; without a `peer` it is any rank, without a `tag` any tag."""
+
+    kind: str
+    peer: str = ""
+    tag: int | None = None
+    is_tag_known: bool = True
+
+    def fits(self, tag: int | None) -> bool:
+        """Tell whether a message with that tag may be meant; None stands for any."""
+        return not self.is_tag_known or self.tag is None or tag is None or self.tag == tag
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A call in which a thread is.
+
+    It goes on when all of its `parts` are done, or `needs_all` is false and one of them is. The
+    number `serial` tells it from other calls of its rank, `turn` from other collectives of its
+    communicator. `seconds` is how long it has lasted at least, `size` how many bytes it gives to a
+    collective in which all members have to give equally many.
+    """
+
+    call: str
+    parts: tuple[Part, ...]
+    comm: KnownCommunicator = KnownCommunicator()
+    needs_all: bool = True
+    turn: int | None = None
+    root: str = ""
+    seconds: float = 0.0
+    where: str = ""
+    serial: int = 0
+    size: int | None = None
+
+    @property
+    def is_collective(self) -> bool:
+        """Whether it is a collective call."""
+        return any(part.kind == COLLECTIVE for part in self.parts)
+
+
+@dataclass(frozen=True)
+class UnreceivedMessage:
+    """A message that is there, and that nobody has asked for."""
+
+    sender: str
+    tag: int
+    size: int
+    comm: str = ""
+
+
+@dataclass(frozen=True)
+class RankState:
+    """What a rank was doing when it was asked.
+
+    `at` says where the program was if it waits for nobody. With `may_act` another thread than those
+    that wait may do something. `turns` tell how many collectives were begun on a communicator.
+    """
+
+    rank: str
+    waits: tuple[Wait, ...] = ()
+    at: str = ""
+    may_act: bool = False
+    turns: Mapping[str, int] = field(default_factory=dict)
+    unreceived: tuple[UnreceivedMessage, ...] = ()
+    stacks: tuple[tuple[str, str], ...] = ()
+    host: str = ""
+    pid: int = 0
+
+
+def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
+    """Return what a rank has told; raises ValueError, TypeError or KeyError for anything else."""
+    return RankState(
+        rank,
+        tuple(_wait_from(one) for one in told["waits"]),
+        str(told["at"]),
+        bool(told["may_act"]),
+        {str(name): int(turn) for name, turn in told["turns"].items()},
+        tuple(
+            UnreceivedMessage(str(sender), int(tag), int(size), str(comm))
+            for sender, tag, size, comm in told["unreceived"]
+        ),
+        tuple((str(name), str(text)) for name, text in told["stacks"]),
+        str(told["host"]),
+        int(told["pid"]),
+    )
+
+
+def _wait_from(told: Mapping[str, Any]) -> Wait:
+    id, name, members = told["comm"]
+    turn = told["turn"]
+    return Wait(
+        str(told["call"]),
+        tuple(
+            Part(str(kind), str(peer), None if tag is None else int(tag), bool(is_known))
+            for kind, peer, tag, is_known in told["parts"]
+        ),
+        KnownCommunicator(
+            str(id), str(name), tuple((str(one), int(a), int(b)) for one, a, b in members)
+        ),
+        bool(told["needs_all"]),
+        None if turn is None else int(turn),
+        str(told["root"]),
+        float(told["seconds"]),
+        str(told["where"]),
+        int(told["serial"]),
+        None if told["size"] is None else int(told["size"]),
+    )
+
+
+def steady(before: Iterable[RankState], after: Iterable[RankState]) -> dict[str, RankState]:
+    """Return the later states with those calls alone in which the ranks were both times.
+
+    Ranks are asked one after the other, and messages are under way meanwhile: what is gone a moment
+    later was no wait that has to be explained.
+    """
+    known = {one.rank: {wait.serial for wait in one.waits} for one in before}
+    found = {}
+    for one in after:
+        kept = tuple(wait for wait in one.waits if wait.serial in known.get(one.rank, ()))
+        moved = len(kept) < len(one.waits)
+        found[one.rank] = replace(one, waits=kept, may_act=one.may_act or moved)
+    return found

@@ -1,0 +1,245 @@
+"""Runs small random programs with one random fault each; prints what was not right, as JSON.
+
+Run it where nobody else uses the temporary folder and the shared memory (`alone` below does that):
+
+    random_faults.py HOW_MANY SEED
+
+A run is made of its number and the seed alone: layout, program, fault, victim and moment. It has to
+end in time, with a right result or an error that says something, and to leave nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtime.launchers.family import descendants, processes
+from tools.on_grids import COMMAND, descriptor, environment
+
+FOLDER = Path("/tmp/of")
+LIMIT = 45.0
+"""Seconds in which a run has to have ended after its fault."""
+
+GONE_WITHIN = 15.0
+
+LAYOUTS = ("2", "3", "1|1", "2|1", "1+1|2", "2|2")
+ROUNDS = 12
+
+HEAD = f"""
+import os, sys, time, zlib
+from mpi4py import MPI
+world, rounds = MPI.COMM_WORLD, {ROUNDS}
+rank, size = world.rank, world.size
+right, left = (rank + 1) % size, (rank - 1) % size
+def fault(number):
+    if (rank, number) == (VICTIM, MOMENT):
+        ENDING
+    time.sleep(0.1)
+print("up", rank, os.getpid(), flush=True)
+wrong = 0
+for number in range(rounds):
+    fault(number)
+"""
+
+PROGRAMS = {
+    "ring": "    wrong += world.sendrecv((number, rank), right, source=left) != (number, left)",
+    "sum": "    wrong += world.allreduce(rank + number) != size * number + size * (size - 1) // 2",
+    "broadcast": "    wrong += world.bcast((number, 'x' * 9999), number % size)[0] != number",
+    "large": """
+    mine, theirs = (bytes([(one + number) % 256]) * (1 << 20) for one in (rank, left))
+    got = bytearray(1 << 20)
+    world.Sendrecv(mine, right, recvbuf=got, source=left)
+    wrong += got != theirs""",
+    "master": """
+    if rank:
+        world.send(rank * number, 0)
+        wrong += world.recv(source=0) != number
+    else:
+        got = sum(world.recv() for _ in range(size - 1))
+        wrong += got != number * size * (size - 1) // 2
+        for one in range(1, size):
+            world.send(number, one)""",
+    "gather": """
+    got = world.gather(rank * number, 0)
+    wrong += rank == 0 and got != [one * number for one in range(size)]
+    world.barrier()""",
+}
+
+TAIL = """
+wrong = world.reduce(wrong, root=0)
+if rank == 0:
+    print("wrong" if wrong else "right", flush=True)
+"""
+
+ENDINGS = {
+    "exit": "sys.exit(7)",
+    "hard exit": "os._exit(7)",
+    "exception": "raise ValueError('on purpose')",
+    "crash": "import ctypes; ctypes.string_at(0)",
+    "abort": "MPI.COMM_WORLD.Abort(7)",
+}
+KILLS = ("gcm-front-end", "mpiexec", "hydra_pmi_proxy", "gcm-deploy")
+FAULTS = ("none", "stop", "kill", "kill two", *ENDINGS, *KILLS)
+HARMLESS = ("none", "stop")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run and its fault."""
+
+    layout: str
+    program: str
+    fault: str
+    victim: int
+    moment: int
+    failures: str
+
+    @property
+    def script(self) -> str:
+        ending = ENDINGS.get(self.fault, "pass")
+        head = HEAD.replace("ENDING", ending).replace("VICTIM", str(self.victim))
+        return head.replace("MOMENT", str(self.moment)) + PROGRAMS[self.program] + TAIL
+
+
+def case(seed: int, number: int) -> Case:
+    """Return a run by its number."""
+    dice = random.Random(f"{seed} {number}")
+    layout = dice.choice(LAYOUTS)
+    size = sum(map(int, layout.replace("|", "+").split("+")))
+    return Case(
+        layout,
+        dice.choice(tuple(PROGRAMS)),
+        dice.choice(FAULTS),
+        dice.randrange(size),
+        dice.randrange(ROUNDS),
+        dice.choice(("abort", "return")),
+    )
+
+
+def called(pid: int) -> str:
+    """Return the name of a process, or of the program that it runs."""
+    with suppress(OSError):
+        name = Path(f"/proc/{pid}/comm").read_text().strip()
+        if name.startswith("gcm"):
+            return name
+        return os.path.basename(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode())
+    return ""
+
+
+def do(one: Case, run: subprocess.Popen[str], pids: dict[int, int], dice: random.Random) -> None:
+    """Do what the ranks do not do themselves."""
+    if one.fault in (*ENDINGS, "none"):
+        return
+    time.sleep(0.1 * one.moment + dice.random() * 0.1)
+    with suppress(ProcessLookupError):
+        if one.fault == "stop":
+            os.kill(pids[one.victim], signal.SIGSTOP)
+            time.sleep(dice.uniform(0.5, 3.0))
+            os.kill(pids[one.victim], signal.SIGCONT)
+        elif one.fault == "kill":
+            os.kill(pids[one.victim], signal.SIGKILL)
+        elif one.fault == "kill two":
+            for rank in {one.victim, (one.victim + 1) % len(pids)}:
+                os.kill(pids[rank], signal.SIGKILL)
+        elif one.fault == "gcm-deploy":
+            run.kill()
+        else:
+            found = [p for p in descendants({run.pid}, processes()) if called(p) == one.fault]
+            if found:
+                os.kill(dice.choice(sorted(found)), signal.SIGKILL)
+
+
+def ranks_of(run: subprocess.Popen[str], size: int) -> dict[int, int]:
+    """Return the process number of each rank, once all have told it."""
+    assert run.stdout is not None
+    pids: dict[int, int] = {}
+    while len(pids) < size:
+        words = run.stdout.readline().split()
+        assert words, f"it ended before all ranks were up: {run.communicate()}"
+        if words[0] == "up":
+            pids[int(words[1])] = int(words[2])
+    return pids
+
+
+def left(before: set[str]) -> list[str]:
+    """Return the processes and files that are left, once those are gone that are just ending."""
+    end = time.monotonic() + GONE_WITHIN
+    while True:
+        files = {f"{path}/{name}" for path in ("/tmp", "/dev/shm") for name in os.listdir(path)}
+        found = [f"file {one}" for one in sorted(files - before)]
+        for pid in processes():
+            with suppress(OSError):
+                if (
+                    f"GCM_TEST_RUN={os.getpid()}\0".encode()
+                    in Path(f"/proc/{pid}/environ").read_bytes()
+                    and pid != os.getpid()
+                ):
+                    found.append(f"process {pid} {called(pid)}")
+        if not found or time.monotonic() > end:
+            return found
+        time.sleep(0.05)
+
+
+def faults_of(one: Case, code: int, out: str, err: str) -> list[str]:
+    """Return what is not right about how a run ended."""
+    is_right = "right" in out.split() and "wrong" not in out.split()
+    if code == 0 and not is_right:
+        return [f"it ended well without a right result: {out!r} {err!r}"]
+    if one.fault in HARMLESS and code:
+        return [f"it failed with {code} for no reason: {err}"]
+    if code and one.fault != "gcm-deploy" and "gcm-deploy: " not in err:
+        return [f"it failed with {code} and said nothing: {err!r}"]
+    return []
+
+
+def play(one: Case, dice: random.Random, before: set[str]) -> list[str]:
+    """Run one case and return what was not right."""
+    (FOLDER / "program.py").write_text(one.script)
+    (FOLDER / "grid.xml").write_text(descriptor(one.layout, "program.py", failures=one.failures))
+    run = subprocess.Popen(
+        [*COMMAND, "--quiet", str(FOLDER / "grid.xml")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**environment(), "GCM_TEST_RUN": str(os.getpid())},
+    )
+    size = sum(map(int, one.layout.replace("|", "+").split("+")))
+    try:
+        do(one, run, ranks_of(run, size), dice)
+        out, err = run.communicate(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        run.terminate()
+        found = [f"it hangs: {run.communicate(timeout=30)}"]
+    else:
+        found = faults_of(one, run.returncode, out, err)
+    return found + [f"left behind: {rest}" for rest in left(before)]
+
+
+def main(count: int, seed: int, first: int = 0) -> dict[str, object]:
+    """Return what was not right in so many runs, and how often each fault was."""
+    FOLDER.mkdir(exist_ok=True)
+    before = {f"{path}/{name}" for path in ("/tmp", "/dev/shm") for name in os.listdir(path)}
+    wrong, faults, slowest = [], Counter[str](), 0.0
+    for number in range(first, first + count):
+        one, begun = case(seed, number), time.monotonic()
+        found = play(one, random.Random(f"{seed} {number} moment"), before)
+        took = time.monotonic() - begun
+        slowest = max(slowest, took)
+        faults[one.fault] += 1
+        if found:
+            wrong.append({"run": number, "case": str(one), "found": found})
+        print(f"seed {seed} run {number}: {one} {took:.1f} s {found}", file=sys.stderr, flush=True)
+    return {"wrong": wrong, "faults": dict(faults), "slowest": round(slowest, 1)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(*map(int, sys.argv[1:]))))

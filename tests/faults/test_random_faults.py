@@ -1,0 +1,35 @@
+"""Small random programs with one random fault each: none hangs, leaves anything, or is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faults.test_kills_at_any_time import ROOT, alone, can_be_alone
+
+pytestmark = pytest.mark.mpi
+
+BENCH = Path(__file__).with_name("random_faults.py")
+HOW_MANY = 4
+SEED = 16
+
+
+@pytest.mark.skipif(not can_be_alone(), reason="needs a namespace with mounts of its own")
+def test_whatever_fails_a_run_ends_in_time_with_a_right_result_or_an_error_and_leaves_nothing() -> (
+    None
+):
+    done = subprocess.run(
+        alone(sys.executable, BENCH, str(HOW_MANY), str(SEED)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "TMPDIR": "/tmp", "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["wrong"] == [], done.stderr

@@ -1,0 +1,303 @@
+"""Deadlocks planted in programs: `gcm-deploy` says who waits for whom, word by word."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+
+ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
+SET_TIME = "2"
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+BEGIN = """\
+import time
+import numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+me, other = world.rank, 1 - world.rank
+one, much = np.zeros(1), np.zeros(4_000_000)
+world.Barrier()
+"""
+
+IN_ANY = {
+    "two that receive from each other": (
+        "world.Recv(one, source=other, tag=7)",
+        "A waits in Recv from B tag 7 (HERE), which waits in Recv from A tag 7 (HERE)",
+    ),
+    "large sends that cross": (
+        "world.Send(much, other, tag=5)",
+        "A waits in Send to B tag 5 (HERE), which waits in Send to A tag 5 (HERE)",
+    ),
+}
+"""Programs of two ranks, A and B, and what is told of them in one cluster and in two."""
+
+IN_TWO_CLUSTERS = {
+    "a receive with another tag than is sent": (
+        "world.Ssend(one, 1, tag=3) if me == 0 else world.Recv(one, 0, tag=4)",
+        "A waits in Ssend to B tag 3 (HERE), which waits in Recv from A tag 4 (HERE)",
+    ),
+    "a synchronous send that nobody receives": (
+        "world.Ssend(one, 1, tag=3) if me == 0 else world.recv(source=0, tag=9)",
+        "A waits in Ssend to B tag 3 (HERE), which waits in recv from A tag 9 (HERE)",
+    ),
+    "a probe for what nobody sends": (
+        "world.Probe(source=other, tag=2)",
+        "A waits in Probe from B tag 2 (HERE), which waits in Probe from A tag 2 (HERE)",
+    ),
+    "a rank that is missing from a barrier": (
+        "world.Barrier() if me == 0 else world.recv(source=0, tag=1)",
+        "A waits in Barrier on COMM_WORLD (HERE) that B has not entered,"
+        " which waits in recv from A tag 1 (HERE)",
+    ),
+    "requests for what nobody sends": (
+        "MPI.Request.Waitall([world.irecv(source=other, tag=6)])",
+        "A waits in Waitall for a message from B tag 6 (HERE),"
+        " which waits in Waitall for a message from A tag 6 (HERE)",
+    ),
+    "an exchange with two tags": (
+        "world.Sendrecv(one, other, me, np.empty(1), other, me)",
+        "A waits in Sendrecv from B tag 0 and to B tag 0 (HERE)"
+        " (a message of it with tag 1, 8 bytes is there that nobody asks for),"
+        " which waits in Sendrecv from A tag 1 and to A tag 1 (HERE)"
+        " (a message of it with tag 0, 8 bytes is there that nobody asks for)",
+    ),
+    "a receive on another communicator": (
+        "twin = world.Dup(); (twin if me else world).recv(source=other, tag=8)",
+        "A waits in recv from B tag 8 (HERE), which waits in recv from A tag 8",
+    ),
+}
+
+IN_ONE_CLUSTER = {
+    **IN_ANY,
+    "a rank that is missing from a barrier": (
+        "world.Barrier() if me == 0 else world.recv(source=0, tag=1)",
+        "A waits in Barrier on COMM_WORLD (HERE) that B is not in,"
+        " which waits in recv from A tag 1 (HERE)",
+    ),
+    "a rank that left its loop early": (
+        "for _ in range(3 - me): world.Allreduce(MPI.IN_PLACE, one)",
+        "A waits in Allreduce on COMM_WORLD (HERE) that B is not in, which has ended (exit code 0)",
+    ),
+    "different roots": (
+        "world.Bcast(much, root=other)",
+        "A is in Bcast with root B on COMM_WORLD (HERE)"
+        " while B is in Bcast with root A on COMM_WORLD (HERE)",
+    ),
+    "different collectives": (
+        "world.Bcast(much, root=1) if me == 0 else world.Barrier()",
+        "A is in Bcast with root B on COMM_WORLD (HERE) while B is in Barrier on COMM_WORLD (HERE)",
+    ),
+    "a request for what nobody sends": (
+        "world.Irecv(one, 1, tag=6).Wait() if me == 0 else None",
+        "A waits in Wait (HERE): all others have ended",
+    ),
+    "a receive from any rank where nobody is left": (
+        "world.recv(tag=9) if me == 0 else None",
+        "A waits in recv from any rank tag 9 (HERE): all others have ended",
+    ),
+}
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start `gcm-deploy` with these words, in a session of its own."""
+    running: list[subprocess.Popen[str]] = []
+
+    def begin(*words: str | Path) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*COMMAND, "--quiet", *map(str, words)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        running.append(process)
+        return process
+
+    yield begin
+    for process in running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def planted(folder: Path, cases: Mapping[str, tuple[str, str]], clusters: int) -> Path:
+    """Write a program for each case, and the descriptor that runs them all at once.
+
+    Each is an application of its own, of two ranks in so many clusters.
+    """
+    applications, described = [], []
+    for number, (body, _) in enumerate(cases.values()):
+        (folder / f"case{number}.py").write_text(BEGIN + body + "\n", encoding="utf-8")
+        names = [f"c{number}-{one}" for one in range(clusters)]
+        paths = ",".join(f"here/{one}" for one in names)
+        applications.append(
+            f'<application name="a{number}" script="case{number}.py" clusters="{paths}"/>'
+        )
+        described += [
+            f'<cluster name="{one}"><mpi ranks="{2 // clusters}"/></cluster>' for one in names
+        ]
+    (folder / "planted.xml").write_text(
+        f"<deployment>{''.join(applications)}<grid><site name='here'>{''.join(described)}"
+        "</site></grid></deployment>",
+        encoding="utf-8",
+    )
+    return folder / "planted.xml"
+
+
+def expected(number: int, text: str, clusters: int) -> str:
+    """Return what is told of a case, with the names that its ranks have in the run."""
+    first = f"0:{number * clusters}:0"
+    second = f"0:{number * clusters}:1" if clusters == 1 else f"0:{number * clusters + 1}:0"
+    line = BEGIN.count("\n") + 1
+    text = text.replace("HERE", f"case{number}.py:{line}")
+    return re.sub(r"\b[AB]\b", lambda found: first if found[0] == "A" else second, text)
+
+
+@pytest.mark.parametrize(
+    ("cases", "clusters"),
+    [(IN_ONE_CLUSTER, 1), ({**IN_ANY, **IN_TWO_CLUSTERS}, 2)],
+    ids=["in one cluster", "in two clusters"],
+)
+def test_deadlocks_in_programs_are_explained(
+    start: Start, tmp_path: Path, cases: Mapping[str, tuple[str, str]], clusters: int
+) -> None:
+    run = start("--explain-waits", SET_TIME, planted(tmp_path, cases, clusters))
+    left = {
+        expected(number, text, clusters): name
+        for number, (name, (_, text)) in enumerate(cases.items())
+    }
+    assert run.stderr is not None
+    said = []
+    for line in run.stderr:
+        said.append(line)
+        for text in [one for one in left if line.strip().startswith(one)]:
+            del left[text]
+        if not left:
+            break
+    run.terminate()
+    assert not left, "".join(said)
+
+
+def test_a_time_for_the_whole_run_ends_it_and_says_what_the_ranks_were_doing(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(
+        BEGIN + "if me == 0:\n    world.recv(source=1)\ntime.sleep(60)\n", encoding="utf-8"
+    )
+    run = start("--run-timeout", "4", "--emulate", "2x1", "program.py")
+    _, said = run.communicate()
+    assert run.returncode == 124
+    assert said.splitlines() == [
+        "gcm-deploy: what the ranks are doing:",
+        "  0:0:0: in recv from 0:1:0 (program.py:9)",
+        "  0:1:0: at program.py:10",
+        "these ranks have waited for long:",
+        "  0:0:0 waits in recv from 0:1:0 (program.py:9); 0:1:0 is at program.py:10",
+        "stack of MainThread in 0:0:0:",
+        f'  File "{tmp_path}/program.py", line 9, in <module>',
+        "    world.recv(source=1)",
+        *(one for one in said.splitlines() if "object_calls.py" in one or "complete(m" in one),
+        "stack of MainThread in 0:1:0:",
+        f'  File "{tmp_path}/program.py", line 10, in <module>',
+        "    time.sleep(60)",
+        "gcm-deploy: the application ran for more than 4 s, so it was ended",
+    ]
+
+
+def test_ctrl_backslash_tells_what_the_ranks_are_doing_and_the_run_goes_on(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(
+        BEGIN + "print('here', flush=True)\nworld.recv(source=other)\n", encoding="utf-8"
+    )
+    run = start("--emulate", "1x2", "program.py")
+    assert run.stdout is not None
+    assert run.stderr is not None
+    assert [run.stdout.readline() for _ in range(2)] == ["here\n"] * 2
+    for _ in range(2):  # as a terminal does: all processes of the group get it
+        os.killpg(run.pid, signal.SIGQUIT)
+        assert "gcm-deploy: what the ranks are doing:\n" in iter(run.stderr.readline, "")
+    run.terminate()
+    run.communicate()
+    assert run.returncode == 128 + signal.SIGTERM
+
+
+def test_another_terminal_sees_what_a_run_is_doing(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        BEGIN
+        + "print('here', flush=True)\ndef step():\n    world.Recv(one, other, tag=7)\nstep()\n",
+        encoding="utf-8",
+    )
+    run = start("--emulate", "2x1", "program.py")
+    assert run.stdout is not None
+    assert [run.stdout.readline() for _ in range(2)] == ["here\n"] * 2
+
+    def seen(*words: str) -> str:
+        return subprocess.run(
+            [*COMMAND, *words, str(run.pid)], capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+
+    while "never" not in (waits := seen("waits")):
+        continue  # one of them may not have come to its receive yet
+    assert waits.splitlines()[3:] == [
+        "these ranks wait and can never go on:",
+        "  0:0:0 waits in Recv from 0:1:0 tag 7 (program.py:10 in step),"
+        " which waits in Recv from 0:0:0 tag 7 (program.py:10 in step)",
+    ]
+    (found,) = json.loads(seen("ps", "--format", "json"))
+    assert (found["deployment"], found["state"]) == ("program", "running")
+    assert [(one["rank"], one["calls"][0]["waits_for"]) for one in found["ranks"]] == [
+        ("0:0:0", [{"kind": "receive", "rank": "0:1:0", "tag": 7}]),
+        ("0:1:0", [{"kind": "receive", "rank": "0:0:0", "tag": 7}]),
+    ]
+    assert "\n      world.Recv(one, other, tag=7)\n" in seen("stacks")
+
+
+def test_messages_that_nobody_has_received_are_told_of_at_the_end(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(
+        BEGIN
+        + "if me == 0:\n"
+        + "    for rank in range(1, world.size): world.Isend(one, rank, tag=rank)\n"
+        + "world.Barrier()\n",
+        encoding="utf-8",
+    )
+    run = start("--emulate", "2x2", "program.py")
+    _, said = run.communicate()
+    assert run.returncode == 0
+    assert said.splitlines() == [
+        "gcm-deploy: messages that nobody has received:",
+        "  0:0:0 to 0:0:1: tag 1, 8 bytes, on COMM_WORLD",
+        "  0:0:0 to 0:1:0: tag 2, 8 bytes, on COMM_WORLD",
+        "  0:0:0 to 0:1:1: tag 3, 8 bytes, on COMM_WORLD",
+    ]
+
+
+def test_a_collective_whose_sizes_differ_names_who_sent_how_much(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(
+        BEGIN + "world.Allgather(np.ones(4 + me), np.ones(8 + 2 * me))\n", encoding="utf-8"
+    )
+    run = start("--emulate", "2x1", "program.py")
+    _, said = run.communicate()
+    assert run.returncode == 1
+    assert re.search(
+        r"rank [01] \(0:[01]:0 on .*\) sent (40|32) bytes, which are not as many as fit", said
+    )

@@ -1,0 +1,231 @@
+"""`gcm-deploy doctor` on hosts behind a real sshd, in each of which something is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sshd import Sshd
+
+pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
+
+ROOT = Path(__file__).parents[3]
+COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
+UNHEALTHY = 206
+
+LATE_CLOCK = """\
+import time
+_now = time.time
+time.time = lambda: _now() - 7200
+"""
+
+OLD_PYTHON = """\
+#!/bin/sh
+test "$1" = -V && echo "Python 3.6.15"
+exit 1
+"""
+
+# Like an mpiexec of another MPI: each rank takes itself for rank 0 of 1.
+OTHER_MPIEXEC = """\
+#!/bin/sh
+test "$1" = --version && echo "HYDRA build details:" && exit 0
+shift 2
+"$@"; "$@"
+"""
+
+
+def examined(*words: str | Path, folder: Path) -> tuple[int, dict[str, Any], str]:
+    done = subprocess.run(
+        [*COMMAND, "doctor", "--format", "json", *map(str, words)],
+        capture_output=True, text=True, timeout=120, cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout), done.stderr
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+class Plan:
+    """A descriptor in the making: one cluster for each fault."""
+
+    def __init__(self, folder: Path, host: Sshd) -> None:
+        self.folder = folder
+        self.host = host
+        self._clusters: list[str] = []
+
+    def add(
+        self, name: str, *, ssh: str = "", python: str | Path = sys.executable, folder: str = "",
+        mpiexec: str | Path = "mpiexec", ranks: int = 1, more: str = "",
+    ) -> None:  # fmt: skip
+        self._clusters.append(
+            f'<cluster name="{name}">{ssh or self.host.hop}'
+            f'<front-end python="{python}" folder="{folder}"/>'
+            f'<mpi ranks="{ranks}" command-path="{mpiexec}"/>{more}</cluster>'
+        )
+
+    def ssh(self, **changes: str) -> str:
+        given = {
+            "host": "127.0.0.1", "port": str(self.host.port), "key": f"{self.host.folder}/key",
+            "known-hosts": f"{self.host.folder}/known",
+        }  # fmt: skip
+        given |= {name.replace("_", "-"): value for name, value in changes.items()}
+        return "<ssh " + " ".join(f'{name}="{value}"' for name, value in given.items()) + "/>"
+
+    def python(self, name: str, *lines: str) -> Path:
+        """Return a Python that does something first."""
+        text = "\n".join(["#!/bin/sh", *lines, f'exec {sys.executable} "$@"', ""])
+        return script(self.folder / name / "python3", text)
+
+    def write(self) -> Path:
+        (self.folder / "program.py").write_text("from mpi4py import MPI\n")
+        path = self.folder / "grid.xml"
+        clusters = "\n".join(self._clusters)
+        path.write_text(
+            '<deployment><application script="program.py"/>'
+            f'<grid><site name="lab">\n{clusters}\n</site></grid></deployment>'
+        )
+        return path
+
+
+@pytest.fixture
+def plan(tmp_path: Path, far_host: Sshd) -> Plan:
+    return Plan(tmp_path, far_host)
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Path]:
+    """A folder with little space."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: run the tests as root to include it")
+    path = tmp_path / "full"
+    path.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", path], check=True)
+    yield path
+    subprocess.run(["umount", path], check=True)
+
+
+def test_each_of_thirteen_planted_faults_is_found_at_its_cluster_and_line(
+    plan: Plan, full: Path
+) -> None:
+    folder = plan.folder
+    strange, closed = _other_keys(plan), _closed_port()
+    late = script(folder / "late" / "sitecustomize.py", LATE_CLOCK).parent
+    numpy = _old_numpy(folder)
+    plan.add("key", ssh=plan.ssh(key=f"{folder}/other_key"))
+    plan.add("stranger", ssh=plan.ssh(known_hosts=f"{folder}/none"))
+    plan.add("changed", ssh=plan.ssh(known_hosts=str(strange)))
+    plan.add("lost", ssh=plan.ssh(host="no-such-host.invalid"))
+    plan.add("closed", ssh=plan.ssh(port=str(closed)))
+    plan.add("no-ssh", ssh=plan.ssh(command_path="/no/such/ssh"))
+    plan.add("old-python", python=script(folder / "ancient" / "python3", OLD_PYTHON))
+    plan.add("mpiexec", mpiexec="/no/such/mpiexec")
+    plan.add("mpis", mpiexec=script(folder / "bin" / "mpiexec", OTHER_MPIEXEC))
+    plan.add("files", python=plan.python("few", "ulimit -n 72"))
+    plan.add("space", folder=str(full))
+    plan.add("clock", python=plan.python("clock", f"export PYTHONPATH={late}"))
+    plan.add("numpy", python=plan.python("numpy", f"export PYTHONPATH={numpy}"))
+    plan.add("healthy")
+
+    code, report, said = examined(plan.write(), folder=folder)
+
+    found = {(one["where"].split(" ")[0], one["code"]) for one in report["findings"]}
+    assert found == {
+        ("lab/key", "ssh-no-key"),
+        ("lab/stranger", "ssh-unknown-host-key"),
+        ("lab/changed", "ssh-changed-host-key"),
+        ("lab/lost", "unresolvable-host"),
+        ("lab/closed", "not-reached"),
+        ("lab/no-ssh", "no-ssh"),
+        ("lab/old-python", "old-python"),
+        ("lab/mpiexec", "no-mpiexec"),
+        ("lab/mpis", "two-mpis"),
+        ("lab/files", "few-files"),
+        ("lab/space", "no-space"),
+        ("lab/clock", "clock-skew"),
+        ("lab/numpy", "other-numpy"),
+    }, said
+    assert code == UNHEALTHY
+    lines = (folder / "grid.xml").read_text().splitlines()
+    for one in report["findings"]:
+        name = one["where"].split(" ")[0].removeprefix("lab/")
+        assert f'name="{name}"' in lines[one["line"] - 1]
+        assert one["why"]
+        assert one["mend"]
+    mends = {one["code"]: one["mend"] for one in report["findings"]}
+    assert mends["ssh-no-key"].startswith(f"ssh-copy-id -p {plan.host.port} -i {folder}/other_key")
+    assert (
+        f"ssh-keygen -f {strange} -R '[127.0.0.1]:{plan.host.port}'"
+        in mends["ssh-changed-host-key"]
+    )
+
+
+def _other_keys(plan: Plan) -> Path:
+    """Write a key that the host does not know, and return a list that knows another key of it."""
+    shutil.copy(plan.host.folder / "host", plan.folder / "other_key")
+    strange = plan.folder / "strange"
+    public = (plan.host.folder / "key.pub").read_text()
+    strange.write_text(f"[127.0.0.1]:{plan.host.port} {public}")
+    return strange
+
+
+def _closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    return port
+
+
+def _old_numpy(folder: Path) -> Path:
+    """Return a folder in which Python finds what an old numpy says about itself."""
+    known = folder / "old" / "numpy-1.20.0.dist-info"
+    known.mkdir(parents=True)
+    (known / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 1.20.0\n")
+    return known.parent
+
+
+def test_a_host_that_does_not_answer_keeps_no_other_from_being_examined(plan: Plan) -> None:
+    plan.add("mute", python=script(plan.folder / "mute" / "python3", "#!/bin/sh\nsleep 1000\n"))
+    plan.add("lonely", ranks=2, more='<nodes hosts="127.0.0.1 no-such-node.invalid"/>')
+    code, report, said = examined("--timeout", "7", plan.write(), folder=plan.folder)
+    assert code == UNHEALTHY
+    assert {(one["where"], one["code"]) for one in report["findings"]} == {
+        ("lab/mute (127.0.0.1)", "not-reached"),
+        ("lab/lonely, node no-such-node.invalid", "unresolvable-host"),
+    }
+    assert [one["reached"] for one in report["hosts"]] == [True, False, True, False]
+    assert "gcm-deploy: lab/mute (127.0.0.1): waiting for ssh to 127.0.0.1, " in said
+
+
+def test_a_healthy_grid_behind_ssh_has_no_findings(plan: Plan) -> None:
+    plan.add("one")
+    plan.add("two")
+    code, report, said = examined(plan.write(), folder=plan.folder)
+    assert (report["findings"], code) == ([], 0), said
+    assert [one["outcome"] for one in report["connections"]] == ["open"] * len(
+        report["connections"]
+    )
+
+
+def test_this_machine_is_examined_without_a_descriptor(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "doctor"], capture_output=True, text=True, timeout=60, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"^this machine +\S+ +3\.\d+", done.stdout, re.MULTILINE)
+    assert "1 host, nothing wrong" in done.stdout

@@ -1,0 +1,90 @@
+"""A rank that says what no rank should say: nothing of it is carried out, and nobody waits."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools.on_grids import COMMAND, ROOT, environment
+
+pytestmark = pytest.mark.mpi
+
+# The second rank speaks as its own process may, past all that our code would let it say.
+PROGRAM = """
+import os, sys, time
+from mpi4py import MPI
+from runtime.membership.rank_link import current
+from runtime.transport.messages import Target
+
+world = MPI.COMM_WORLD
+link = current()
+
+
+class Runs:
+    def __reduce__(self):
+        return os.system, (f"touch {os.getcwd()}/it-ran",)
+
+
+def say(path, interface, operation, *args):
+    link._note(Target(path, interface, operation), args)
+
+
+if world.rank == 1:
+    %s
+    time.sleep(0.5)
+world.Barrier()
+print("here", flush=True)
+"""
+
+PICKLES = """
+    no_ranks = ["/ranks/9:9:9", "/ranks/0:0:99", "/ranks/1:0:99"]
+    for path in [*no_ranks, "/launcher", "/front-end", "/grid", "/grid/site0", "/nodes/x"]:
+        say(path, "@blocks", "take", Runs())
+        say(path, "@binding", "type_of", Runs())
+        say(path, "membership", "ready", Runs())
+        say(path, "routes", "come", Runs())
+"""
+
+NONSENSE = """
+    for path in ["/ranks/0:0:0", "/ranks/1:0:0"]:
+        say(path, "nonsense", "post", 1, 2)
+        say(path, "routes", "come")
+        say(path, "routes", "come", 5)
+    say("/ranks/1:0:0", "coupling", "nonsense", None)
+"""
+
+NO_FACTS = 'link.wrapper.membership.ready(link.name, 0, [{"size": None}])'
+
+
+def run(folder: Path, hostile: str) -> subprocess.CompletedProcess[str]:
+    """Run it on two clusters of two ranks."""
+    (folder / "program.py").write_text(PROGRAM % hostile)
+    return subprocess.run(
+        [*COMMAND, "--emulate", "2x1x2", str(folder / "program.py")],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**environment(), "PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_no_process_but_a_rank_opens_the_pickles_of_a_rank(tmp_path: Path) -> None:
+    ended = run(tmp_path, PICKLES)
+    assert not (tmp_path / "it-ran").exists()
+    assert (ended.returncode, ended.stdout.count("here")) == (0, 4), ended.stderr
+
+
+def test_calls_without_a_sense_end_nothing_but_themselves(tmp_path: Path) -> None:
+    ended = run(tmp_path, NONSENSE)
+    assert (ended.returncode, ended.stdout.count("here")) == (0, 4), ended.stderr
+
+
+def test_a_report_that_makes_no_sense_ends_the_run_and_names_the_cluster(tmp_path: Path) -> None:
+    ended = run(tmp_path, NO_FACTS)
+    assert ended.returncode == 204
+    assert "is not understood" in ended.stderr
+    assert "site0/cluster0" in ended.stderr

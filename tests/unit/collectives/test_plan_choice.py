@@ -1,0 +1,85 @@
+"""Which plan serves: the usual answers, and what the other plans of a broadcast do."""
+
+from __future__ import annotations
+
+import doctest
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runtime.collectives import choice
+from runtime.collectives.blocks import SEGMENT
+from runtime.collectives.broadcast import WAYS, bcast, bcast_blob
+from runtime.collectives.choice import PLANS, SPREAD_FROM, UsualPlans
+
+TWO = (((0, 1),), ((2, 3),))
+THREE = (((0,),), ((1,),), ((2,),))
+PLACES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=9)
+WAN, LAN = 1000.0, 10.0
+
+
+def test_the_examples_are_true() -> None:
+    assert doctest.testmod(choice).failed == 0
+
+
+def test_the_usual_plan_is_the_first_one_that_is_offered() -> None:
+    for operation, plans in PLANS.items():
+        assert UsualPlans().choose(operation, 8, TWO, plans) == plans[0]
+        assert UsualPlans().choose(operation, 8, TWO, plans[1:]) == plans[1]
+
+
+def test_a_large_allreduce_is_usually_spread_from_three_sites_on() -> None:
+    offered = ("exchange", "spread")
+    answers = [
+        UsualPlans().choose("Allreduce", size, sites, offered)
+        for sites in (TWO, THREE)
+        for size in (SPREAD_FROM // 2, SPREAD_FROM)
+    ]
+    assert answers == ["exchange", "exchange", "exchange", "spread"]
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(places=PLACES, data=st.data(), plan=st.sampled_from(sorted(WAYS)))
+def test_all_plans_of_a_broadcast_give_the_data_to_all(
+    machine: Any, places: Any, data: Any, plan: str
+) -> None:
+    root = data.draw(st.integers(0, len(places) - 1))
+    sent = bytes(range(data.draw(st.integers(0, 50))))
+
+    def run(layout: Any, port: Any) -> Any:
+        mine = memoryview(bytearray(sent if layout.me == root else len(sent)))
+        yield from bcast(layout, port, mine, root, segment=16, plan=plan)
+        blob = sent if layout.me == root else None
+        found = yield from bcast_blob(layout, port, blob, root, segment=16, plan=plan)
+        return bytes(mine), bytes(found)
+
+    assert machine(places).run(run) == [(sent, sent)] * len(places)
+
+
+@pytest.mark.parametrize(
+    ("plan", "links", "latencies"),
+    [
+        ("tree", {(0, 1): 100, (0, 2): 100}, 1),
+        ("flat", {(0, 1): 200, (0, 2): 100}, 1),
+        ("chain", {(0, 1): 100, (1, 2): 100}, 2),
+    ],
+)
+def test_each_plan_of_a_broadcast_crosses_other_links(
+    machine: Any, plan: str, links: dict[tuple[int, int], int], latencies: int
+) -> None:
+    grid = machine([(0, 0), (1, 0), (1, 1), (2, 0)])
+    grid.run(lambda layout, port: bcast(layout, port, memoryview(bytearray(100)), 0, plan=plan))
+    assert grid.wan_bytes == links
+    assert latencies * WAN <= grid.now <= latencies * WAN + LAN
+
+
+def test_a_chain_passes_segments_on_as_they_come(machine: Any) -> None:
+    grid = machine([(site, 0) for site in range(4)])
+    data = memoryview(bytearray(5 * SEGMENT))
+    grid.run(lambda layout, port: bcast(layout, port, data, 0, plan="chain"))
+    assert grid.wan_bytes == {(site, site + 1): 5 * SEGMENT for site in range(3)}
+    assert grid.now == 3 * WAN

@@ -1,0 +1,243 @@
+"""What an examination concludes from facts: by script, without any host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gcm.documents import Location, Severity
+from runtime.deployment import Flavour, SshHop
+from runtime.doctor.diagnosis import findings_of
+from runtime.doctor.records import (
+    Dial,
+    ExaminedHost,
+    Fault,
+    Finding,
+    FolderSpace,
+    HostFacts,
+    Record,
+)
+from runtime.topology import Cluster, Grid, Node, Reachability, Site
+
+GIB = 1 << 30
+HOST = ExaminedHost(
+    "lab/rack (n1)", "python3", Location("grid.xml", 7), ((0, 0),), (SshHop("n1"),),
+    name="n1", ranks=4, others=4, needs_mpi=True, needs_mpi4py=True,
+)  # fmt: skip
+FACTS = HostFacts(
+    host="n1", user="ana", python="/opt/py/bin/python3", version=(3, 11, 4),
+    packages={"numpy": "2.1.0", "mpi4py": "4.1.2"}, library="MPICH Version: 5.0.2",
+    mpiexec="/opt/py/bin/mpiexec", ssh="/usr/bin/ssh", names={"n1": ["10.0.0.1"]},
+    interfaces=(("eth0", "10.0.0.1"),), files=1024, most_files=4096,
+    folders=(FolderSpace("/tmp", GIB), FolderSpace("/dev/shm", GIB)),
+)  # fmt: skip
+HERE = Record(ExaminedHost("the launcher", "python3"), replace(FACTS, host="laptop"))
+
+
+def found_of(host: ExaminedHost = HOST, fault: Fault | None = None, **facts: Any) -> list[Finding]:
+    return findings_of([HERE, Record(host, replace(FACTS, **facts), mpi_fault=fault)])
+
+
+def only(found: list[Finding]) -> Finding:
+    (one,) = found
+    assert (one.where, one.location) == ("lab/rack (n1)", Location("grid.xml", 7))
+    return one
+
+
+def test_a_healthy_host_has_no_findings() -> None:
+    assert found_of() == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "code", "severity"),
+    [
+        ({"mpiexec": ""}, "no-mpiexec", "error"),
+        ({"packages": {"numpy": "2.1.0", "mpi4py": ""}}, "no-mpi4py", "error"),
+        ({"library": "", "library_fault": "no libmpi.so.12"}, "mpi4py-broken", "error"),
+        ({"names": {"n1": []}}, "unresolvable-name", "warning"),
+        ({"names": {"n1": ["10.0.0.1"], "n2": []}}, "unresolvable-name", "error"),
+        ({"files": 75}, "few-files", "warning"),
+        ({"files": 64}, "few-files", "error"),
+        ({"folders": (FolderSpace("/tmp", 1 << 20),)}, "no-space", "error"),
+        ({"folders": (FolderSpace("/tmp", GIB, "it cannot be written to"),)}, "no-space", "error"),
+        ({"folders": (FolderSpace("/dev/shm", 60 << 20),)}, "little-shared-memory", "warning"),
+        ({"version": (3, 12, 1)}, "other-python", "warning"),
+        ({"packages": {"numpy": "1.26.4", "mpi4py": "4.1.2"}}, "other-numpy", "error"),
+        ({"packages": {"numpy": "2.2.0", "mpi4py": "4.1.2"}}, "other-numpy", "warning"),
+        ({"packages": {"numpy": "2.1.0", "mpi4py": "4.0.0"}}, "other-mpi4py", "warning"),
+    ],
+)
+def test_each_fact_that_is_wrong_is_one_finding_with_its_cure(
+    facts: dict[str, Any], code: str, severity: str
+) -> None:
+    found = only(found_of(**facts))
+    assert (found.code, found.severity) == (code, severity)
+    assert found.why
+    assert found.mend
+
+
+def test_a_limit_on_files_may_be_none_and_patches_of_versions_do_not_count() -> None:
+    assert found_of(files=-1) == []
+    assert found_of(version=(3, 11, 9), packages={"numpy": "2.1.3", "mpi4py": "4.1.0"}) == []
+
+
+def test_a_program_without_python_needs_no_mpi4py() -> None:
+    native = replace(HOST, needs_mpi4py=False)
+    assert found_of(native, packages={}, library="", library_fault="missing") == []
+
+
+def test_what_mpiexec_says_of_two_ranks_is_a_finding_with_the_library_of_mpi4py() -> None:
+    other = Fault("WrongMpiexec", "'mpiexec' started 2 ranks, and each believes to be 0 of 1")
+    found = only(found_of(fault=other))
+    assert found.code == "two-mpis"
+    assert found.what == f"{other.what} (mpi4py loads MPICH Version: 5.0.2)"
+    assert '<mpi command-path="/opt/py/bin/mpiexec"/>' in found.mend
+    broken = Fault("MpiexecFailed", "it failed", "one\ntwo", "Run it by hand")
+    found = only(found_of(fault=broken))
+    assert (found.code, found.mend) == ("mpiexec-fails", "Run it by hand")
+    assert found.what.endswith(": two")
+
+
+BRIDGE = (("docker0", "172.17.0.1"), ("eth0", "10.0.0.1"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "facts", "severity", "mend"),
+    [
+        ({}, {}, "warning", '<mpi options="-iface eth0"/>'),
+        ({}, {"names": {"n1": ["172.17.0.1"]}}, "error", '<mpi options="-iface eth0"/>'),
+        (
+            {"flavour": Flavour.OPENMPI}, {}, "error",
+            '<mpi options="--mca btl_tcp_if_exclude lo,docker0"/>',
+        ),
+    ],
+)  # fmt: skip
+def test_a_bridge_of_containers_matters_where_one_mpi_spans_hosts(
+    changes: dict[str, Any], facts: dict[str, Any], severity: str, mend: str
+) -> None:
+    assert found_of(replace(HOST, **changes), interfaces=BRIDGE, **facts) == []
+    several = replace(HOST, spans=2, **changes)
+    found = only(found_of(several, interfaces=BRIDGE, **facts))
+    assert (found.code, found.severity, found.mend) == ("wrong-interface", severity, mend)
+    told = replace(several, options=("--mca", "btl_tcp_if_include", "eth0"))
+    assert found_of(told, interfaces=BRIDGE, **facts) == []
+
+
+@pytest.mark.parametrize(
+    ("ahead", "severity", "words"),
+    [
+        ((-3.0, 60.0), "", ""),  # it took a minute to ask
+        ((8.0, 9.0), "warning", "8 s ahead of"),
+        ((-7201.0, -7200.0), "error", "7,200 s behind"),
+    ],
+)
+def test_a_clock_is_wrong_if_no_delay_of_the_answer_explains_it(
+    ahead: tuple[float, float], severity: str, words: str
+) -> None:
+    found = findings_of([Record(HOST, FACTS, ahead=ahead)])
+    assert [one.severity for one in found] == ([severity] if severity else [])
+    assert all(f"the clock of n1 is {words} that of the launcher" == one.what for one in found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "mend"),
+    [
+        (
+            "HostKeyUnknown", "ssh-unknown-host-key",
+            "connect once and compare the fingerprint: ssh -J gate -p 22022 -i /k ana@n1"
+            ' (or write new-host-keys="accept" in its <ssh>)',
+        ),
+        (
+            "HostKeyChanged", "ssh-changed-host-key",
+            "if the host was really set up anew: ssh-keygen -R '[n1]:22022'",
+        ),
+        (
+            "AuthenticationRefused", "ssh-no-key",
+            "ssh-copy-id -J gate -p 22022 -i /k ana@n1; if the key has a passphrase: ssh-add /k",
+        ),
+        ("HostUnreachable", "not-reached", "Ask; by hand: ssh -J gate -p 22022 -i /k ana@n1 true"),
+        ("MissingSsh", "no-ssh", "Ask."),
+    ],
+)  # fmt: skip
+def test_a_host_that_is_not_reached_comes_with_the_command_to_type(
+    kind: str, code: str, mend: str
+) -> None:
+    hops = (SshHop("gate"), SshHop("n1", port=22022, user="ana", key="/k"))
+    record = Record(replace(HOST, hops=hops), fault=Fault(kind, "no", "said", "Ask."))
+    found = only(findings_of([HERE, record]))
+    assert (found.code, found.what, found.mend) == (code, "no; said", mend)
+
+
+def test_errors_come_before_warnings() -> None:
+    found = found_of(names={"n1": []}, mpiexec="")
+    assert [one.severity for one in found] == [Severity.ERROR, Severity.WARNING]
+
+
+# --- connections ----------------------------------------------------------------------------------
+
+
+def grid_of(*reachability: Reachability) -> Grid:
+    return Grid(
+        tuple(
+            Site(f"s{number}", (Cluster("c", (Node("n", ranks=1),), one),))
+            for number, one in enumerate(reachability)
+        )
+    )
+
+
+def told(grid: Grid, *closed: tuple[int, int, bool], outcome: str = "silent: for 4 s") -> Any:
+    """Return the findings where these connections failed, and all others were made."""
+    sites = range(len(grid.sites))
+    records = [
+        Record(ExaminedHost(f"s{at}/c (n{at})", "python3", clusters=((at, 0),)), FACTS)
+        for at in sites
+    ]
+    dials = [
+        Dial(
+            (source, 0), (target, 0), door, f"n{target}:7100",
+            outcome if (source, target, door) in closed else "open",
+        )
+        for source in sites for target in sites for door in (True, False) if source != target
+    ]  # fmt: skip
+    return [
+        (one.severity, one.code, one.where, one.what) for one in findings_of(records, grid, dials)
+    ]
+
+
+DIRECT, FRONT_END, OUTWARDS = Reachability.DIRECT, Reachability.FRONT_END, Reachability.OUTWARDS
+
+
+def test_open_ports_are_no_findings() -> None:
+    assert told(grid_of(DIRECT, FRONT_END, OUTWARDS)) == []
+
+
+def test_a_closed_direction_with_another_route_is_a_warning() -> None:
+    assert told(grid_of(DIRECT, DIRECT), (0, 1, False)) == [
+        (
+            "warning", "closed-port", "s0/c → s1/c",
+            "ranks of s1/c cannot be connected to from s0/c: n1:7100 is silent (for 4 s)",
+        )
+    ]  # fmt: skip
+
+
+def test_a_closed_direction_without_another_route_is_an_error() -> None:
+    found = told(grid_of(DIRECT, DIRECT), (0, 1, False), (0, 1, True), (1, 0, True))
+    assert [(severity, where) for severity, _, where, _ in found] == [("error", "s0/c → s1/c")]
+
+
+def test_a_port_that_no_route_needs_may_be_closed() -> None:
+    # nobody connects to a rank behind a front-end, nor to one that only connects outwards
+    assert told(grid_of(DIRECT, FRONT_END), (0, 1, False)) == []
+    assert told(grid_of(DIRECT, OUTWARDS), (0, 1, False), (0, 1, True)) == []
+
+
+def test_all_who_cannot_connect_to_a_cluster_are_one_finding() -> None:
+    found = told(grid_of(DIRECT, DIRECT, DIRECT), (0, 2, False), (1, 2, False))
+    assert [(code, where) for _, code, where, _ in found] == [("closed-port", "s0/c, s1/c → s2/c")]
+
+
+def test_a_name_that_is_not_known_there_is_told_as_such() -> None:
+    found = told(grid_of(DIRECT, DIRECT), (0, 1, False), outcome="unresolved: no such name")
+    assert [code for _, code, _, _ in found] == ["unresolvable-name"]

@@ -1,0 +1,135 @@
+"""Scenario scripts of the detector: what happens to members, and the trace of what they say.
+
+A script has commands, one on each line, then `----`, then the trace that they lead to:
+
+    members a b c d  protocol dbrr  period 0.5  hang 1      # before everything else
+    run 10                                                  # let so many seconds pass
+    kill a | freeze a | thaw a | cut-off a | heal | restart a | closed a by b | lose 0.05
+
+Run this file with the paths of scripts to write their traces again; read the difference then.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from random import Random
+
+from runtime.health import (
+    Declare,
+    Detector,
+    DetectorProtocol,
+    DetectorSettings,
+    Effect,
+    Expelled,
+    Groups,
+    HierarchicalDetector,
+    Join,
+    Send,
+    Suspect,
+    Trust,
+)
+from runtime.testing.simulated_members import AnyDetector, World
+
+MARK = "----\n"
+
+
+def in_words(effect: Effect) -> str:
+    """Return what a member does, as a sentence."""
+    match effect:
+        case Suspect(member, silence):
+            return f"suspects {member}, silent for {silence:.3g} s"
+        case Trust(member):
+            return f"hears of {member} again"
+        case Declare(member, incarnation, why):
+            return f"declares {member}{f' ({incarnation})' if incarnation else ''} dead: {why}"
+        case Join(member, incarnation):
+            return f"welcomes {member} ({incarnation})"
+        case Expelled(by):
+            return f"is expelled by {by} and ends"
+        case Send(to, message):
+            return f"sends {message} to {to}"
+
+
+class Story:
+    """One script while it is told."""
+
+    def __init__(self, first_line: str) -> None:
+        words = first_line.partition("#")[0].split()
+        at = words.index("protocol")
+        self.names = words[1:at]
+        told = dict(zip(words[at::2], words[at + 1 :: 2], strict=True))
+        self._settings = DetectorSettings(
+            DetectorProtocol(told["protocol"]), float(told["period"]), float(told["hang"])
+        )
+        self._arbiter = told.get("arbiter", "")
+        size = int(told.get("groups", "0")) or len(self.names)
+        self._groups = Groups(
+            [self.names[one : one + size] for one in range(0, len(self.names), size)]
+        )
+        self.trace: list[str] = []
+        self._incarnations = dict.fromkeys(self.names, 0)
+        phases = {name: number * 0.1 for number, name in enumerate(self.names)}
+        self.world = World(
+            {name: self._detector(name, phases[name]) for name in self.names},
+            random=Random(0),
+            latency=lambda _: 0.01,
+            seen=lambda now, who, one: self.trace.append(f"{now:6.2f}  {who} {in_words(one)}"),
+        )
+
+    def _detector(self, name: str, now: float) -> AnyDetector:
+        if self._settings.protocol is DetectorProtocol.HIERARCHICAL:
+            return HierarchicalDetector(self._groups, name, self._settings, now)
+        return Detector(
+            self.names, name, self._settings, now,
+            incarnation=self._incarnations[name], arbiter=self._arbiter,
+        )  # fmt: skip
+
+    def do(self, line: str) -> None:
+        """Carry out one line."""
+        match line.partition("#")[0].split():
+            case []:
+                return
+            case ["run", seconds]:
+                self.world.run(float(seconds))
+                return
+            case ["restart", name]:
+                self._incarnations[name] += 1
+                self.world.restart(name, self._detector(name, self.world.now))
+            case ["closed", name, "by", *watchers]:
+                self.trace.append(f"{self.world.now:6.2f}  -- {line}")
+                self.world.close(name, "its connection has ended", *watchers)
+                return
+            case ["lose", share]:
+                self.world.loss = float(share)
+            case ["heal"]:
+                self.world.heal()
+            case ["kill" | "freeze" | "thaw" | "cut-off" as what, *names]:
+                self.trace.append(f"{self.world.now:6.2f}  -- {line}")
+                for name in names:
+                    getattr(self.world, what.replace("-", "_"))(name)
+                return
+            case _:
+                raise ValueError(f"'{line}' is no command")
+        self.trace.append(f"{self.world.now:6.2f}  -- {line}")
+
+
+def told(script: str) -> str:
+    """Return the trace of a script."""
+    lines = script.partition(MARK)[0].splitlines()
+    commands = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    story = Story(commands[0])
+    for line in commands[1:]:
+        story.do(line)
+    return "\n".join([*story.trace, ""])
+
+
+def main(paths: list[str]) -> None:
+    """Write the traces of scripts again."""
+    for path in map(Path, paths):
+        script = path.read_text().partition(MARK)[0]
+        path.write_text(f"{script}{MARK}{told(script)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
