@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.engine.place import Place
+from runtime.engine.rank_waits import AT_THE_END, UNASKED
 from runtime.machine.contracts import Facts
 
 # What explains them is imported when somebody waits for long.
@@ -30,9 +31,6 @@ MOST_ASKED = 200
 
 MOST_FINDINGS = 12
 """So many findings are told of at a time."""
-
-UNASKED, AT_THE_END = 0, -1
-"""Numbers of what ranks tell without a question; see `runtime.machine.contracts.Health`."""
 
 _log = logging.getLogger(__name__)
 
