@@ -222,9 +222,13 @@ def test_a_closed_direction_with_another_route_is_a_warning() -> None:
     ]  # fmt: skip
 
 
-def test_a_closed_direction_without_another_route_is_an_error() -> None:
-    found = told(grid_of(DIRECT, DIRECT), (0, 1, False), (0, 1, True), (1, 0, True))
-    assert [(severity, where) for severity, _, where, _ in found] == [("error", "s0/c → s1/c")]
+def test_clusters_that_cannot_connect_in_either_direction_are_errors() -> None:
+    both = [(one, 1 - one, door) for one in (0, 1) for door in (True, False)]
+    found = told(grid_of(DIRECT, DIRECT), *both)
+    assert [(severity, where) for severity, _, where, _ in found] == [
+        ("error", "s0/c → s1/c"),
+        ("error", "s1/c → s0/c"),
+    ]
 
 
 def test_a_port_that_no_route_needs_may_be_closed() -> None:
