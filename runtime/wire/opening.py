@@ -106,10 +106,13 @@ def _routed(
         front_ends=front_ends,
         peers=peers,
         share=lambda news: link.wrapper.references.learned(link.name, routing.plain(news)),
-        tension=None
-        if composition is None
-        else composition.controller(TENSIONING, routing.Tension()),
+        tension=None if composition is None else _tension(composition),
     )
+
+
+def _tension(composition: Composition) -> routing.Tensioning:
+    found: routing.Tensioning = composition.controller(TENSIONING, routing.Tension())
+    return found
 
 
 class _Routes:

@@ -137,12 +137,13 @@ class Port:
 
     def arrived(self, incoming: Incoming) -> Incoming:
         """Return a message as the receiver gets it; raises what interceptors raise."""
-        own = self.sizes.size
-        sizes = list(self.sizes.unpack_from(incoming.head))
-        head = incoming.head[own:] if own else incoming.head
+        own, head = self.sizes.size, incoming.head
+        sizes: list[int] = []
+        if own:
+            sizes, head = list(self.sizes.unpack_from(head)), head[own:]
         _, inner, _, tag = HEAD.unpack(head)
         envelope = MessageEnvelope(self.peer, self.me, incoming.size, tag, inner)
-        left = sizes[:]
+        left = sizes[:] if own else sizes
         for link in self.back:
             self.link = link
             if link.changes:
@@ -296,7 +297,7 @@ class InterceptedConnections(PeerConnections):
         Raises:
             CompositionError: an interceptor raises.
         """
-        port = self.port(to)
+        port = self._of[to] if to in self._of else self.port(to)
         if port is None:
             return super().send(to, head, payload, sync=sync)
         try:
@@ -354,7 +355,8 @@ class InterceptedConnections(PeerConnections):
         if self._failure is not None:
             incoming.take()
             return
-        port = self.port(incoming.source)
+        source = incoming.source
+        port = self._of[source] if source in self._of else self.port(source)
         if port is None:
             self._receiver.arrived(incoming)
             return
