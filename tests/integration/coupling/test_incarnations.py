@@ -1,4 +1,4 @@
-"""What is said of a former incarnation of ranks is not taken for the present one."""
+"""What the launcher takes from front-ends, and passes on: of their own ranks, as they are now."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from runtime.coupling.code_run import CodeState
+from runtime.coupling.words import DRIVER
 from runtime.engine.launch import Machine
 from runtime.machine.paths import LAUNCHER
 from runtime.transport.channel import IncomingCall
+from runtime.transport.errors import TransportError
 from runtime.transport.messages import NOTE, PLAIN, Target, call_frame
 
 pytestmark = pytest.mark.mpi
@@ -22,7 +24,9 @@ coupling.recv(code=coupling.DRIVER)
 """
 
 
-def test_the_late_end_of_a_former_incarnation_ends_nothing(steer: Callable[..., Machine]) -> None:
+def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
+    steer: Callable[..., Machine], caplog: pytest.LogCaptureFixture
+) -> None:
     machine = steer(air=AIR)
     air = machine.code("air")
     assert air.messages.recv(timeout=60) == "here"
@@ -42,7 +46,38 @@ def test_the_late_end_of_a_former_incarnation_ends_nothing(steer: Callable[..., 
     told("rank_ended", "0:0#1", "0:0:0", 1, "it was taken for dead")
     told("failed", "0:0#1", "ranks:0:0", "it was taken for dead")
     told("job_ended", "0:0#1", 1, "it was taken for dead", True)
+    told("rank_ended", "0:0#2", "0:1:0", 1, "that is no rank of this cluster")
+    told("rank_ended", "0:1#1", "0:1:0", 1, "that is another cluster")
     air.messages.send("go on")
     assert air.control.wait(60) == {0: 0}
     status = air.control.status()
     assert (status.state, status.life, status.why) == (CodeState.ENDED, 2, "")
+    assert "is told of a rank of another cluster" in caplog.text
+    assert "is told in the name of another member" in caplog.text
+
+
+def test_a_front_end_reaches_nothing_of_other_clusters_but_what_it_is_bound_to(
+    steer: Callable[..., Machine],
+) -> None:
+    machine = steer(air=AIR, sea=AIR)
+    assert machine.code("air").messages.recv(timeout=60) == "here"
+    executor = machine._executor
+    assert executor is not None
+    air = "/grid/site0/cluster0"
+    for path, interface, client in (
+        (f"{air}/wrapper0", "control", ""),
+        (f"{air}/wrapper0", "views", "/grid/site0/cluster1/clustering.views-down"),
+        (f"{air}/clustering", "health", "/grid/site0/cluster1/clustering.health"),
+        (f"{air}/clustering", "views", "/grid/site0/clustering.views-down"),  # that is 0:0's
+        (f"{air}/clustering", "lifecycle-controller", "/grid/site0/cluster1/clustering.x"),
+        ("/ranks/0:0:0", "mail", "0:0:0"),
+        ("/ranks/0:0:0", "mail", DRIVER),
+        ("/ranks/0:0:0", "coupling-news", LAUNCHER),
+    ):
+        with pytest.raises(TransportError, match="0:1 (may not call|calls)"):
+            executor._onward("0:1", Target(path, interface, "any", client))
+    mail = Target("/ranks/0:0:0", "mail", "deliver", "0:1:0")
+    assert executor._onward("0:1", mail) is executor._places["0:0"].channel
+    for code in ("air", "sea"):
+        machine.code(code).messages.send("go on")
+        assert machine.code(code).control.wait(60) == {0: 0}
