@@ -292,7 +292,8 @@ class RunState:
 
     def _left_behind(self, event: LeftBehind) -> Iterable[Effect]:
         """End a run that cannot go on: native MPI would let the ranks wait for ever."""
-        if not (self.steered or self._settling or self._stopping):
+        goes_on = self.steered or self.outline.survivors  # calls raise errors there
+        if not (goes_on or self._settling or self._stopping):
             what = "ranks wait for others that have ended, which would be for ever"
             yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
 

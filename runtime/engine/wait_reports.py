@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.engine.place import Place
+from runtime.engine.rank_waits import AT_THE_END, UNASKED
 from runtime.machine.contracts import Facts
 
 # What explains them is imported when somebody waits for long.
@@ -25,11 +26,11 @@ LEFT_BEHIND = 1.0
 """How many seconds after the end of a rank the others are asked whether they wait for it in vain;
 and once more after so many, before it is believed."""
 
+MOST_ASKED = 200
+"""So many ranks are asked for each second, where many end one after the other."""
+
 MOST_FINDINGS = 12
 """So many findings are told of at a time."""
-
-UNASKED, AT_THE_END = 0, -1
-"""Numbers of what ranks tell without a question; see `runtime.machine.contracts.Health`."""
 
 _log = logging.getLogger(__name__)
 
@@ -99,7 +100,8 @@ class WaitReports:
         """
         if not self._is_looking:
             self._is_looking = True
-            self._later(LEFT_BEHIND, lambda: self._ask_those_left_behind(before))
+            pause = max(LEFT_BEHIND, len(self._running) / MOST_ASKED)
+            self._later(pause, lambda: self._ask_those_left_behind(before))
 
     def _ask_those_left_behind(self, before: Sequence[str]) -> None:
         self._is_looking = False

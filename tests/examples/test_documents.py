@@ -32,8 +32,10 @@ DOCUMENTS = [
     "docs/fractal.md",
     "docs/pictures.md",
     "docs/mpi.md",
+    "docs/surviving.md",
     "docs/surroundings.md",
     "docs/results.md",
+    "docs/failures.md",
     "docs/waits.md",
 ]
 SECTIONS = [("docs/deploy.md", "Without a descriptor")]

@@ -92,3 +92,17 @@ def test_heat_goes_on_where_it_was_on_two_sites(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "examples" / "30_heat" / "checkpoints")
     run(*words, "--set", "steps=400")
     assert (tmp_path / "examples" / "30_heat" / "rod.txt").read_text() == again
+
+
+@pytest.mark.parametrize("shape", ["4x1", "1x4"])
+def test_programs_go_on_to_the_right_end_without_ranks_that_they_lose(shape: str) -> None:
+    words = [*DEPLOY, "--quiet", "--emulate", shape, "--failures", "return"]
+    said = run(*words, "examples/40_survival/solver.py").splitlines()
+    assert said[:2] == ["1 lost, 3 go on", "1 lost, 2 go on"]
+    assert re.fullmatch(r"solved in \d+ steps with 2 of 4 ranks: True", said[2])
+    said = run(*words, "examples/40_survival/farm.py").splitlines()
+    assert sorted(said) == [
+        "rank 1 is lost, its work is handed out again",
+        "rank 3 is lost, its work is handed out again",
+        "sum of squares: 20540, 40 jobs",
+    ]

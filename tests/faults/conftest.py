@@ -104,6 +104,7 @@ class Bench:
         application: str = "script",
         python: str = "",
         ranks: int = 2,
+        failures: str = "abort",
     ) -> DeploymentPlan:
         name = {"script": "program.py", "executable": "./program"}[application]
         if application == "script":
@@ -113,7 +114,7 @@ class Bench:
         cluster = f'<mpi ranks="{ranks}" command-path="{find_mpiexec()}"/>'
         grid = grid or f'<site name="s"><cluster name="a">{cluster}</cluster></site>'
         text = (
-            f'<deployment name="test"><application {application}="{name}"/>'
+            f'<deployment name="test"><application {application}="{name}" failures="{failures}"/>'
             f"<grid>{grid.replace('{mpi}', cluster)}</grid></deployment>"
         )
         path = self.folder / "test.xml"

@@ -15,7 +15,7 @@ from tests.faults.test_kills_at_any_time import ROOT, alone, can_be_alone
 pytestmark = pytest.mark.mpi
 
 BENCH = Path(__file__).with_name("random_faults.py")
-HOW_MANY = 4
+HOW_MANY = 3
 SEED = 16
 
 

@@ -148,7 +148,7 @@ def test_an_error_handler_hears_of_a_loss_in_a_collective(grid: Grid) -> None:
         from mpi4py import MPI
         world = MPI.COMM_WORLD
         def handle(comm, code):
-            print(MPI.Get_error_class(code) == MPI.ERR_OTHER)
+            print(MPI.Get_error_class(code) == MPI.ERR_PROC_FAILED)
         world.Set_errhandler(MPI.Comm.Create_errhandler(handle))
         world.Barrier()
         if world.rank == 1:

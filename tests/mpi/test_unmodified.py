@@ -123,7 +123,7 @@ def test_an_error_handler_hears_of_a_process_that_is_gone(grid: Grid) -> None:
         from mpi4py import MPI
         world = MPI.COMM_WORLD
         def handle(comm, code):
-            print(comm == world, MPI.Get_error_class(code) == MPI.ERR_OTHER)
+            print(comm == world, MPI.Get_error_class(code) == MPI.ERR_PROC_FAILED)
         if world.rank == 0:
             world.Set_errhandler(MPI.Comm.Create_errhandler(handle))
             try:

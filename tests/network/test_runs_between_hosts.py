@@ -57,6 +57,23 @@ except Exception as error:
 """
 
 
+CUT = """
+import time
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+if comm.rank:
+    other = 3 - comm.rank
+    assert comm.sendrecv("before", other, source=other) == "before"
+    if comm.rank == 1:
+        print("begun", flush=True)
+    time.sleep(1.5)
+    assert comm.sendrecv("behind", other, source=other) == "behind"
+    if comm.rank == 1:
+        print("goes on", flush=True)
+"""
+
+
 @pytest.fixture
 def grid() -> Iterator[EmulatedGrid]:
     if lacking := missing():
@@ -67,7 +84,7 @@ def grid() -> Iterator[EmulatedGrid]:
 
 @contextmanager
 def started(
-    grid: EmulatedGrid, folder: Path, program: str, reachability: tuple[str, str]
+    grid: EmulatedGrid, folder: Path, program: str, reachability: tuple[str, ...]
 ) -> Iterator[subprocess.Popen[str]]:
     """Run a program with one rank in each cluster."""
     (folder / "program.py").write_text(program)
@@ -134,3 +151,19 @@ def test_the_death_of_a_rank_is_noticed_soon(
         output, said = run.communicate(timeout=100)
     (line,) = [line for line in output.splitlines() if line.startswith("noticed")]
     assert float(line.split()[1]) < most, said
+
+
+def test_ranks_whose_line_is_cut_for_good_go_on_by_a_third_cluster(tmp_path: Path) -> None:
+    """Neither of them hears of the cut; the front-end of the third cluster reaches both."""
+    if lacking := missing():
+        pytest.skip(lacking)
+    with (
+        EmulatedGrid(Layout((1, 1, 1), wan=Line(delay=0.001, rate=400e6))) as grid,
+        started(grid, tmp_path, CUT, ("direct", "direct", "direct")) as run,
+    ):
+        assert run.stdout is not None
+        assert run.stdout.readline() == "begun\n"
+        grid.cut("c1", "c2", one_way=True)
+        output, said = run.communicate(timeout=100)
+    assert output == "goes on\n", said
+    assert run.returncode == 0, said

@@ -1,0 +1,59 @@
+"""Parts of the machine that are killed while the program survives losses: the others go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Bench
+
+pytestmark = pytest.mark.mpi
+
+TWO = (
+    '<site name="s"><cluster name="a">{mpi}</cluster></site>'
+    '<site name="t"><cluster name="b">{mpi}</cluster></site>'
+)
+RANKS = ("0:0:0", "0:0:1", "1:0:0", "1:0:1")
+PROGRAM = """
+import time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.barrier()
+if world.rank == 0:
+    print("up", flush=True)
+try:
+    while True:
+        world.barrier()
+        time.sleep(0.01)
+except MPI.Exception as error:
+    world.Revoke()
+    small = world.Shrink()
+    print("left", small.allreduce(1), flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", ["gcm-front-end", "mpiexec"])
+def test_a_killed_front_end_or_mpiexec_takes_only_its_own_cluster_along(
+    bench: Bench, name: str
+) -> None:
+    def strike(_identifier: str, text: str) -> None:
+        if text == "up":
+            named = [pid for pid, line in bench.processes().items() if line.startswith(name)]
+            os.kill(max(named), signal.SIGKILL)
+
+    bench.recorder.on_line = strike
+    outcome = bench.deploy(bench.plan(PROGRAM, grid=TWO, failures="return"))
+    assert (outcome.exit_code, outcome.errors) == (0, ())
+    said = [line for rank in RANKS for line in bench.recorder.said_by(rank)]
+    assert sorted(said) == ["left 2", "left 2", "up"]
+
+
+def test_a_run_without_any_loss_leaves_nothing_although_mpi_is_not_finalised(bench: Bench) -> None:
+    program = "from mpi4py import MPI\nprint(MPI.COMM_WORLD.allreduce(1))\n"
+    outcome = bench.deploy(bench.plan(program, grid=TWO, failures="return"))
+    assert (outcome.exit_code, outcome.errors) == (0, ())
+    assert outcome.exits == dict.fromkeys(RANKS, 0)

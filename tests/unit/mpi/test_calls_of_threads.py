@@ -1,0 +1,91 @@
+"""In which calls threads are, read from their stacks: whether it is the same call still."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from runtime.home import HOME
+from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch
+
+# As if they were of the package: what counts is the file of the code, and its name.
+OURS = """
+def Recv(self, come, go):
+    come.set()
+    assert go.wait(60)
+
+def Iprobe(self, come, go):
+    come.set()
+    assert go.wait(60)
+"""
+
+
+class Program:
+    """A thread that makes one call after another, each when the one before is let go."""
+
+    def __init__(self, *names: str) -> None:
+        self.functions: dict[str, Any] = {}
+        exec(compile(OURS, f"{HOME}/runtime/mpi/of_a_test.py", "exec"), self.functions)
+        self.steps = [(name, threading.Event(), threading.Event()) for name in names]
+        self.thread = threading.Thread(target=self.step, name="program")
+        self.thread.start()
+
+    def step(self) -> None:
+        for name, come, go in self.steps:
+            self.functions[name](self, come, go)
+
+    def reach(self, number: int) -> None:
+        assert self.steps[number][1].wait(60)
+
+    def let_go(self, number: int) -> None:
+        self.steps[number][2].set()
+
+
+@pytest.fixture
+def programs() -> Iterator[list[Program]]:
+    started: list[Program] = []
+    yield started
+    for program in started:
+        for number in range(len(program.steps)):
+            program.let_go(number)
+        program.thread.join()
+
+
+def seen(watch: CallWatch) -> list[CallOfThread]:
+    return [one for one in watch.look().calls if one.caller.f_code.co_name == "step"]
+
+
+def test_a_call_that_is_seen_again_is_the_same_and_the_next_one_is_another(
+    programs: list[Program],
+) -> None:
+    programs.append(program := Program("Recv", "Recv"))
+    watch = CallWatch()
+    program.reach(0)
+    first, again = (seen(watch)[0].mark.serial for _ in range(2))
+    program.let_go(0)
+    program.reach(1)
+    (other,) = seen(watch)
+    assert first == again != other.mark.serial
+    line = Program.step.__code__.co_firstlineno + 2
+    assert (other.name, other.where) == ("Recv", f"test_calls_of_threads.py:{line} in step")
+
+
+def test_a_call_that_only_asks_is_no_wait(programs: list[Program]) -> None:
+    programs.append(program := Program("Iprobe"))
+    program.reach(0)
+    assert seen(CallWatch()) == []
+    assert CallWatch().look().may_act
+
+
+def test_what_was_looked_at_keeps_nothing_of_the_call(programs: list[Program]) -> None:
+    programs.append(program := Program("Recv"))
+    program.reach(0)
+    watch = CallWatch()
+    assert len(seen(watch)) == 1
+    program.let_go(0)
+    program.thread.join()
+    assert seen(watch) == []
+    assert not watch._unmarked
