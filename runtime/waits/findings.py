@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from runtime.waits.blocked import Picture, number_of, runs_of
 from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
 
-CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SIZES, SLOW = (
+CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SIZES, SLOW, INTERCEPTED = (
     "cycle",
     "ended",
     "nobody",
@@ -16,10 +16,11 @@ CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SIZES, SLOW = (
     "behind",
     "sizes",
     "slow",
+    "intercepted",
 )
 """Kinds of findings: ranks that wait for each other; for one that has ended; for a message that
 nobody can send; in different collectives; behind others that cannot go on; in one collective with
-data of different sizes; for one that goes on."""
+data of different sizes; for one that goes on; and what interceptors did to messages meanwhile."""
 
 _NEVER = "these ranks wait and can never go on:"
 HEADINGS = {
@@ -30,6 +31,7 @@ HEADINGS = {
     BEHIND: "because of that these cannot either:",
     SIZES: "these ranks give data of different sizes to one collective:",
     SLOW: "these ranks have waited for long:",
+    INTERCEPTED: "interceptors have held up or dropped messages:",
 }
 """What is said before findings of a kind."""
 
@@ -72,7 +74,14 @@ def explain(
     >>> print(explain(states, {})[0].text)
     0:0:0 waits in Recv from 0:1:0 tag 7, which waits in Recv from 0:0:0 tag 7
     """
-    return list(_Explanation(Picture(states, ended, last)).findings(limit))
+    found = list(_Explanation(Picture(states, ended, last)).findings(limit))
+    if found:
+        found += [
+            WaitFinding(INTERCEPTED, (rank,), f"{rank}: {what}")
+            for rank in sorted(states, key=number_of)
+            for what in states[rank].intercepted
+        ]
+    return found
 
 
 def left_behind(findings: Iterable[WaitFinding]) -> list[WaitFinding]:

@@ -112,6 +112,8 @@ class RankState:
     may_act: bool = False
     turns: Mapping[str, int] = field(default_factory=dict)
     unreceived: tuple[UnreceivedMessage, ...] = ()
+    intercepted: tuple[str, ...] = ()
+    """What interceptors have done to messages that it has sent."""
     stacks: tuple[tuple[str, str], ...] = ()
     host: str = ""
     pid: int = 0
@@ -129,6 +131,7 @@ def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
             UnreceivedMessage(str(sender), int(tag), int(size), str(comm))
             for sender, tag, size, comm in told["unreceived"]
         ),
+        tuple(str(what) for what in told.get("intercepted", ())),
         tuple((str(name), str(text)) for name, text in told["stacks"]),
         str(told["host"]),
         int(told["pid"]),

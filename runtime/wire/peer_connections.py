@@ -293,6 +293,10 @@ class PeerConnections:
             if peer.line is not None
         }
 
+    def intercepted(self) -> list[str]:
+        """Return what interceptors hold back or have dropped of all messages."""
+        return []
+
     def interceptors_of(self, peer: int) -> list[str]:  # noqa: ARG002 - others have some
         """Return what stands in the port to a peer, and what it has done to messages."""
         return []

@@ -18,6 +18,7 @@ from collections import Counter
 
 from mpi4py import MPI  # as modules of such a program do
 
+from runtime.machine.interceptors import DROP
 from runtime.routing import ReferenceCache, Tension
 
 class Count:
@@ -39,6 +40,11 @@ class Delay:
     looks_at = "envelopes"
     def sending(self, envelope):
         return 0.02 if envelope.size % 2 else None
+
+class Drop:
+    looks_at = "envelopes"
+    def sending(self, envelope):
+        return DROP
 
 class Break:
     looks_at = "envelopes"
@@ -151,6 +157,22 @@ def test_a_class_that_raises_for_a_message_ends_the_wait_with_its_traceback(tmp_
     assert "site1/cluster0/wrapper0: interceptor classes.Break" in faults
     assert "raised ZeroDivisionError: division by zero" in faults
     assert "return 1 / (envelope.size - 7)" in faults
+
+
+def test_a_class_that_drops_messages_is_named_when_ranks_wait_for_them(tmp_path: Path) -> None:
+    program = (
+        "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n"
+        "if comm.rank == 0: comm.send(1, 1)\n"
+        "comm.recv(source=1 - comm.rank)\n"
+    )
+    machine = '<emulate sites="2" ranks="1"><interceptor class="classes.Drop"/></emulate>'
+    done = deployed(tmp_path, program, machine, "--quiet", "--run-timeout", "3")
+    assert done.returncode == 124
+    assert "interceptors have held up or dropped messages:" in done.stderr
+    told = "0:0:0: interceptor classes.Drop"
+    assert re.search(
+        rf"^  {told} \(.*grid\.xml:2\) has dropped 1 message for 1:0:0$", done.stderr, re.M
+    )
 
 
 def test_a_class_decides_by_which_route_a_cluster_reaches_others_and_how_many_stay(

@@ -444,6 +444,10 @@ class Engine:
             if isinstance(box, CollectiveBox) and box.recovery is not None:
                 box.recovery.lost(peer)
 
+    def intercepted(self) -> list[str]:
+        """Return what interceptors hold back or have dropped of the messages of this process."""
+        return [] if self.connections is None else self.connections.intercepted()
+
     def interceptors_of(self, peer: int) -> list[str]:
         """Return what stands between this process and another, and what it held up or dropped.
 

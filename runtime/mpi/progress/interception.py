@@ -41,9 +41,13 @@ class InterceptorInPort:
 
         One that has done neither is only named.
         """
-        done = [f"holds {self.held}"] if self.held else []
-        done += [f"has dropped {self.dropped}"] if self.dropped else []
+        done = [f"holds {_messages(self.held)}"] if self.held else []
+        done += [f"has dropped {_messages(self.dropped)}"] if self.dropped else []
         return f"{self.named} {' and '.join(done)}" if done else str(self.named)
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count} messages"
 
 
 class Held:
@@ -286,6 +290,16 @@ class InterceptedConnections(PeerConnections):
         """Return what stands in the port to a peer, and what it has done to messages."""
         port = self.port(peer)
         return [] if port is None else [link.describe() for link in port.links]
+
+    def intercepted(self) -> list[str]:
+        """Return what interceptors hold back or have dropped of all messages."""
+        return [
+            f"{link.describe()} for {port.peer}"
+            for port in self._of.values()
+            if port is not None
+            for link in port.links
+            if link.held or link.dropped
+        ]
 
     # --- sending ----------------------------------------------------------------------------------
 

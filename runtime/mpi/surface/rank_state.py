@@ -116,7 +116,11 @@ def state_of_messages() -> dict[str, Any]:
     if engine is None or not engine.lock.acquire(timeout=LOCK_TIMEOUT):
         return {"turns": {}, "unreceived": []}
     try:
-        return {"turns": dict(_turns(engine)), "unreceived": list(_unreceived(engine))}
+        return {
+            "turns": dict(_turns(engine)),
+            "unreceived": list(_unreceived(engine)),
+            "intercepted": engine.intercepted(),
+        }
     finally:
         engine.lock.release()
 

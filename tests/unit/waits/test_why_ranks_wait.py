@@ -257,3 +257,19 @@ def test_only_who_waits_for_one_of_its_own_cluster_is_left_behind(
     assert bool(left_behind(found)) == expected
     for one in left_behind(found):
         assert one.text == f"{A} waits in Recv from {B} tag 7, which has ended (exit code 0)"
+
+
+def test_what_interceptors_did_is_told_where_ranks_wait_and_not_elsewhere() -> None:
+    dropped = "interceptor count.Drop (grid.xml:5) has dropped 1 message for 1:0:0"
+    waiting = {A: RankState(A, intercepted=(dropped,)), C: RankState(C, (receive(A),))}
+    assert [str(one) for one in explain(waiting, {})][-1] == f"{A}: {dropped}"
+    assert explain({A: waiting[A]}, {}) == []
+
+
+def test_what_interceptors_did_travels_with_the_state_of_a_rank() -> None:
+    told = {
+        **{"waits": [], "at": "", "may_act": False, "turns": {}, "unreceived": [], "stacks": []},
+        **{"host": "", "pid": 0},
+    }
+    assert state_from(A, told).intercepted == ()
+    assert state_from(A, {**told, "intercepted": ["held"]}).intercepted == ("held",)

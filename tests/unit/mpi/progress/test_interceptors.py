@@ -153,7 +153,7 @@ def test_a_message_that_is_matched_early_is_changed_back_once_it_is_all_there(si
 def test_messages_behind_a_delayed_one_keep_their_order() -> None:
     ends = Ends(Answer(2.0, None, 0.5))
     assert [ends.send(data) for data in (b"a", b"b", b"c")] == [SENT] * 3
-    assert ends.sender.links[0].describe() == "interceptor a.B0 (a.xml:0) holds 2"
+    assert ends.sender.links[0].describe() == "interceptor a.B0 (a.xml:0) holds 2 messages"
     ends.sender.release(1.9)
     assert ends.on_the_way == []
     ends.sender.release(2.0)
@@ -180,7 +180,7 @@ def test_a_dropped_message_is_counted_and_one_that_has_to_be_matched_is_never_do
     assert not ends.send(b"a", sync=True).done
     ends.send(b"b")
     assert [data for _, data in ends.on_the_way] == [b"b"]
-    assert ends.sender.links[0].describe() == "interceptor a.B0 (a.xml:0) has dropped 2"
+    assert ends.sender.links[0].describe() == "interceptor a.B0 (a.xml:0) has dropped 2 messages"
 
 
 def test_what_cannot_be_changed_back_fails_the_port_and_is_not_done() -> None:
