@@ -46,6 +46,9 @@ class FailureError(GridMPIError, MPI.Exception):
 class ProcessGone(FailureError):
     """A process that a call waits for has ended or cannot be reached any more."""
 
+    process = ""
+    """Its identifier, such as `0:1:3`, where it is one that this process has lost."""
+
 
 class ProcessGonePending(FailureError):
     """A process has ended that might have sent; the request is still pending."""

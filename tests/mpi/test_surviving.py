@@ -28,7 +28,8 @@ LOSS = """
             call(*args, **kwargs)
         except MPI.Exception as error:
             is_loss = error.Get_error_class() == MPI.ERR_PROC_FAILED
-            print(is_loss, error.cause.rpartition(" at ")[0], flush=True)
+            how = error.cause.rpartition(" at ")[0].removeprefix(f"{{error.process}} ")
+            print(is_loss, error.process, how, flush=True)
 """
 
 

@@ -43,8 +43,11 @@ class Losses:
     def problem(self, peer: int, why: Exception) -> Exception:
         """Return the error of a call that waits for a process that is gone."""
         cut = isinstance(why, LinkLost)
-        return ProcessGone(
-            f"{self._name_of(peer)} {'cannot be reached any more' if cut else 'is gone'}",
+        name = self._name_of(peer)
+        error = ProcessGone(
+            f"{name} {'cannot be reached any more' if cut else 'is gone'}",
             cause=str(why),
             cure="What it has sent before can still be received, nothing else.",
         )
+        error.process = name.partition(" ")[0]
+        return error
