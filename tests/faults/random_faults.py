@@ -1,6 +1,6 @@
 """Runs small random programs with one random fault each; prints what was not right, as JSON.
 
-Run it where nobody else uses the temporary folder and the shared memory (`alone` below does that):
+Run it where nobody else uses the temporary folder and the shared memory (as the test of it does):
 
     random_faults.py HOW_MANY SEED
 
