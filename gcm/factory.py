@@ -78,6 +78,13 @@ def new_template(
         InstantiationError: as `new_component` does.
     """
     _check_name(name)
+    base = made_by_template(controllers) if isinstance(controllers, str) else ""
+    if base:
+        raise InstantiationError(
+            f"'{controllers}' is the membrane of a template, and not of what it makes",
+            component=name,
+            cure=f"Write '{base}', or new_component(..., '{controllers}')",
+        )
     instances = described(controllers, name)
     made = _new_part(name, type, template_of(instances), content)
     made.controller(FactoryController).is_to_make(new_component, instances, content)

@@ -30,7 +30,9 @@ class Case:
     """What is simulated; times in seconds of the simulated world.
 
     `loss` is how many messages get lost. Under `overload` so many of the members stand still once
-    in each second, for up to `stop` seconds. `deaths` members die, one after the other.
+    in each second, for up to `stop` seconds. `deaths` members die, one after the other, the first
+    one after `settle` seconds. Groups of groups have `group` members each, by default as many as
+    there are groups.
     """
 
     protocol: DetectorProtocol
@@ -43,6 +45,8 @@ class Case:
     max_hang: float = 0.0
     most_distrust: int = 8
     seed: int = 1
+    group: int = 0
+    settle: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class Run:
     def _detectors(self) -> dict[str, AnyDetector]:
         case, settings, random = self._case, self._settings, self._random
         if case.protocol is DetectorProtocol.HIERARCHICAL:
-            self._size = math.isqrt(case.members)
+            self._size = case.group or math.isqrt(case.members)
             groups = Groups(
                 [self._names[at : at + self._size] for at in range(0, case.members, self._size)]
             )
@@ -114,13 +118,13 @@ class Run:
         """Run to the end, and return what came of it."""
         begun = time.perf_counter()
         case, world = self._case, self._world
-        pause = case.seconds / (case.deaths + 1)
+        pause = case.seconds / (case.deaths + (not case.settle))
         stopped: list[tuple[float, str]] = []
         for number in range(case.deaths + 1):
-            until = world.now + pause
+            until = world.now + (case.settle if case.settle and not number else pause)
             while world.now < until:
                 stopped = self._overload(stopped)
-                world.run(min(1.0 if case.overload else pause, until - world.now))
+                world.run(min(1.0 if case.overload else case.seconds, until - world.now))
             if number < case.deaths:
                 dead = self._random.choice(world.living)
                 world.kill(dead)

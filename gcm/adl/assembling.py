@@ -272,6 +272,9 @@ def _interceptor(component: Component, planned: InterceptorPlan) -> Interceptor:
     if not planned.component:
         return _new_interceptor(component, cast(Callable[[], Interceptor], planned.factory))
     if planned.component == THIS:
+        exports = component.controller(MembraneController).exports
+        if planned.server in exports:
+            return cast(Interceptor, exports[planned.server].stub)
         return cast(Interceptor, component.membrane[controller_name(planned.server)])
     part = component.controller(MembraneController).part(planned.component)
     return cast(Interceptor, part.server(planned.server).stub)

@@ -71,8 +71,9 @@ def requires(
     """Declare a client interface: `greeter: Annotated[Greeter, requires()]`.
 
     The stub is put into the attribute before the component starts. With the cardinality
-    `collection` the annotation is a mapping and the attribute maps suffixes to stubs. `name` is the
-    name of the interface where it differs from that of the attribute.
+    `collection` the annotation is a mapping and the attribute maps suffixes to stubs; that of an
+    optional one may be `Greeter | None`. `name` is the name of the interface where it differs from
+    that of the attribute.
     """
     return Requirement(optional, cardinality, name)
 
@@ -151,6 +152,13 @@ def _required(attribute_name: str, annotation: Any) -> list[InterfaceType]:
         if isinstance(mark, Requirement):
             if mark.cardinality is Cardinality.COLLECTION and get_origin(signature):
                 signature = get_args(signature)[-1]
+            elif get_origin(signature) in (dict, Mapping):
+                raise IllegalTypeError(
+                    f"the attribute '{attribute_name}' is a mapping, as for a collection",
+                    cure="Write requires(cardinality=Cardinality.COLLECTION)",
+                )
+            elif mark.optional:
+                signature = _without_none(signature)
             found.append(
                 InterfaceType(
                     mark.name or attribute_name,
@@ -161,3 +169,9 @@ def _required(attribute_name: str, annotation: Any) -> list[InterfaceType]:
                 )
             )
     return found
+
+
+def _without_none(signature: Any) -> Any:
+    """Return the one type that an optional annotation has beside None."""
+    others = [one for one in get_args(signature) if one is not type(None)]
+    return others[0] if len(others) == 1 and len(get_args(signature)) == 2 else signature

@@ -111,9 +111,9 @@ class Box:
 class Scene:
     """All that one picture shows.
 
-    >>> server = Box("server", (Port("greeter", "server"),))
-    >>> app = Box("app", (Port("greeter", "server"),), (server,), kind="composite",
-    ...           links=(Link(("this", "greeter"), ("server", "greeter")),))
+    >>> greeter = ScenePort("greeter", "server")
+    >>> link = SceneLink(("this", "greeter"), ("server", "greeter"))
+    >>> app = Box("app", (greeter,), (Box("server", (greeter,)),), (link,), "composite")
     >>> list(faults_of(Scene(app)))
     []
     """

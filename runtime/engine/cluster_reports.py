@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,6 +36,9 @@ from runtime.machine.contracts import (
 
 if TYPE_CHECKING:
     from runtime.engine.deployed_assembly import DeployedAssembly
+
+
+_log = logging.getLogger(__name__)
 
 
 class Run(Protocol):
@@ -146,6 +150,14 @@ class ClusterReports:
     def rank_aborted(self, member: str, rank: str) -> None:  # noqa: ARG002 - the rank says it all
         """Know that a rank ends the run."""
         self._post(Aborted(rank))
+
+    def rank_frozen(self, member: str, rank: str, seconds: float) -> None:  # noqa: ARG002
+        """Tell the user that a rank stands still, or goes on."""
+        if seconds:
+            text = "rank %s stands still since %.3g s: a signal or a debugger has stopped it"
+            _log.warning(text, rank, seconds)
+        else:
+            _log.warning("rank %s goes on", rank)
 
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
         """Know that the native MPI of the cluster has ended."""

@@ -21,6 +21,7 @@ from runtime.deployment.model import ASSEMBLY
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.engine.cluster_reports import ClusterReports
+from runtime.engine.control import BETWEEN_FRONT_ENDS, sender_of
 from runtime.engine.crew import Crew, Failed
 from runtime.engine.events import (
     Effect,
@@ -69,7 +70,7 @@ from runtime.machine.contracts import (
     Mail,
 )
 from runtime.machine.ends import end_of
-from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
+from runtime.machine.paths import CLUSTERING, COUPLING, GRID, LAUNCHER, RANKS, clustering_path
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import parsed
@@ -389,9 +390,7 @@ class Executor:
 
     def _way_to(self, path: str) -> Channel | None:
         """Return the way to a rank or a component; None for what is for the launcher itself."""
-        deployment = self._plan.deployment
-        leaders = [site.leader for site in deployment.sites]
-        cluster = cluster_of(path) or host_of(path, leaders, deployment.leader)
+        cluster = cluster_of(path) or self._hosting(path)
         place = self._places.get(cluster or "")
         if place is not None:
             return place.channel
@@ -414,7 +413,15 @@ class Executor:
         is_mail = path.startswith(RANKS) or path in (COUPLING, DRIVER_PATH)
         if is_mail and cluster_of(rank_path(target.client)) != cluster:
             raise TransportError(f"{cluster} calls {target} in the name of {target.client!r}")
+        if path.startswith(f"{GRID}/") and not self._may_call(cluster, target):
+            raise TransportError(f"{cluster} may not call {target} as {target.client!r}")
         return self._way_to(path)
+
+    def _may_call(self, cluster: str, target: Target) -> bool:
+        """Tell whether the front-end of a cluster may call a clustering component elsewhere."""
+        is_clustering = target.component.endswith(f"/{CLUSTERING}")
+        is_meant = is_clustering and target.interface in BETWEEN_FRONT_ENDS
+        return is_meant and self._hosting(sender_of(target)) == cluster
 
     def _news_to(self, rank: str) -> CouplingNews:
         return stub(CouplingNews, partial(self._tell_rank, rank_path(rank), LAUNCHER, now=True))
@@ -445,11 +452,15 @@ class Executor:
 
     def _host_of(self, part: str) -> Place:
         """Return the place that hosts the clustering component of a part."""
-        deployment = self._plan.deployment
-        leaders = [site.leader for site in deployment.sites]
-        cluster = host_of(clustering_path(part), leaders, deployment.leader)
+        cluster = self._hosting(clustering_path(part))
         assert cluster is not None
         return self._places[cluster]
+
+    def _hosting(self, path: str) -> str | None:
+        """Return the cluster whose front-end hosts the component at a path."""
+        deployment = self._plan.deployment
+        leaders = [site.leader for site in deployment.sites]
+        return host_of(path, leaders, deployment.leader)
 
     def _members(self, part: str) -> list[str]:
         """Return the members of a part that take part in the first round."""

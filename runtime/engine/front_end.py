@@ -49,6 +49,7 @@ from runtime.transport.streams import ByteStream, PipeStream, SocketStream
 
 if TYPE_CHECKING:
     from runtime.engine.forwarding import Forwarding
+    from runtime.engine.frozen_ranks import FrozenRanks
     from runtime.engine.heartbeats import HeartbeatLoop
     from runtime.engine.node_keeper import NodeKeeper
     from runtime.health import Effect
@@ -101,6 +102,7 @@ class FrontEndProcess:
         self._forwarding: Forwarding | None = None
         self._channel.when_closed(lambda _: self._over.set())
         self._heartbeats = self._new_heartbeats()
+        self._frozen: FrozenRanks | None = None
         self._components = self._new_components()
         self._ranks = self._new_life() if configuration.job is not None else None
         self._nodes = self._new_keeper() if configuration.nodes else None
@@ -119,6 +121,8 @@ class FrontEndProcess:
         self._over.wait()
         if self._heartbeats is not None:
             self._reactor.soon(self._heartbeats.end)
+        if self._frozen is not None:
+            self._frozen.end()
         self._tell_traffic()
         if self._nodes is not None:
             self._nodes.close()
@@ -211,6 +215,15 @@ class FrontEndProcess:
         """Watch the other front-ends and the launcher, which began so many seconds ago."""
         if self._heartbeats is not None:
             self._heartbeats.begin(elapsed)
+        watch = self._configuration.watch
+        if watch is not None and self._frozen is None and self._ranks is not None:
+            from runtime.engine.frozen_ranks import FrozenRanks
+
+            self._frozen = FrozenRanks(
+                self._reactor, self._launcher, self._rank_facts,
+                timeout=watch.timeout, is_lost=watch.frozen_is_lost,
+            )  # fmt: skip
+            self._frozen.begin()
 
     def tell_states(self, number: int, with_stacks: bool) -> None:
         """Ask what all ranks are doing."""
@@ -370,6 +383,9 @@ class FrontEndProcess:
             incarnation=incarnation,
             guard=guard,
         )
+
+    def _rank_facts(self) -> dict[str, Facts]:
+        return self._ranks.facts if self._ranks is not None and not self._ranks.is_over else {}
 
     def _present_ranks(self) -> RanksLife:
         assert self._ranks is not None  # who tells something was let in by these

@@ -24,7 +24,8 @@ def heartbeat(own: str, effect: Send) -> Invocation:
     if effect.to == ARBITER:
         return Invocation(LAUNCHER, CONTRACTS[Heartbeats], "hear", (own, kind, fields))
     path = clustering_path(effect.to)
-    return Invocation(path, "health-controller", "hear", (own, kind, fields))
+    client = f"{clustering_path(own)}.health"
+    return Invocation(path, "health-controller", "hear", (own, kind, fields), client=client)
 
 
 class HeartbeatLoop:

@@ -18,12 +18,15 @@ ARBITER = "launcher"
 class WatchedGroup:
     """Who watches whom: `ARBITER` and the identifiers of the clusters.
 
-    Of who is in `only_suspected` silence is told and no more.
+    Of who is in `only_suspected` silence is told and no more. A rank
+    that is stopped for longer than `timeout` is ended if `frozen_is_lost`.
     """
 
     members: tuple[str, ...]
     settings: DetectorSettings
     only_suspected: tuple[str, ...] = ()
+    timeout: float = 3.0
+    frozen_is_lost: bool = False
 
 
 def watch_of(plan: DeploymentPlan) -> WatchedGroup | None:
@@ -37,9 +40,8 @@ def watch_of(plan: DeploymentPlan) -> WatchedGroup | None:
     is_needed = chosen.is_asked_for or any(one.hops for one in clusters)
     if chosen.protocol is None or not is_needed:
         return None
-    near = (
-        () if chosen.frozen_is_lost else tuple(one.identifier for one in clusters if one.is_local)
-    )
+    frozen_is_lost = chosen.frozen_is_lost
+    near = () if frozen_is_lost else tuple(one.identifier for one in clusters if one.is_local)
     members = (ARBITER, *(one.identifier for one in clusters))
     settings = fitted(chosen.protocol, len(members), chosen.timeout, chosen.period)
-    return WatchedGroup(members, settings, near)
+    return WatchedGroup(members, settings, near, chosen.timeout, frozen_is_lost)

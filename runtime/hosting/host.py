@@ -21,6 +21,7 @@ from runtime.hosting.references import ReferenceCodec
 from runtime.hosting.remote import BINDING, TYPE_OF, RemoteInterface
 from runtime.hosting.routes import RoutingTable, only
 from runtime.hosting.serving import Serving
+from runtime.later import logger
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
@@ -32,6 +33,9 @@ from runtime.transport.streams import ByteStream, SocketStream
 
 DIAL_AGAIN_SECONDS = 30.0
 """How long an address is not dialled again at which nobody answered."""
+
+
+_log = logger(__name__)
 
 
 class Here:
@@ -120,11 +124,17 @@ class Host:
     def listen(self, address: str, credentials: Credentials) -> Door:
         """Let other processes of the run connect to `address`; their own paths are then reached.
 
+        Their names have to be such homes: paths below the root that nothing here has.
+
         Raises:
             Unreachable: nobody can listen there.
         """
 
         def admitted(came: socket.socket, peer: str, received: bytes) -> None:
+            if not self._is_home_of_another(peer):
+                _log.warning("%s was refused: that is no home of another process", peer)
+                came.close()
+                return
             self.channel(SocketStream(came), peer, [peer], received)
 
         return Door(self.reactor, address, credentials, admitted)
@@ -244,6 +254,12 @@ class Host:
         for channel in channels:
             channel.close()
         self._serving.close()
+
+    def _is_home_of_another(self, path: str) -> bool:
+        """Tell whether a path can be reached elsewhere, without anything of this process."""
+        is_below = path.startswith("/") and path.strip("/") != ""
+        holds_this = f"{self.home}/".startswith(f"{path.rstrip('/')}/")
+        return is_below and not holds_this and self.routes.find(path) is not HERE
 
     # -- within ----------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 GRACE = 2.0  # seconds between the polite and the final end of a family
+FOREVER = float("inf")
 LOOK_AGAIN = 0.05  # seconds between two looks at a family that has been asked to end
 MARK = "GCM_GUARD_COMMAND"  # names the command in its environment, however far a child wanders
 
@@ -57,6 +58,7 @@ class Guard:
             wire.DROP_ROOM: self.drop_room,
             wire.SEAL: self.seal,
             wire.PING: self.ping,
+            wire.REPEAT: self.repeat,
         }
 
     # --- the loop -----------------------------------------------------------------------------
@@ -77,16 +79,30 @@ class Guard:
 
     def step(self) -> None:
         """Wait for the next event and act on it."""
-        wait = None if not self.lease else self.heard + self.lease - time.monotonic()
+        self.obey()  # what was heard while something was written
+        wait = self.time_left()
         if any(child.status is not None for child in self.children.values()):
             wait = LOOK_AGAIN
-        for descriptor, _ in self.poll.poll(None if wait is None else max(0.0, wait) * 1000):
+        for descriptor, _ in self.poll.poll(None if wait == FOREVER else wait * 1000):
             action = self.ready.get(descriptor)
             if action is not None:
                 action(descriptor)
         self.tend()
-        if self.lease and time.monotonic() > self.heard + self.lease:
+        self.check_lease()
+
+    def time_left(self) -> float:
+        """Return in how many seconds something is due."""
+        wait = self.repeat_due()
+        if not self.lease:
+            return wait
+        return min(wait, max(0.0, self.heard + self.lease - time.monotonic()))
+
+    def check_lease(self) -> None:
+        """End where nothing was heard of the launcher for too long."""
+        if self.open and self.lease and time.monotonic() > self.heard + self.lease:
             self.open = False
+            words = f"nothing was heard of the launcher for {self.lease:g} s, so all was ended here"
+            os.write(2, f"gcm-guard: {words}\n".encode())
 
     def watch(self, descriptor: int, events: int, action: Callable[[int], None]) -> None:
         """Call `action` whenever the descriptor is ready."""
@@ -106,19 +122,40 @@ class Guard:
     def send(self, kind: bytes, number: int, payload: bytes = b"") -> None:
         """Write one message to the launcher; a launcher that is gone ends the loop."""
         view = memoryview(wire.frame(kind, number, payload))
-        try:
-            while view:
+        while view and self.open:
+            try:
                 view = view[os.write(self.sink, view) :]
-        except OSError:
-            self.open = False
+            except BlockingIOError:  # a launcher that is stopped reads nothing, and is not gone
+                self.await_room()
+            except OSError:
+                self.open = False
 
-    def receive(self, _: int) -> None:
-        """Read what the launcher asks and do it."""
+    def await_room(self) -> None:
+        """Wait until more can be written; with a lease, hear that the launcher lives meanwhile."""
+        wait, room = self.time_left(), select.poll()
+        room.register(self.sink, select.POLLOUT)
+        if self.lease:
+            room.register(self.source, select.POLLIN)
+        for descriptor, _ in room.poll(None if wait == FOREVER else wait * 1000):
+            if descriptor == self.source:
+                self.hear()
+        self.check_lease()
+
+    def hear(self) -> None:
+        """Read what the launcher asks."""
         data = os.read(self.source, wire.CHUNK)
         if not data:
             self.open = False
         self.heard = time.monotonic()
         self.buffer += data
+
+    def receive(self, _: int) -> None:
+        """Read what the launcher asks and do it."""
+        self.hear()
+        self.obey()
+
+    def obey(self) -> None:
+        """Do what the launcher has asked."""
         for kind, number, payload in wire.frames(self.buffer):
             self.actions[kind](number, payload)
 
@@ -235,6 +272,34 @@ class Guard:
         """The launcher lives, and will say so again within this many seconds."""
         self.lease = float(payload)
 
+    def repeat(self, number: int, payload: bytes) -> None:
+        """Write something to a command every so many seconds, whatever the launcher does."""
+        child = self.children.get(number)
+        if child is not None:
+            seconds, _, child.repeated = payload.partition(b"\0")
+            child.repeat_every = float(seconds)
+            child.repeat_at = time.monotonic() + child.repeat_every
+
+    def repeat_due(self) -> float:
+        """Write what is due, and return in how many seconds something will be."""
+        now, wait = time.monotonic(), FOREVER
+        for child in self.children.values():
+            if not child.repeated or child.stdin is None or child.closing:
+                continue
+            is_due = now >= child.repeat_at
+            if is_due:
+                child.repeat_at = now + child.repeat_every
+            wait = min(wait, child.repeat_at - now)
+            if (
+                not is_due or child.pending
+            ):  # in the middle of something else it would be no message
+                continue
+            try:
+                os.write(child.stdin, child.repeated)  # so short that it is all or nothing
+            except OSError:
+                continue  # it has more than enough to read, or is gone
+        return wait
+
     # --- what the commands do -----------------------------------------------------------------
 
     def feed(self, child: spawning.ChildProcess) -> None:
@@ -316,6 +381,7 @@ class Guard:
         A list of processes misses what one that ends just now has just started. That becomes a
         child of this one, so nothing is left only where there are no children either.
         """
+        forget_signals()
         for descriptor in list(self.ready):
             self.drop(descriptor)
         asked: set[int] = set()
@@ -403,6 +469,13 @@ def catch_signals() -> int:
     return heard
 
 
+def forget_signals() -> None:
+    """Write no signals to that pipe any more."""
+    import signal
+
+    signal.set_wakeup_fd(-1)
+
+
 def main() -> None:
     """Be a guard that says a marker; its arguments are the two halves, and what Python it was.
 
@@ -430,6 +503,7 @@ def serve(
     path = os.environ.get("PATH", os.defpath)
     python, os.environ["PATH"] = spawning.activated(python, path)
     os.write(sink, f"\n{marker}\n".encode())
+    os.set_blocking(sink, False)
     family.adopt_orphans()
     family.rename("gcm-guard")
     Guard(source, sink, programs, python).run()

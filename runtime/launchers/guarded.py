@@ -154,6 +154,13 @@ class GuardedProcess:
             self._window -= len(data)
             self._send(wire.DATA, self._number, data)
 
+    def repeat(self, seconds: float, data: bytes) -> None:
+        """Let the guard write this to its stdin from time to time, also while we are stopped.
+
+        It is a message of its own: never in the middle of another one that was posted.
+        """
+        self._send(wire.REPEAT, self._number, f"{seconds}\0".encode() + data)
+
     def close_input(self) -> None:
         """Close its stdin behind all that was written."""
         with self._changed:

@@ -32,6 +32,8 @@ class ChildProcess:
         self.status: int | None = None
         self.ended_at = 0.0
         self.kill_at = 0.0
+        self.repeated = b""  # written to it every so many seconds
+        self.repeat_every = self.repeat_at = 0.0
         self.left_some = False
         self.shared: set[str] = set()  # what its family may leave in memory
 

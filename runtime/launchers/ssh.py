@@ -80,7 +80,7 @@ class SshLauncher(GuardSession):
         self._client.when_done(self._on_end)
         self._client.post(bootstrap.source())
         self._lease = lease
-        self._renew_lease()
+        self._keep_lease()
         local.call_later(patience, self._on_deadline)
 
     def _command(
@@ -153,11 +153,15 @@ class SshLauncher(GuardSession):
             )
             self._client.kill()
 
-    def _renew_lease(self) -> None:
-        """Tell the far end that we live; a network that swallows everything tells it nothing."""
-        if self._fault is None and not self._closing:
-            self._send(wire.PING, 0, str(self._lease).encode())
-            self._local.call_later(self._lease / 4, self._renew_lease)
+    def _keep_lease(self) -> None:
+        """Let the far end hear that we live; a network that swallows everything tells it nothing.
+
+        The guard on this machine says so. It lives as long as this process, also while that is
+        stopped.
+        """
+        ping = wire.frame(wire.PING, 0, str(self._lease).encode())
+        self.post(ping)
+        self._client.repeat(self._lease / 4, ping)
 
     def _describe_wait(self) -> str:
         return "\n".join([*self._client.tail, *self._banner.lines])

@@ -245,6 +245,10 @@ class ClusterHealth(Protocol):
         """Tell that a rank ends the run; how it ended was told before."""
         ...
 
+    def rank_frozen(self, member: str, rank: str, seconds: float) -> None:
+        """Tell that a rank has been stopped for so long; 0 if it goes on again."""
+        ...
+
     def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:
         """Tell what a rank is doing; see `Health.waiting`."""
         ...

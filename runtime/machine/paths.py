@@ -26,6 +26,15 @@ def clustering_path(identifier: str) -> str:
     return f"{part_path(identifier)}/{CLUSTERING}"
 
 
+def above_path(clustering: str) -> str:
+    """Return the path of the clustering component above another one.
+
+    >>> above_path("/grid/site0/cluster1/clustering"), above_path("/grid/site0/clustering")
+    ('/grid/site0/clustering', '/grid/clustering')
+    """
+    return f"{clustering.rpartition('/')[0].rpartition('/')[0]}/{CLUSTERING}"
+
+
 def part_path(identifier: str) -> str:
     """Return the path of a rank (`0:1:2`), a cluster, a site or, for nothing, the grid."""
     numbers = identifier.split(":") if identifier else []

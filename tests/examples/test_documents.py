@@ -34,6 +34,7 @@ DOCUMENTS = [
     "docs/mpi.md",
     "docs/surroundings.md",
     "docs/results.md",
+    "docs/failures.md",
     "docs/waits.md",
 ]
 SECTIONS = [("docs/deploy.md", "Without a descriptor")]

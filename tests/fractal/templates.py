@@ -151,3 +151,6 @@ def unfit_templates() -> None:
             new_component("t", SERVER, "primitiveTemplate", content)
     with pytest.raises(InstantiationError, match="there is no membrane 'unknownTemplate'"):
         new_component("t", SERVER, "unknownTemplate", Speaker)
+    with pytest.raises(InstantiationError, match="Write 'primitive', or new_component") as caught:
+        new_template("t", SERVER, "primitiveTemplate", Speaker)
+    assert "is the membrane of a template, and not of what it makes" in caught.value.what

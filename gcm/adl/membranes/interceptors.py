@@ -122,7 +122,7 @@ def _control_fault(draft: Draft, name: str) -> _Fault | None:
         known = control_names(draft)
         hint = did_you_mean(name, known) or f"it has: {', '.join(known)}"
         return f"the interceptor 'this.{name}' is no controller of the component", hint
-    if not _has_hooks(found.signature):
+    if not stands_in_for(found.signature) and not _has_hooks(found.signature):
         hint = f"give the controller {_NEEDED}, or name another one"
         return f"the controller 'this.{name}' is no interceptor", hint
     return None

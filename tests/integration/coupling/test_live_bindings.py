@@ -15,6 +15,7 @@ from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.engine.bindings import ReportedBinding, bindings_of
 from runtime.engine.launch import Machine
+from runtime.engine.run_state import RunPhase
 
 pytestmark = pytest.mark.mpi
 
@@ -28,6 +29,9 @@ def answered(
 ) -> None:
     """Ask until the answers are as they should be, or it has taken too long."""
     deadline = time.monotonic() + PATIENCE
+    while machine.state is not RunPhase.RUNNING:  # before that there is nobody to ask
+        assert time.monotonic() < deadline, machine.state
+        time.sleep(0.05)
     while not until(*(said := machine.bindings())):
         assert time.monotonic() < deadline, said
         time.sleep(0.05)

@@ -17,7 +17,9 @@ from gcm.errors import (
     NoSuchInterfaceError,
 )
 from runtime.hosting.other_node import NODE
+from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, RemoteTraceback
+from runtime.transport.lean import dial
 from tests.integration.hosting.conftest import Launcher
 from tests.integration.hosting.hosted_parts import Chief, Team, Teller, Worker, peak_bytes
 
@@ -277,3 +279,15 @@ def test_requests_of_one_client_to_an_active_object_keep_their_order(launcher: L
     futures = [submit(stub.next) for _ in range(200)]
     assert [future.result(LONG) for future in futures] == list(range(1, 201))
     launcher.ask("/app/counter", "lifecycle-controller", "stop")
+
+
+@pytest.mark.parametrize("home", ["/", "//", "", "launcher", "/launcher", "/launcher/inside"])
+def test_nobody_is_let_in_whose_home_is_that_of_this_process_or_of_all(
+    launcher: Launcher, home: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    known = Credentials(launcher.secret, home)
+    made, _, _ = dial(launcher.address, known)
+    made.settimeout(LONG)
+    assert made.recv(1) == b""
+    made.close()
+    assert "was refused: that is no home of another process" in caplog.text

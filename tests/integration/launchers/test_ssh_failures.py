@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -253,8 +254,45 @@ def test_a_far_end_that_hears_nothing_any_more_ends_by_itself(
             assert wait_gone([process.pid, guard], 20) == []
         finally:
             os.kill(session, signal.SIGCONT)
-        with pytest.raises(ConnectionLost):
+        with pytest.raises(
+            ConnectionLost, match="nothing was heard of the launcher for 4 s"
+        ) as lost:
             process.wait(10)
+        assert "Traceback" not in str(lost.value)
+
+
+STOPPED = """
+import sys
+from pathlib import Path
+from runtime.launchers.base import Command
+from runtime.launchers.hops import Hop
+from runtime.launchers.lines import Collected
+from runtime.launchers.local import LocalLauncher
+from runtime.launchers.ssh import SshLauncher
+
+port, folder = int(sys.argv[1]), Path(sys.argv[2])
+hop = Hop("127.0.0.1", port=port, key=folder / "key", known_hosts=folder / "known_hosts")
+with LocalLauncher() as local, SshLauncher([hop], local, user_file=None, lease=1.0) as far:
+    said = Collected()
+    # so much that the pipes to a launcher that is stopped are full
+    process = far.start(Command(("sh", "-c", "head -c 3000000 /dev/zero; sleep 4; echo on")), said)
+    process.started(20)
+    print("started", flush=True)
+    print(process.wait(30), len(said.output), said.output[-3:], flush=True)
+"""
+
+
+def test_a_launcher_that_is_stopped_for_a_while_loses_nothing(sshd: Server) -> None:
+    port = str(sshd.hop().port)
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPED, port, str(sshd.folder)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(3.0)  # three times as long as the far end waits for a word
+        process.send_signal(signal.SIGCONT)
+        assert process.stdout.read() == "exit code 0 3000003 on\n\n"
 
 
 def test_a_local_launcher_that_closes_takes_its_connections_along(

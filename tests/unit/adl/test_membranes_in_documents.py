@@ -59,6 +59,16 @@ def test_interceptors_of_a_live_assembly_are_written_as_they_were_read(
     assert 'interceptors="log.notes, log.alarm"' in export(asker)
 
 
+def test_an_interface_that_the_membrane_offers_intercepts(
+    sample: Callable[[str], Component],
+) -> None:
+    guarded = sample("Guarded")
+    with running(guarded):
+        assert guarded.server("echo").stub.say("x") == "x"  # type: ignore[attr-defined]
+        pages = guarded.server("report").stub.pages()  # type: ignore[attr-defined]
+    assert pages == ["before say", "after say"]
+
+
 IN_MEMBRANE = """
 <definition name="app">
   <interface name="greeter" role="server" signature="lib.Greeter" interceptors="{}"/>

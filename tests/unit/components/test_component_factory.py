@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Optional, Protocol
 
 import pytest
 
@@ -28,6 +28,7 @@ from gcm import (
     requires,
     wrapper,
 )
+from gcm.components import declared_interfaces
 from gcm.errors import GcmError, IllegalTypeError, InstantiationError
 
 
@@ -218,6 +219,32 @@ def test_declarations_of_bases_count_and_names_can_differ_from_attributes() -> N
     assert component.content.second is server.server("echo").stub
     assert component.content.first is None
     assert component.content.workers == {"1": server.server("echo").stub}
+
+
+class Lonely:
+    one: Annotated[Echo | None, requires(optional=True)]
+    two: Annotated[Optional[Echo], requires(optional=True)]  # noqa: UP045 - both notations
+
+
+def test_the_annotation_of_an_optional_client_may_say_that_there_may_be_none() -> None:
+    found = [(one.signature, one.is_mandatory) for one in declared_interfaces(Lonely)]
+    assert found == [(Echo, False)] * 2
+
+
+class Unsaid:
+    workers: Annotated[Mapping[str, Echo], requires()]
+
+
+class Sure:
+    one: Annotated[Echo | None, requires()]
+
+
+def test_a_mapping_or_none_is_refused_where_the_declaration_says_otherwise() -> None:
+    with pytest.raises(IllegalTypeError, match="'workers' is a mapping, as for a collection") as no:
+        declared_interfaces(Unsaid)
+    assert no.value.cure == "Write requires(cardinality=Cardinality.COLLECTION)"
+    with pytest.raises(IllegalTypeError, match="is not a class"):
+        declared_interfaces(Sure)
 
 
 def test_an_interface_name_becomes_an_attribute_that_python_can_say() -> None:

@@ -37,6 +37,7 @@ def test_a_rank_imports_nothing_but_what_it_needs() -> None:
         "runtime.transport.errors",
         "runtime.transport.frames",
         "runtime.transport.keyed_hash",
+        "runtime.transport.keys",
         "runtime.transport.lean",
         "runtime.transport.messages",
         "runtime.transport.pyro_messages",

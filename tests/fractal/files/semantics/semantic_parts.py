@@ -25,10 +25,10 @@ class PlainEcho:
 
 @provides("echo", Echo)
 class Voice:
-    votes: Annotated[Echo, requires(optional=True)]
+    votes: Annotated[Echo | None, requires(optional=True)]
 
     def echo(self, text: str) -> str:
-        return "".join(one.echo(text) for one in filter(None, [self.votes])) or text
+        return text if self.votes is None else self.votes.echo(text)
 
 
 @provides("echo", Echo)

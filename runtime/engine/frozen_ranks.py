@@ -1,0 +1,90 @@
+"""Ranks of this host that stand still, because of a signal or a debugger: seen, not asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from runtime.machine.contracts import Facts
+from runtime.machine.launcher import LauncherStubs
+from runtime.transport.reactor import Reactor
+
+_STOPPED = frozenset("Tt")  # by a signal, by a debugger
+_LOOKS = 6  # in the time after which a rank counts as frozen
+
+
+class FrozenRanks:
+    """Looks at the state that the system has of each rank, and tells the launcher what it sees.
+
+    A rank that computes, sleeps or waits for the disk is not frozen, however long that takes. With
+    `is_lost`, one that is frozen for longer than `timeout` is killed, so that it cannot go on when
+    everybody believes it dead.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        launcher: LauncherStubs,
+        ranks: Callable[[], Mapping[str, Facts]],
+        *,
+        timeout: float,
+        is_lost: bool,
+    ) -> None:
+        self._reactor = reactor
+        self._launcher = launcher
+        self._ranks = ranks
+        self._timeout = timeout
+        self._is_lost = is_lost
+        self._since: dict[str, float] = {}
+        self._told: set[str] = set()
+        self._host = os.uname().nodename
+        self._is_over = False
+
+    def begin(self) -> None:
+        """Look from now on, on the reactor's thread."""
+        self._reactor.later(self._timeout / _LOOKS, self._look)
+
+    def end(self) -> None:
+        """Look no more."""
+        self._is_over = True
+
+    def _look(self) -> None:
+        if self._is_over:
+            return
+        now = time.monotonic()
+        for rank, facts in self._ranks().items():
+            if facts["host"] == self._host:
+                self._look_at(rank, facts["pid"], now)
+        self.begin()
+
+    def _look_at(self, rank: str, pid: int, now: float) -> None:
+        if state_of(pid) not in _STOPPED:
+            self._since.pop(rank, None)
+            if rank in self._told:
+                self._told.discard(rank)
+                self._launcher.health.rank_frozen(self._launcher.name, rank, 0.0)
+            return
+        stopped = now - self._since.setdefault(rank, now)
+        if stopped < self._timeout * (1 - 1 / _LOOKS) or rank in self._told:
+            return
+        self._told.add(rank)
+        self._launcher.health.rank_frozen(self._launcher.name, rank, stopped)
+        if self._is_lost:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def state_of(pid: int) -> str:
+    """Return the letter that the system has for the state of a process; empty if it has ended.
+
+    >>> state_of(os.getpid())
+    'R'
+    """
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""

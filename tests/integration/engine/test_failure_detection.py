@@ -1,0 +1,87 @@
+"""Failure detection in running machines: who is stopped, and what is silent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from benchmarks.detectors.times import (
+    Running,
+    cut_link,
+    freeze_rank,
+    front_end_of,
+    started,
+    two_hosts,
+)
+from benchmarks.grid import missing
+from tests.sshd import SSHD
+
+pytestmark = pytest.mark.mpi
+
+EMULATED = '<failure-detector timeout="1.5s" frozen="{frozen}"/><emulate sites="2" ranks="1"/>'
+
+
+@contextmanager
+def running(folder: Path, frozen: str) -> Iterator[Running]:
+    with started(folder, EMULATED.format(frozen=frozen), None) as run:
+        yield run
+
+
+def test_a_rank_that_a_signal_has_stopped_is_only_suspected_and_goes_on(tmp_path: Path) -> None:
+    with running(tmp_path, "suspect") as run:
+        freeze_rank(run)
+        _, line = run.seen.wait("rank 1:0:0 stands still since")
+        assert "a signal or a debugger has stopped it" in line
+        os.kill(run.victim, signal.SIGCONT)
+        run.seen.wait("rank 1:0:0 goes on")
+        assert run.process.poll() is None
+
+
+def test_a_rank_that_stands_still_is_ended_where_that_is_asked_for(tmp_path: Path) -> None:
+    with running(tmp_path, "lost") as run:
+        freeze_rank(run)
+        run.seen.wait("rank 1:0:0 stands still since")
+        assert run.process.wait(30) == 128 + signal.SIGKILL
+        run.seen.wait("rank 1:0:0", "SIGKILL")
+
+
+def test_a_front_end_that_stands_still_is_lost_where_that_is_asked_for(tmp_path: Path) -> None:
+    with running(tmp_path, "lost") as run:
+        os.kill(front_end_of(run.process.pid), signal.SIGSTOP)
+        run.seen.wait("site1/cluster0: lost")
+        run.seen.wait("the front-end, its host or the way to it is lost")
+        run.seen.wait("and a ping was not answered")
+
+
+def test_a_launcher_that_was_stopped_for_longer_than_the_timeout_accuses_nobody(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path, "lost") as run:
+        run.process.send_signal(signal.SIGSTOP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            run.process.wait(2.5)
+        run.process.send_signal(signal.SIGCONT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            run.process.wait(2.0)
+        assert not [line for _, line in run.seen.lines if "lost" in line]
+
+
+@pytest.mark.needs_root
+@pytest.mark.skipif(SSHD is None, reason="there is no sshd")
+def test_a_host_whose_network_is_cut_is_lost_within_the_timeout_and_the_run_says_so(
+    tmp_path: Path,
+) -> None:
+    if lacking := missing():
+        pytest.skip(lacking)
+    with two_hosts(tmp_path) as (grid, text), started(tmp_path, text, grid) as run:
+        cut_link(run)
+        run.seen.wait("site1/cluster0: lost", timeout=12.0)  # that of ssh is 15 seconds
+        grid.heal("c0", "c1")
+        address = grid.layout.clusters[1].address
+        run.seen.wait(f"site1/cluster0, {address}: the front-end, its host or the way")

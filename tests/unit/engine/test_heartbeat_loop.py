@@ -1,0 +1,104 @@
+"""Detectors on a reactor: they tell each other, and find out who has gone."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from gcm.invocation import Invocation
+from runtime.engine.heartbeats import HeartbeatLoop, heartbeat
+from runtime.engine.watch import WatchedGroup
+from runtime.health import Declare, DetectorSettings, Effect, Expelled, Ping, Send
+from runtime.transport.reactor import Reactor
+
+GROUP = WatchedGroup(("launcher", "0:0", "1:0"), DetectorSettings(period=0.02, max_hang=0.05))
+LONG = 20.0
+
+
+class Three:
+    """The launcher and two front-ends, whose messages are handed over in this process."""
+
+    def __init__(self, reactor: Reactor) -> None:
+        self.silent: set[str] = set()
+        self.found: list[tuple[str, Effect]] = []
+        self.changed = threading.Condition()
+        self.loops = {
+            own: HeartbeatLoop(reactor, GROUP, own, send=self.sender(own), found=self.finder(own))
+            for own in GROUP.members
+        }
+        for loop in self.loops.values():
+            reactor.soon(loop.begin)
+
+    def sender(self, own: str) -> Callable[[Invocation], None]:
+        def send(call: Invocation) -> None:
+            names = {"/launcher": "launcher", **{
+                f"/grid/site{site}/cluster0/clustering": f"{site}:0" for site in (0, 1)
+            }}  # fmt: skip
+            to = names[call.component]
+            if not {own, to} & self.silent:
+                self.loops[to].hear(*call.args)
+
+        return send
+
+    def finder(self, own: str) -> Callable[[Effect], None]:
+        def found(effect: Effect) -> None:
+            with self.changed:
+                self.found.append((own, effect))
+                self.changed.notify_all()
+
+        return found
+
+    def wait(self, kind: type[Effect], own: str) -> Effect:
+        def known() -> list[Effect]:
+            return [one for who, one in self.found if who == own and isinstance(one, kind)]
+
+        with self.changed:
+            assert self.changed.wait_for(lambda: bool(known()), LONG), self.found
+            return known()[0]
+
+
+def test_a_member_that_falls_silent_is_declared_and_told_when_it_speaks_again() -> None:
+    with Reactor("heartbeats") as reactor:
+        three = Three(reactor)
+        three.silent.add("1:0")
+        for own in ("launcher", "0:0"):
+            effect = three.wait(Declare, own)
+            assert isinstance(effect, Declare)
+            assert effect.member == "1:0"
+        three.silent.clear()
+        three.wait(Expelled, "1:0")
+
+
+def test_what_is_certain_is_passed_on_to_the_others() -> None:
+    with Reactor("heartbeats") as reactor:
+        three = Three(reactor)
+        three.silent.add("1:0")
+        reactor.soon(lambda: three.loops["launcher"].gone("1:0", "exit code 1"))
+        assert three.wait(Declare, "launcher") == Declare("1:0", 0, "exit code 1")
+        effect = three.wait(Declare, "0:0")
+        assert isinstance(effect, Declare)
+        assert effect.member == "1:0"
+
+
+def test_a_message_in_the_name_of_another_member_is_not_heard(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with Reactor("heartbeats") as reactor, caplog.at_level(logging.WARNING):
+        loop = HeartbeatLoop(reactor, GROUP, "0:0", send=lambda _: None, found=lambda _: None)
+        loop.begin()
+        loop.hear("launcher", "ping", ("1:0", 0, ""))
+        loop.hear("launcher", "nonsense", ())
+        loop.end()
+    assert "in the name of 1:0" in caplog.text
+    assert "is not understood" in caplog.text
+
+
+def test_the_launcher_is_called_at_its_contract_and_front_ends_at_their_controller() -> None:
+    calls = [heartbeat("0:0", Send(to, Ping("0:0", 0))) for to in ("launcher", "1:0")]
+    assert [(call.component, call.interface, call.operation) for call in calls] == [
+        ("/launcher", "heartbeats", "hear"),
+        ("/grid/site1/cluster0/clustering", "health-controller", "hear"),
+    ]
