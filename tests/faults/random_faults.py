@@ -1,6 +1,6 @@
 """Runs small random programs with one random fault each; prints what was not right, as JSON.
 
-Run it where nobody else uses the temporary folder and the shared memory (`alone` below does that):
+Run it where nobody else uses the temporary folder and the shared memory (as the test of it does):
 
     random_faults.py HOW_MANY SEED
 
@@ -44,7 +44,7 @@ def fault(number):
     if (rank, number) == (VICTIM, MOMENT):
         ENDING
     time.sleep(0.1)
-print("up", rank, os.getpid(), flush=True)
+print("up %d %d" % (rank, os.getpid()), flush=True)
 wrong = 0
 for number in range(rounds):
     fault(number)
@@ -165,7 +165,7 @@ def ranks_of(run: subprocess.Popen[str], size: int) -> dict[int, int]:
     while len(pids) < size:
         words = run.stdout.readline().split()
         assert words, f"it ended before all ranks were up: {run.communicate()}"
-        if words[0] == "up":
+        if words[0] == "up" and len(words) == 3:
             pids[int(words[1])] = int(words[2])
     return pids
 

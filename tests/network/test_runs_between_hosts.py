@@ -163,7 +163,7 @@ def test_ranks_whose_line_is_cut_for_good_go_on_by_a_third_cluster(tmp_path: Pat
     ):
         assert run.stdout is not None
         assert run.stdout.readline() == "begun\n"
-        grid.cut("c1", "c2", one_way=True)
+        grid.cut("c1", "c2")
         output, said = run.communicate(timeout=100)
     assert output == "goes on\n", said
     assert run.returncode == 0, said
