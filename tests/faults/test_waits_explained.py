@@ -275,6 +275,7 @@ def test_messages_that_nobody_has_received_are_told_of_at_the_end(
         BEGIN
         + "if me == 0:\n"
         + "    for rank in range(1, world.size): world.Isend(one, rank, tag=rank)\n"
+        + "else:\n    world.Probe(source=0)  # it is there\n"
         + "world.Barrier()\n",
         encoding="utf-8",
     )
