@@ -10,8 +10,8 @@ Importing this costs nothing; each name is loaded when it is first asked for.
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime import coupling
-    from runtime.engine.launch import Machine
     from runtime.mpi.surface import face as MPI
+    from runtime.processes.launcher.launch import Machine
 
 __all__ = ["MPI", "Machine", "coupling"]
 
@@ -22,7 +22,7 @@ def __getattr__(name: str) -> object:
 
         return load()
     if name == "Machine":
-        from runtime.engine.launch import Machine
+        from runtime.processes.launcher.launch import Machine
 
         return Machine
     if name == "coupling":

@@ -5,7 +5,7 @@ import sys
 
 if __name__ == "__main__":
     gc.disable()  # imports leave no garbage, and to look for it takes a tenth of their time
-    from runtime.engine.front_end import main
+    from runtime.processes.front_end.main import main
 
     gc.enable()
     sys.exit(main())

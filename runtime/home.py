@@ -9,7 +9,7 @@ HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 OWN_FRAMES = (
-    os.path.join(HOME, "runtime", "engine"),
+    os.path.join(HOME, "runtime", "processes"),
     os.path.join(HOME, "runtime", "rank"),
     "<frozen runpy>",
 )

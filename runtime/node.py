@@ -2,7 +2,7 @@
 
 import sys
 
-from runtime.engine.node_main import main
+from runtime.processes.node import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,6 +5,6 @@ import sys
 
 if __name__ == "__main__":
     gc.disable()  # imports leave no garbage; the program begins with it enabled
-    from runtime.engine.rank_main import main
+    from runtime.processes.rank.main import main
 
     sys.exit(main(sys.argv[1:]))

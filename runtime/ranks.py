@@ -5,6 +5,6 @@ import sys
 
 if __name__ == "__main__":
     gc.disable()  # imports leave no garbage; the program of a rank begins with it enabled
-    from runtime.engine.rank_nursery import main
+    from runtime.processes.front_end.rank_nursery import main
 
     sys.exit(main(sys.argv[1:]))

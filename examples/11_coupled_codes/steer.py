@@ -13,7 +13,7 @@ from pathlib import Path
 from gcm.documents import Diagnostics
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.engine.launch import Machine
+from runtime import Machine
 
 DESCRIPTOR = Path(__file__).parents[2] / "descriptors" / "coupled-codes.xml"
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from runtime.cli.errors import UsageError
 from runtime.cli.options import Options, read_options
 from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
-from runtime.engine.cores import leave_no_core_file
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, READER_LEFT, WRONG_USAGE
+from runtime.processes.cores import leave_no_core_file
 
 if TYPE_CHECKING:
     from runtime.deployment import DeploymentPlan
@@ -120,8 +120,8 @@ def _run(plan: DeploymentPlan, options: Options) -> int:
 
         gc.enable()
         return run_plan(plan, options)
-    from runtime.engine.warm_start import WarmStart
     from runtime.launchers.errors import LaunchError
+    from runtime.processes.launcher.warm_start import WarmStart
 
     gc.freeze()  # what is loaded stays, and copies of this process share it
     with WarmStart() as warm:  # before there are any threads

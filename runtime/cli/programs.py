@@ -24,7 +24,7 @@ def look_at_programs(deployment: Deployment, options: Options) -> Mapping[str, P
     copied = copies(deployment)
     if not copied:
         return {}
-    from runtime.engine.program_survey import survey  # only where something is copied
+    from runtime.results.program_survey import survey  # only where something is copied
 
     codes = {one.name: one for one in deployment.applications}
     diagnostics, found = Diagnostics(), dict[str, ProgramFiles]()

@@ -25,9 +25,9 @@ from runtime.cli.tree import ProgressTree
 from runtime.cli.watch import EndSignals, LogLines, Watch
 from runtime.deployment import DeploymentPlan
 from runtime.deployment.program_files import copies
-from runtime.engine.launch import Interrupts, Outcome, Patience, deploy
-from runtime.engine.warm_start import WarmStart
 from runtime.exit_codes import OUTPUT_FAILED, READER_LEFT
+from runtime.processes.launcher.launch import Interrupts, Outcome, Patience, deploy
+from runtime.processes.launcher.warm_start import WarmStart
 
 BYTES_PER_SECOND = 1_000_000
 """How fast program folders are copied at least, over the slowest of lines."""

@@ -48,7 +48,7 @@ def show_variables(variables: Sequence[Variable], style: Format) -> int:
 
 def export_machine(plan: DeploymentPlan, file: str) -> int:
     """Write the machine that the plan makes as an ADL document; raises `OutputFailed`."""
-    from runtime.engine.tree import machine_document
+    from runtime.processes.launcher.tree import machine_document
 
     path = Path(file)
     try:

@@ -8,7 +8,7 @@ from dataclasses import asdict, field
 from gcm.cli.output import counted
 from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan
-from runtime.engine.outcome import (
+from runtime.run.outcome import (
     ComponentReport,
     Connections,
     FirstCause,
@@ -17,7 +17,7 @@ from runtime.engine.outcome import (
     Results,
     RouteTraffic,
 )
-from runtime.engine.rank_exit import in_words
+from runtime.run.rank_exit import in_words
 
 MOST_CLUSTERS = 24
 """How many clusters are listed one by one; those that failed always are."""

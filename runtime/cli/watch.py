@@ -12,8 +12,8 @@ from types import FrameType
 
 from runtime.cli.history import History
 from runtime.cli.printer import Change, Item, Printer, RankOutput, Word
-from runtime.engine.listener import TRACEBACK
 from runtime.launchers.base import OutputStream
+from runtime.processes.launcher.listener import TRACEBACK
 
 GIVE_UP_SECONDS = 8.0
 """How long a run that was told to end at once may take for it."""

@@ -19,13 +19,13 @@ from runtime.doctor.asking import Conversation
 from runtime.doctor.diagnosis import findings_of
 from runtime.doctor.hosts import hosts_of, this_machine
 from runtime.doctor.records import Dial, ExaminedHost, Fault, Finding, Record, facts_of
-from runtime.engine.place import ssh_launcher
-from runtime.engine.supply import is_on_this_machine
 from runtime.errors import GridError
 from runtime.launchers.base import Launcher
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import MpiexecFlavour, Probes, detect_flavour
+from runtime.processes.launcher.place import ssh_launcher
+from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.topology import Reachability
 
 AT_A_TIME = 32

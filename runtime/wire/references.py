@@ -125,7 +125,7 @@ class References:
         return self._most or _allowed()
 
     def figures(self, traffic: Mapping[int, Traffic]) -> dict[str, int]:
-        """Return how this rank found others; see `runtime.engine.outcome.Connections`."""
+        """Return how this rank found others; see `runtime.run.outcome.Connections`."""
         sent = sum(one.sent_messages for one in traffic.values())
         return {
             "tries": self._connector.tries,
@@ -144,7 +144,7 @@ class References:
     ) -> list[tuple[str, tuple[str, ...] | None, int, int, int]]:
         """Return what went to which cluster, and by which route if this end has chosen it.
 
-        See `runtime.engine.exchanged.Row`.
+        See `runtime.run.exchanged.Row`.
         """
         sums: dict[tuple[str, tuple[str, ...] | None], tuple[int, int, int]] = {}
         for peer, one in traffic.items():

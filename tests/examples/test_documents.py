@@ -20,7 +20,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.engine.tree import machine_document
+from runtime.processes.launcher.tree import machine_document
 from tools.pictures import pictures
 
 ROOT = Path(__file__).parents[2]

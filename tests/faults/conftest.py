@@ -18,7 +18,7 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
-from runtime.engine.launch import Machine, Outcome, Patience, deploy
+from runtime.processes.launcher.launch import Machine, Outcome, Patience, deploy
 
 MARK = "GCM_TEST_RUN"
 GONE_WITHIN = 20.0

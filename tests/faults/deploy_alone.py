@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
-from runtime.engine.launch import Interrupts, deploy
-from runtime.engine.warm_start import WarmStart
+from runtime.processes.launcher.launch import Interrupts, deploy
+from runtime.processes.launcher.warm_start import WarmStart
 
 
 class Printer:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runtime.engine import rank_main
-from runtime.engine.front_end import GRACE
-from runtime.engine.run_state import RunPhase
 from runtime.launchers import guard
+from runtime.processes.front_end.main import GRACE
+from runtime.processes.rank import main as rank_main
+from runtime.run.state import RunPhase
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Bench

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from runtime.engine.launch import Outcome
+    from runtime.processes.launcher.launch import Outcome
     from tests.faults.conftest import Bench
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
@@ -207,7 +207,7 @@ def other_version(bench: Bench, *, first: bool) -> Path:
     other = bench.folder / "other"
     for name in ("gcm", "runtime"):
         shutil.copytree(ROOT / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
-    module = other / "runtime" / "engine" / "configuration.py"
+    module = other / "runtime" / "processes" / "configuration.py"
     text = module.read_text()
     assert "PROTOCOL = 1\n" in text
     module.write_text(text.replace("PROTOCOL = 1\n", "PROTOCOL = 2\n"))

@@ -12,7 +12,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.engine.launch import Machine, Patience
+from runtime.processes.launcher.launch import Machine, Patience
 
 Plan = Callable[..., DeploymentPlan]
 Steer = Callable[..., Machine]

@@ -8,7 +8,7 @@ import pytest
 from gcm import submit
 from runtime import coupling
 from runtime.coupling import CodeEnded, NoSuchRank, UnknownCode
-from runtime.engine.launch import Machine
+from runtime.processes.launcher.launch import Machine
 
 pytestmark = pytest.mark.mpi
 

@@ -16,9 +16,9 @@ from runtime.coupling.code_run import CodeState
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.errors import CodeNotStarted
 from runtime.deployment import DeploymentPlan
-from runtime.engine.launch import Machine, Patience, deploy
-from runtime.engine.listener import Silent
 from runtime.machine.launcher import FrontEndStubs
+from runtime.processes.launcher.launch import Machine, Patience, deploy
+from runtime.processes.launcher.listener import Silent
 
 pytestmark = pytest.mark.mpi
 

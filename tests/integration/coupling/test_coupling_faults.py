@@ -13,8 +13,8 @@ import pytest
 from runtime.coupling import CodeEnded
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
-from runtime.engine.launch import Machine, deploy
-from runtime.engine.listener import Silent
+from runtime.processes.launcher.launch import Machine, deploy
+from runtime.processes.launcher.listener import Silent
 
 pytestmark = pytest.mark.mpi
 

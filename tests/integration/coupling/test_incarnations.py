@@ -8,8 +8,8 @@ import pytest
 
 from runtime.coupling.code_run import CodeState
 from runtime.coupling.words import DRIVER
-from runtime.engine.launch import Machine
 from runtime.machine.paths import LAUNCHER
+from runtime.processes.launcher.launch import Machine
 from runtime.transport.channel import IncomingCall
 from runtime.transport.errors import TransportError
 from runtime.transport.messages import NOTE, PLAIN, Target, call_frame

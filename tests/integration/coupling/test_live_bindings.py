@@ -13,9 +13,9 @@ from gcm.adl.writing.describe import export
 from gcm.documents import Diagnostics
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.engine.bindings import ReportedBinding, bindings_of
-from runtime.engine.launch import Machine
-from runtime.engine.run_state import RunPhase
+from runtime.processes.launcher.bindings import ReportedBinding, bindings_of
+from runtime.processes.launcher.launch import Machine
+from runtime.run.state import RunPhase
 
 pytestmark = pytest.mark.mpi
 

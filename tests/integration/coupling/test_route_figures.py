@@ -13,10 +13,10 @@ from gcm.documents import Diagnostics
 from gcm.errors import GcmError
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.engine.launch import Machine
-from runtime.engine.outcome import Connections, Ways
-from runtime.engine.route_monitor import RouteMonitor
 from runtime.errors import GridError
+from runtime.processes.launcher.launch import Machine
+from runtime.processes.route_monitor import RouteMonitor
+from runtime.run.outcome import Connections, Ways
 
 pytestmark = pytest.mark.mpi
 

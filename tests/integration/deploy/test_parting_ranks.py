@@ -129,7 +129,7 @@ def test_what_a_rank_left_running_ends_with_its_job(start: Any, tmp_path: Path) 
 
 def test_a_stand_in_whom_nobody_hears_becomes_the_rank(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
-    stand_in = root / "runtime" / "engine" / "rank_stand_in.py"
+    stand_in = root / "runtime" / "processes" / "rank" / "stand_in.py"
     words = ["-c", "import sys; print(sys.argv[1:]); sys.exit(4)", "x"]
     done = subprocess.run(
         [sys.executable, "-I", "-S", stand_in, tmp_path / "nobody", *words],

@@ -11,8 +11,8 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.engine import machine as engine
-from runtime.engine.launch import Machine, Patience
+from runtime.processes.launcher import machine as engine
+from runtime.processes.launcher.launch import Machine, Patience
 
 pytestmark = pytest.mark.mpi
 

@@ -13,8 +13,8 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
-from runtime.engine.launch import deploy
-from runtime.engine.listener import Silent
+from runtime.processes.launcher.launch import deploy
+from runtime.processes.launcher.listener import Silent
 
 pytestmark = pytest.mark.mpi
 

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.engine.gate import Gate
 from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import Facts, Membership, Routes
 from runtime.membership.doorstep import NOWHERE
 from runtime.membership.rank_link import RankLink
 from runtime.membership.room import Entrance, write_key
+from runtime.processes.front_end.gate import Gate
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import RunKeys, audience_of, member_name

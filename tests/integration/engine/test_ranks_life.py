@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.engine.configuration import Configuration, Job
-from runtime.engine.control import FRONT_END
-from runtime.engine.front_end import FrontEndProcess
-from runtime.engine.output_room import OutputRoom
-from runtime.engine.ranks_life import RanksLife
-from runtime.engine.shared_routes import SharedRoutes
 from runtime.machine import launcher as calls
 from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import Control, Views
 from runtime.membership.room import KEY
+from runtime.processes.configuration import Configuration, Job
+from runtime.processes.front_end.main import FrontEndProcess
+from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.ranks_life import RanksLife
+from runtime.processes.front_end.shared_routes import SharedRoutes
+from runtime.processes.member_host import FRONT_END
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.keys import RunKeys, audience_of
 from runtime.transport.queued import MemoryStream

@@ -20,7 +20,7 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
-from runtime.engine.launch import deploy
+from runtime.processes.launcher.launch import deploy
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from runtime.engine import shared_routes
-from runtime.engine.gate import Gate
-from runtime.engine.outcome import Connections, Ways
-from runtime.engine.shared_routes import SharedRoutes
 from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import References, Routes
 from runtime.membership.doorstep import NOWHERE
 from runtime.membership.rank_link import RankLink
 from runtime.membership.room import Entrance, write_key
+from runtime.processes.front_end import shared_routes
+from runtime.processes.front_end.gate import Gate
+from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.routing import Experience, experiences_of, plain
 from runtime.routing.tension import RETRY_AFTER
+from runtime.run.outcome import Connections, Ways
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import RunKeys, audience_of

@@ -15,8 +15,8 @@ PROGRAM = """
 import sys, threading
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
-from runtime.engine.launch import Machine
-from runtime.engine.warm_start import WarmStart
+from runtime.processes.launcher.launch import Machine
+from runtime.processes.launcher.warm_start import WarmStart
 
 started = []
 

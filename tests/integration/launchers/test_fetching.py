@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from runtime.engine.incoming import IncomingFiles
-from runtime.engine.selection import Arrival
 from runtime.launchers import fetching
 from runtime.launchers.base import Command
 from runtime.launchers.contents import FILE
@@ -21,6 +19,8 @@ from runtime.launchers.errors import ConnectionLost, FetchFailed, StagingFailed
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
+from runtime.results.incoming import IncomingFiles
+from runtime.results.selection import Arrival
 
 
 def never() -> bool:

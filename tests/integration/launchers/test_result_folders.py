@@ -10,11 +10,11 @@ import pytest
 
 from gcm.documents import Location
 from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
-from runtime.engine.place import Place
-from runtime.engine.result_folders import FolderAtPlace, FolderGone
 from runtime.launchers.base import Command
 from runtime.launchers.errors import FetchFailed
 from runtime.launchers.local import LocalLauncher
+from runtime.processes.launcher.place import Place
+from runtime.results.result_folders import FolderAtPlace, FolderGone
 from runtime.topology import Reachability
 
 CLUSTER = DeployedCluster(

@@ -14,8 +14,8 @@ import pytest
 from gcm import submit
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
-from runtime.engine.machine import Machine
 from runtime.errors import GridError
+from runtime.processes.launcher.machine import Machine
 
 if TYPE_CHECKING:
     from tests.integration.nodes.conftest import Field

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.engine.events import (
+from runtime.run.events import (
     Begin,
     Effect,
     Event,
@@ -19,8 +19,8 @@ from runtime.engine.events import (
     StepUp,
     Stop,
 )
-from runtime.engine.outline import Outline
-from runtime.engine.run_state import RunPhase, RunState
+from runtime.run.outline import Outline
+from runtime.run.state import RunPhase, RunState
 
 OUTLINE = Outline(
     steps={

@@ -12,7 +12,7 @@ from runtime.cli.history import History
 from runtime.cli.summary import Summary, as_text, headline, summary_of, tables
 from runtime.cli.summary_table import print_summary
 from runtime.deployment import DeploymentPlan
-from runtime.engine.outcome import (
+from runtime.run.outcome import (
     ComponentReport,
     Connections,
     ForwardedTraffic,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from runtime.deployment import make_plan
-from runtime.engine.watch import WatchedGroup, watch_of
 from runtime.health import DetectorProtocol
+from runtime.processes.watch import WatchedGroup, watch_of
 
 FAR = '<site><cluster><ssh host="h"/></cluster></site>'
 NEAR = "<site><cluster/></site>"

@@ -8,8 +8,8 @@ from typing import Any
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
-from runtime.engine.bindings import answered_bindings
-from runtime.engine.tree import machine_tree
+from runtime.processes.launcher.bindings import answered_bindings
+from runtime.processes.launcher.tree import machine_tree
 from tests.unit.engine.test_machine_tree import NAMED, plan
 
 

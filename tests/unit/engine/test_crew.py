@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from runtime.engine.crew import Crew
 from runtime.errors import GridError
+from runtime.processes.launcher.crew import Crew
 
 
 def test_work_that_goes_well_is_nothing_to_tell(caplog: pytest.LogCaptureFixture) -> None:

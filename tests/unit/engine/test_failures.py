@@ -7,10 +7,10 @@ from itertools import permutations
 
 import pytest
 
-from runtime.engine.events import Event, JobEnded, PlaceLost, RankEnded
-from runtime.engine.failures import Failures
-from runtime.engine.rank_exit import BY_REQUEST, RankExit
 from runtime.exit_codes import LOST, OUTPUT_FAILED
+from runtime.run.events import Event, JobEnded, PlaceLost, RankEnded
+from runtime.run.failures import Failures
+from runtime.run.rank_exit import BY_REQUEST, RankExit
 
 # Each line is one fact: a rank with its exit code, then what else is known of its end, or a cluster
 # whose `mpiexec` failed by itself, or whose front-end was lost. The facts come in every order.

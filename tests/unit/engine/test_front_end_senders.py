@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from runtime.engine.control import check_sender
 from runtime.machine.calls import NotServed
+from runtime.processes.member_host import check_sender
 from runtime.transport.messages import Target
 
 CLUSTER, SITE, GRID = "/grid/site0/cluster1", "/grid/site0", "/grid"

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.engine.heartbeats import HeartbeatLoop, heartbeat
-from runtime.engine.watch import WatchedGroup
 from runtime.health import Declare, DetectorSettings, Effect, Expelled, Ping, Send
+from runtime.processes.heartbeats import HeartbeatLoop, heartbeat
+from runtime.processes.watch import WatchedGroup
 from runtime.transport.reactor import Reactor
 
 GROUP = WatchedGroup(("launcher", "0:0", "1:0"), DetectorSettings(period=0.02, max_hang=0.05))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runtime.engine.incoming import IncomingFiles
-from runtime.engine.selection import Arrival
+from runtime.results.incoming import IncomingFiles
+from runtime.results.selection import Arrival
 
 
 def arrivals(*paths: str) -> list[Arrival]:

@@ -6,9 +6,9 @@ from itertools import permutations
 
 import pytest
 
-from runtime.engine.job_ends import JobEnds, RankEnd, Seen, crash_of
-from runtime.engine.rank_exit import BY_REQUEST, RankExit
 from runtime.launchers.base import Exit
+from runtime.processes.front_end.job_ends import JobEnds, RankEnd, Seen, crash_of
+from runtime.run.rank_exit import BY_REQUEST, RankExit
 
 A, B = "0:0:0", "0:0:1"
 NOTHING = RankExit()

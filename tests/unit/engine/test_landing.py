@@ -13,7 +13,7 @@ import pytest
 
 from gcm.documents import Location
 from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
-from runtime.engine.landing import ResultPlacement
+from runtime.results.landing import ResultPlacement
 from runtime.topology import Reachability
 
 Put = Callable[[str, str, DeployedCluster], str]

@@ -13,11 +13,11 @@ from gcm.documents import Diagnostics
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
-from runtime.engine.hierarchy import host_of
-from runtime.engine.outcome import Connections
-from runtime.engine.route_monitor import RouteMonitor
-from runtime.engine.tree import machine_document, machine_tree
 from runtime.machine.paths import clustering_path, part_path
+from runtime.processes.launcher.tree import machine_document, machine_tree
+from runtime.processes.route_monitor import RouteMonitor
+from runtime.run.hierarchy import host_of
+from runtime.run.outcome import Connections
 
 EMULATED = (
     b'<deployment><application module="m"/><emulate sites="2" clusters="2" ranks="2"/></deployment>'

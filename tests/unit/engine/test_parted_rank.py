@@ -4,7 +4,7 @@ import marshal
 
 import pytest
 
-from runtime.engine.parted_rank import StandInRequest
+from runtime.processes.rank.parted_rank import StandInRequest
 
 HERE = {b"PATH": b"/bin", b"PYTHONPATH": b"/a:/b", b"LD_PRELOAD": b"x.so"}
 

@@ -9,8 +9,8 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.deployment import Deployment, DescriptorContext, read_descriptor
-from runtime.engine.program_survey import survey
 from runtime.launchers.errors import StagingFailed
+from runtime.results.program_survey import survey
 
 TEXT = (
     '<deployment><application script="a.py"/><grid><site><cluster>'
@@ -132,10 +132,10 @@ def test_a_folder_that_nobody_wants_to_copy_is_not_looked_through_to_its_end(
     deployment = described(tmp_path)
     for number in range(7):
         (tmp_path / str(number)).touch()
-    monkeypatch.setattr("runtime.engine.program_survey.MOST_ENTRIES", 7)
+    monkeypatch.setattr("runtime.results.program_survey.MOST_ENTRIES", 7)
     with pytest.raises(StagingFailed, match="holds more than 7 files and folders"):
         survey(deployment.applications[0], deployment)
-    monkeypatch.setattr("runtime.engine.program_survey.MOST_ENTRIES", 8)
+    monkeypatch.setattr("runtime.results.program_survey.MOST_ENTRIES", 8)
     assert len(survey(deployment.applications[0], deployment).files) == 8
 
 

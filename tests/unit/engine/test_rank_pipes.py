@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.engine.output_room import OutputRoom
-from runtime.engine.rank_pipes import AT_ONCE, Block, RankPipes
 from runtime.launchers.ranks import pipe_of
+from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.rank_pipes import AT_ONCE, Block, RankPipes
 from runtime.transport.reactor import Reactor
 
 PROGRAM = """

@@ -16,13 +16,13 @@ from gcm.documents import Location
 from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import FileMove, Step, StepKind
-from runtime.engine.crew import Crew
-from runtime.engine.homecoming import Homecoming
-from runtime.engine.landing import ResultPlacement
-from runtime.engine.place import Place
-from runtime.engine.result_folders import FolderHere
-from runtime.engine.results import Fetcher
 from runtime.launchers.errors import ConnectionLost, FetchFailed
+from runtime.processes.launcher.crew import Crew
+from runtime.processes.launcher.homecoming import Homecoming
+from runtime.processes.launcher.place import Place
+from runtime.results.collecting import Fetcher
+from runtime.results.landing import ResultPlacement
+from runtime.results.result_folders import FolderHere
 from runtime.topology import Reachability
 
 CLUSTER = DeployedCluster(

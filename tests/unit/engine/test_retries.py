@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.engine.retries import MOST_STALLS, RECONNECT_TIMEOUT, Retries
 from runtime.launchers.errors import ConnectionLost, FetchFailed, LauncherClosed, LaunchError
 from runtime.launchers.fetching import STALL_TIMEOUT, Stalled
+from runtime.results.retries import MOST_STALLS, RECONNECT_TIMEOUT, Retries
 
 
 def test_stalls_without_anything_in_between_are_the_end() -> None:

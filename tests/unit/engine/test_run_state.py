@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.engine import events
-from runtime.engine.events import (
+from runtime.exit_codes import LOST
+from runtime.run import events
+from runtime.run.events import (
     Begin,
     Effect,
     Event,
@@ -24,11 +25,10 @@ from runtime.engine.events import (
     Stop,
     TellEnd,
 )
-from runtime.engine.failure_report import messages
-from runtime.engine.outline import Outline
-from runtime.engine.rank_exit import RankExit
-from runtime.engine.run_state import TRANSITIONS, IllegalEvent, Patience, RunPhase, RunState
-from runtime.exit_codes import LOST
+from runtime.run.failure_report import messages
+from runtime.run.outline import Outline
+from runtime.run.rank_exit import RankExit
+from runtime.run.state import TRANSITIONS, IllegalEvent, Patience, RunPhase, RunState
 
 PATIENCE = Patience(start=100, settle=5, grace=6)
 

@@ -6,8 +6,8 @@ import pytest
 
 from runtime.deployment.patterns import picking
 from runtime.deployment.steps import FileMove
-from runtime.engine.selection import Arrival, select
 from runtime.launchers.contents import FILE, FOLDER, LINK, OTHER
+from runtime.results.selection import Arrival, select
 
 Entry = tuple[str, int, int, int, str]
 

@@ -10,11 +10,11 @@ from queue import Empty, SimpleQueue
 
 import pytest
 
-from runtime.engine.output import Room, room_for
-from runtime.engine.output_room import OutputRoom
-from runtime.engine.rank_input import AT_ONCE, RankInput
-from runtime.engine.standard_input import StandardInput
 from runtime.launchers.ranks import pipe_of
+from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.rank_input import AT_ONCE, RankInput
+from runtime.processes.launcher.output import Room, room_for
+from runtime.processes.launcher.standard_input import StandardInput
 from runtime.transport.reactor import Reactor
 
 WAIT = 20.0

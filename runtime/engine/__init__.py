@@ -1,1 +1,0 @@
-"""The running machine: it executes a deployment plan and sees everything to its end."""

@@ -1,0 +1,169 @@
+"""What a front-end or a node is told when it starts, over standard input and nowhere else."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, fields
+from typing import Any
+
+from gcm.records import dataclass
+from runtime.errors import GridError
+from runtime.home import HOME
+from runtime.machine.composition import PlainNamed
+from runtime.membership.doorstep import NOWHERE
+from runtime.processes.watch import WatchedGroup
+from runtime.transport.keys import Keyring
+
+PROTOCOL = 1
+"""To be raised when what the processes of a run say to each other gets another meaning."""
+
+REFUSED = 87
+"""The exit code of a process that said on its stderr why it cannot do what it is told."""
+
+LISTENER = "launcher"
+"""What the launcher is called where it listens for front-ends."""
+
+_LENGTH = 4
+
+
+class OtherVersion(GridError):
+    """Who starts a process and the process itself have different versions of this package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The native MPI job of a cluster: what every rank runs, and how they are started.
+
+    `options` are those of `mpiexec` as the plan has them, `hosts` what they say about other hosts.
+    With `goes_on` the loss of a rank is no end for the others.
+    """
+
+    argv: tuple[str, ...]
+    ranks: int
+    mpiexec: str
+    flavour: str
+    hosts: tuple[tuple[str, int], ...]
+    options: tuple[str, ...]
+    environment: Mapping[str, str]
+    goes_on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeJob:
+    """A process for the components of a node: how it is started, and what it is told.
+
+    `home` is the path it has for other processes, `listen` the address where they may dial it,
+    empty for none. `search` are the folders where it looks for Python modules. `is_elsewhere` says
+    that it runs on another host than the front-end.
+    """
+
+    name: str
+    home: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    search: tuple[str, ...]
+    listen: str
+    is_elsewhere: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What the launcher makes for a run: its secret, and a certificate if hosts are crossed."""
+
+    secret: bytes = field(repr=False)
+    certificate: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStart:
+    """What a node process reads first: who it is, where its front-end is, and its keys.
+
+    `cluster` is the name of the front-end.
+    """
+
+    job: NodeJob
+    cluster: str
+    front_end: str
+    keys: Keyring = field(repr=False)
+    certificate: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A front-end's part of the plan.
+
+    `room` is the private folder of the run, `folder` where ranks start, `umask` the caller's,
+    `launcher` the address of the launcher, empty for the one behind standard input and output. With
+    `at_once` nothing else has to be up before the ranks, so they start without being asked for.
+    `machine` is the pickle of the whole machine, a `Grid`, for whoever opens it; `reach` says from
+    where the ranks expect those of other clusters. `forwards` is the address at which the front-end
+    listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
+    which they reach it. Ranks tell of waits that take `explain_waits` seconds; 0 means none.
+    `watch` says who watches whom, if anybody does. `named_classes` are the controllers and
+    interceptors that the descriptor names, as ranks are told of them.
+    """
+
+    cluster: str
+    path: str
+    levels: tuple[str, ...]
+    room: str
+    folder: str
+    umask: int
+    port: int | None
+    job: Job | None
+    at_once: bool
+    launcher: str
+    keys: Keyring = field(repr=False)
+    nodes: tuple[NodeJob, ...] = ()
+    machine: bytes = b""
+    reach: str = NOWHERE
+    forwards: str = ""
+    known_as: str = ""
+    explain_waits: float = 0.0
+    certificate: bytes = field(default=b"", repr=False)
+    watch: WatchedGroup | None = None
+    named_classes: tuple[PlainNamed, ...] = ()
+
+
+def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:
+    """Return the bytes that are read first: a length, and what each process is told."""
+    data = pickle.dumps(tuple(told), protocol=5)
+    return _edition() + len(data).to_bytes(_LENGTH, "big") + data
+
+
+def read_first_input(read: Callable[[int], bytes]) -> tuple[Any, ...]:
+    """Read what `as_first_input` made.
+
+    Raises:
+        EOFError: whoever writes ended before.
+        OtherVersion: whoever writes has another version of this package.
+    """
+    if _exactly(read, len(_edition())) != _edition():
+        raise OtherVersion(
+            f"{sys.executable} has another version of this package, in {HOME}, than gcm-deploy",
+            cure="Install the same version, or take that folder off its PYTHONPATH",
+        )
+    data = _exactly(read, int.from_bytes(_exactly(read, _LENGTH), "big"))
+    found = pickle.loads(data)
+    assert isinstance(found, tuple)
+    return found
+
+
+def _exactly(read: Callable[[int], bytes], size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = read(size - len(data))
+        if not more:
+            raise EOFError("the launcher ended before it said what to do")
+        data += more
+    return data
+
+
+def _edition() -> bytes:
+    """Return what tells this version from others whose processes would misunderstand each other."""
+    told = (Job, NodeJob, NodeStart, Configuration)
+    names = repr([[one.name for one in fields(kind)] for kind in told])
+    return b"gcm" + PROTOCOL.to_bytes(2, "big") + zlib.crc32(names.encode()).to_bytes(4, "big")

@@ -1,0 +1,267 @@
+"""The components that live in a front-end, bound to those in other front-ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from gcm.components.model import Component
+from gcm.factory import primitive
+from gcm.interfaces.interface import ClientInterface, ServerEnd
+from gcm.interfaces.types import ComponentType
+from runtime.hosting.host import Host
+from runtime.machine.calls import Served
+from runtime.machine.clustering import (
+    CLUSTER_TYPE,
+    DOWN,
+    FROM_RANKS,
+    MEMBERSHIP,
+    TO_RANKS,
+    TYPE,
+    UP,
+    VIEWS,
+    WRAPPER_TYPE,
+    Clustering,
+    names_of,
+)
+from runtime.machine.contracts import (
+    CONTRACTS,
+    Control,
+    Facts,
+    Health,
+    References,
+    Routes,
+    Views,
+)
+from runtime.machine.paths import CLUSTERING, clustering_path, part_path
+from runtime.processes.configuration import Configuration
+from runtime.processes.route_monitor import PART
+from runtime.run.hierarchy import above, hosted_identifiers
+from runtime.run.outcome import Connections
+from runtime.transport.channel import Channel
+from runtime.transport.reactor import Reactor
+
+if TYPE_CHECKING:
+    from runtime.processes.heartbeats import HeartbeatLoop
+
+
+class MonitoredClustering(Clustering):
+    """A clustering component that can be asked how ranks below it found others."""
+
+    def connections(self, rank: str) -> Connections:  # noqa: ARG002 - it has no ranks of its own
+        """Return nothing: only a cluster knows ranks."""
+        return Connections()
+
+
+class Ranks(Health, References, Protocol):
+    """What is done about what ranks tell: the present life of the ranks of a cluster."""
+
+    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
+        """Take what a rank tells about itself."""
+        ...
+
+
+class ClusterClustering(MonitoredClustering):
+    """The clustering component of a cluster: its members are ranks, each with a life of its own."""
+
+    control_down: Control | None = None
+    routes_down: Routes | None = None
+
+    def __init__(
+        self,
+        identifier: str,
+        gathered: Callable[[list[Facts]], list[Facts]],
+        seen: Callable[[int, bytes], None],
+        ranks: Callable[[], Ranks],
+        connections: Callable[[str], Connections],
+        *,
+        reactor: Reactor | None = None,
+        heartbeats: HeartbeatLoop | None = None,
+    ) -> None:
+        super().__init__(identifier, gathered, seen)
+        self.reactor = reactor
+        self.heartbeats = heartbeats
+        self._ranks = ranks
+        self._connections = connections
+
+    def connections(self, rank: str) -> Connections:
+        """Return how a rank, or with nothing all of them, found others."""
+        return self._connections(rank)
+
+    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
+        """Let the life of the ranks look at what one tells; see `is_ready`."""
+        self._ranks().ready(member, epoch, reports)
+
+    def is_ready(self, rank: str) -> None:
+        """Let a rank take part in the round; what is told of it is known by its life."""
+        super().ready(rank, 0, [])
+
+    def view(self, epoch: int, table: bytes) -> None:
+        """Keep a view: ranks get it when they may run."""
+        self._seen(epoch, table)
+
+    def unable(self, member: str, why: str, python: str) -> None:
+        """Tell the life of the ranks that one cannot start its MPI."""
+        self._ranks().unable(member, why, python)
+
+    def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
+        """Tell the life of the ranks how one has ended."""
+        self._ranks().ended(member, code, why, *facts)
+
+    def aborted(self, member: str, code: int, *facts: Any) -> None:
+        """Tell the life of the ranks that one ends the run."""
+        self._ranks().aborted(member, code, *facts)
+
+    def waiting(self, member: str, number: int, state: Facts) -> None:
+        """Tell the life of the ranks what one is doing."""
+        self._ranks().waiting(member, number, state)
+
+    def learned(self, member: str, experiences: list[Any]) -> None:
+        """Tell the life of the ranks what one has learned of routes."""
+        self._ranks().learned(member, experiences)
+
+    def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
+        """Tell the life of the ranks what one has sent until now."""
+        self._ranks().counted(member, rows, figures)
+
+    def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
+        """Tell the life of the ranks what one has sent until its end."""
+        self._ranks().exchanged(member, rows, figures)
+
+
+class Components:
+    """The clustering components of a front-end; made and called on the reactor's thread.
+
+    `gathered` is called with the identifier of each level whose members have all told, `reports`
+    returns what is known of the ranks of this cluster, `seen` gets each view. `connections` tells
+    how a rank, or with nothing all of them, found others.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        told: Configuration,
+        *,
+        gathered: Callable[[str], None],
+        reports: Callable[[], list[Facts]],
+        seen: Callable[[int, bytes], None],
+        ranks: Callable[[], Ranks],
+        connections: Callable[[str], Connections],
+        heartbeats: HeartbeatLoop | None = None,
+    ) -> None:
+        self._host = host
+        self._told = told
+        self._gathered = gathered
+        self._reports = reports
+        self._own = ClusterClustering(
+            told.cluster, partial(self._passed_on, told.cluster), seen, ranks, connections,
+            reactor=host.reactor, heartbeats=heartbeats,
+        )  # fmt: skip
+        self._contents: dict[str, Clustering] = {told.cluster: self._own}
+        self._here: dict[str, Component] = {}
+        self._joined: dict[str, Channel] = {}
+        for identifier in hosted_identifiers(told.cluster, told.levels):
+            content = self._contents.setdefault(
+                identifier, MonitoredClustering(identifier, partial(self._passed_on, identifier))
+            )
+            self._here[identifier] = made = new_clustering(content)
+            host.publish(clustering_path(identifier), made)
+        for identifier, component in self._here.items():
+            upper = above(identifier)
+            if upper is not None:
+                component.bind(UP, self._end(clustering_path(upper), MEMBERSHIP, TYPE))
+            component.start()
+        self.from_ranks = Served()
+        for contract in FROM_RANKS:
+            stub: Any = self._here[told.cluster].server(CONTRACTS[contract]).stub
+            self.from_ranks.serve(contract, stub)
+
+    def expect(self, part: str, epoch: int, members: list[str]) -> None:
+        """Let a component wait for its members; a site or the grid is bound to them by then."""
+        if part != self._told.cluster:
+            down = self._here[part].client(DOWN)
+            for member in members:
+                end = self._end(clustering_path(member), VIEWS, TYPE)
+                if not down.is_bound_to(end):  # members join while the component runs
+                    down.bind(end)
+            down.wire()
+        self._contents[part].expect(epoch, members)
+
+    def is_ready(self, rank: str) -> None:
+        """Let a rank take part in the round of its cluster."""
+        self._own.is_ready(rank)
+
+    def join(self, rank: str, channel: Channel) -> None:
+        """Bind the cluster to a rank for as long as its connection lives."""
+        path = part_path(rank)
+        self._joined[path] = channel
+        self._host.routes.add(path, channel)
+        for name in names_of(TO_RANKS):
+            down, end = self._down(name), self._end(path, name, WRAPPER_TYPE)
+            if not down.is_bound_to(end):  # else it is that of the life before
+                down.bind(end)
+        channel.when_closed(lambda _: self._leave(path, channel))
+
+    @property
+    def views(self) -> Views:
+        """The views of all ranks that are here."""
+        return cast(Views, self._all(Views) or _Nobody())
+
+    @property
+    def control(self) -> Control:
+        """The control of all ranks that are here."""
+        return cast(Control, self._all(Control) or _Nobody())
+
+    def _all(self, contract: type) -> object:
+        down = self._down(CONTRACTS[contract])
+        down.settle()
+        return down.reference
+
+    def _down(self, name: str) -> ClientInterface:
+        return self._here[self._told.cluster].client(f"{name}-down")
+
+    def _leave(self, path: str, channel: Channel) -> None:
+        if self._joined.get(path) is not channel:
+            return  # another life has taken its place
+        del self._joined[path]
+        for name in names_of(TO_RANKS):
+            self._down(name).unbind(self._end(path, name, WRAPPER_TYPE))
+        self._host.routes.drop(path)
+
+    def _passed_on(self, identifier: str, found: list[Facts]) -> list[Facts]:
+        self._gathered(identifier)
+        return self._reports() if identifier == self._told.cluster else found
+
+    def _end(self, path: str, interface: str, type: ComponentType) -> ServerEnd:
+        declared = type.find(interface)
+        assert declared is not None
+        return self._host.end(path, interface, declared)
+
+
+class _Nobody:
+    """Has every operation, and nobody to call."""
+
+    def __getattr__(self, operation: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
+def new_clustering(content: Clustering) -> Component:
+    """Return a clustering component."""
+    if not isinstance(content, ClusterClustering):
+        return primitive(lambda: content, CLUSTERING, type=TYPE, controllers=PART)
+    controllers = PART
+    if content.heartbeats is not None:
+        from runtime.processes.front_end.health_controller import (
+            WATCHING_PART,  # only where members watch
+        )
+
+        controllers = WATCHING_PART
+    return primitive(lambda: content, CLUSTERING, type=CLUSTER_TYPE, controllers=controllers)
+
+
+def rehearse() -> None:
+    """Make a component as a front-end does, and forget it: others are made faster then."""
+    upper, lower = (new_clustering(MonitoredClustering("", list)) for _ in range(2))
+    lower.bind(UP, upper.server(MEMBERSHIP))
+    lower.start()

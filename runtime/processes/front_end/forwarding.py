@@ -1,0 +1,72 @@
+"""The forwarder of a front-end: what it knows of the machine, and how others find it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from runtime.forwarding import Forwarder
+from runtime.membership.doorstep import Found, this_machine
+from runtime.membership.room import UNIX
+from runtime.processes.configuration import Configuration
+from runtime.transport.credentials import Credentials
+from runtime.transport.reactor import Reactor
+
+
+class Forwarding:
+    """Listens from the start; what can be reached is known once all ranks have come.
+
+    Raises:
+        Unreachable: nobody can listen where it was told to.
+    """
+
+    def __init__(self, told: Configuration, reactor: Reactor) -> None:
+        self._machine = this_machine()
+        self._stops: dict[str, tuple[str, ...]] = {}
+        self._hits = self._misses = 0
+        self._lock = threading.Lock()  # several ways are opened at a time
+        credentials = Credentials(told.keys, told.cluster, told.certificate)
+        self._forwarder = Forwarder(reactor, told.forwards, credentials, self._find)
+        self.found: Found = self._machine, self._addresses(told)
+        """How others find it."""
+
+    def learn(self, everybody: Iterable[Mapping[str, Any]]) -> None:
+        """Know where all ranks and front-ends are, from what the handshake told."""
+        stops: dict[str, tuple[str, ...]] = {}
+        for report in everybody:
+            rank = report["rank"]
+            stops[rank] = self._of_use(report["doors"])
+            if "forwarder" in report:
+                stops[rank.rpartition(":")[0]] = self._of_use(report["forwarder"])
+        self._stops = stops
+
+    @property
+    def carried(self) -> tuple[int, int, int, int]:
+        """How much was passed on, and what became of looking for addresses; see `Relay`."""
+        return self._forwarder.opened, self._forwarder.moved, self._hits, self._misses
+
+    def close(self) -> None:
+        """Hang up."""
+        self._forwarder.close()
+
+    def _find(self, stop: str) -> tuple[str, ...]:
+        found = self._stops.get(stop, ())
+        with self._lock:
+            self._hits += bool(found)
+            self._misses += not found
+        return found
+
+    def _of_use(self, found: Found) -> tuple[str, ...]:
+        machine, addresses = found
+        near = bool(machine) and machine == self._machine
+        return tuple(one for one in addresses if near or not one.startswith(UNIX))
+
+    def _addresses(self, told: Configuration) -> tuple[str, ...]:
+        address = self._forwarder.address
+        if address.startswith(UNIX):
+            return (address,)
+        port = address.rpartition(":")[2]
+        names = dict.fromkeys((told.known_as, os.uname().nodename))
+        return tuple(f"{name}:{port}" for name in names if name)

@@ -1,0 +1,474 @@
+"""The front-end of a cluster: serves its launcher, starts its ranks, passes their messages on."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gcm.invocation import Invocation
+from runtime.coupling.words import DRIVER_PATH, cluster_of, identifier_of
+from runtime.errors import GridError
+from runtime.hosting.references import ReferenceCodec
+from runtime.launchers.family import rename
+from runtime.launchers.forked_guard import ForkedGuard
+from runtime.machine.calls import Served
+from runtime.machine.contracts import ClusterControl, ClusterViews, Facts, Input
+from runtime.machine.launcher import LauncherStubs
+from runtime.machine.paths import COUPLING, LAUNCHER, part_path
+from runtime.machine.table import decoded, encoded
+from runtime.membership.doorstep import NOT_FOUND
+from runtime.membership.whereabouts import Whereabouts, report
+from runtime.processes.configuration import (
+    LISTENER,
+    REFUSED,
+    Configuration,
+    OtherVersion,
+    read_first_input,
+)
+from runtime.processes.cores import leave_no_core_file
+from runtime.processes.front_end.components import Components, rehearse
+from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.ranks_life import RanksLife
+from runtime.processes.front_end.shared_routes import SharedRoutes
+from runtime.processes.member_host import MemberHost
+from runtime.run.outcome import Connections, ForwardedTraffic
+from runtime.transport.channel import Channel
+from runtime.transport.credentials import Credentials
+from runtime.transport.errors import ChannelClosed
+from runtime.transport.lean import dial
+from runtime.transport.messages import Target
+from runtime.transport.reactor import Reactor
+from runtime.transport.streams import ByteStream, PipeStream, SocketStream
+
+if TYPE_CHECKING:
+    from runtime.health import Effect
+    from runtime.processes.front_end.forwarding import Forwarding
+    from runtime.processes.front_end.frozen_ranks import FrozenRanks
+    from runtime.processes.front_end.node_keeper import NodeKeeper
+    from runtime.processes.heartbeats import HeartbeatLoop
+
+_log = logging.getLogger(__name__)
+
+FIRST = 1
+"""The incarnation of ranks that are started for the first time."""
+
+GRACE = 2.0  # seconds between the polite and the final end of the ranks
+
+
+class FrontEndProcess:
+    """What one front-end process does until it is told to end or loses its launcher."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        reactor: Reactor,
+        stream: ByteStream,
+        guard: ForkedGuard | None = None,
+    ) -> None:
+        self._configuration = configuration
+        self._guard = guard  # for the first life of the ranks
+        self._reactor = reactor
+        self._stopping = False
+        self._routes = SharedRoutes(reactor)
+        self._over = threading.Event()
+        served = Served()
+        served.serve(ClusterControl, self)
+        served.serve(ClusterViews, self)
+        served.serve(Input, self)
+        self._host = MemberHost(part_path(configuration.cluster), reactor, served)
+        self._launcher = LauncherStubs(configuration.cluster, self._tell)
+        self._channel = Channel(
+            reactor,
+            stream,
+            "the launcher",
+            self._host.serve,
+            relay=self._inward,
+            codec=ReferenceCodec(self._host),
+        )
+        self._host.routes.add("/", self._channel)
+        self._knows_all = False  # who is where
+        self._whereabouts = Whereabouts()
+        self._room = OutputRoom()
+        self._may_go = False
+        self._past: list[tuple[int, int, int]] = []
+        self._ended: list[RanksLife] = []  # lives of which something may be left
+        self._forwarding: Forwarding | None = None
+        self._channel.when_closed(lambda _: self._over.set())
+        self._heartbeats = self._new_heartbeats()
+        self._frozen: FrozenRanks | None = None
+        self._components = self._new_components()
+        self._ranks = self._new_life() if configuration.job is not None else None
+        self._nodes = self._new_keeper() if configuration.nodes else None
+
+    def end(self, *_: object) -> None:
+        """End as soon as possible; fit to be a signal handler."""
+        self._over.set()
+
+    def run(self, received: bytes = b"") -> None:
+        """Serve until the end."""
+        self._channel.open(received)
+        if self._can_forward() and (self._ranks is None or self._ranks.open(reads_input=True)):
+            if self._ranks is not None and self._configuration.at_once:
+                self._ranks.start()
+            self._launcher.membership.up(self._launcher.name)
+        self._over.wait()
+        if self._heartbeats is not None:
+            self._reactor.soon(self._heartbeats.end)
+        if self._frozen is not None:
+            self._frozen.end()
+        self._tell_traffic()
+        if self._nodes is not None:
+            self._nodes.close()
+        for life in (*self._ended, self._ranks):
+            if life is not None:
+                life.close()
+        if self._forwarding is not None:
+            self._forwarding.close()
+        self._host.close()
+        self._channel.close()
+
+    def _can_forward(self) -> bool:
+        """Listen for those to be forwarded, if there may be any; tell the launcher if it fails."""
+        if not self._configuration.forwards:
+            return True
+        from runtime.processes.front_end.forwarding import (
+            Forwarding,  # not where all can reach each other
+        )
+
+        try:
+            self._forwarding = Forwarding(self._configuration, self._reactor)
+        except GridError as fault:
+            here = f"{self._configuration.path} on {os.uname().nodename}"
+            fault.place = f"{here} ({fault.place})" if fault.place else here
+            self._failed("front-end", fault)
+            return False
+        return True
+
+    def _tell_traffic(self) -> None:
+        """Tell what went between this process and the ranks, in all their lives."""
+        lives = [*self._past, *([] if self._ranks is None else [self._ranks.traffic])]
+        name, references = self._launcher.name, self._launcher.references
+        if lives:
+            references.carried(name, *(sum(numbers) for numbers in zip(*lives, strict=True)))
+        if self._forwarding is not None:
+            references.forwarded(name, *self._forwarding.carried)
+
+    def _relays(self) -> tuple[ForwardedTraffic, ...]:
+        """Return what this front-end has passed on, if it does that."""
+        if self._forwarding is None:
+            return ()
+        return (ForwardedTraffic(self._configuration.cluster, *self._forwarding.carried),)
+
+    # --- the launcher ---------------------------------------------------------------------------
+
+    def _tell(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+        try:
+            self._channel.note(Invocation(LAUNCHER, interface, operation, args))
+        except ChannelClosed:
+            self._over.set()
+
+    def _failed(self, step: str, fault: GridError) -> None:
+        name = self._launcher.name
+        self._launcher.health.failed(name, f"{step}:{name}", str(fault))
+
+    # --- the contract of control, on the reactor's thread ---------------------------------------
+
+    def go(self) -> None:
+        """Let the ranks run once it is known who is where."""
+        # Ranks that nobody has asked for yet will be told when they have come.
+        self._may_go = self._ranks is not None and self._ranks.has_begun
+        self._release()
+
+    def start_ranks(self, incarnation: int) -> None:
+        """Start the ranks, or start them again when they have ended, for the so-manieth time."""
+        ranks = self._ranks
+        if ranks is None:
+            return
+        if ranks.is_over:  # it may be without ever having begun
+            ranks.shut()
+            self._past.append(ranks.traffic)
+            self._may_go = False
+            self._ended.append(ranks)
+            fresh = self._ranks = self._new_life(incarnation)
+            # Later, because the door of the life before has to be shut first.
+            self._reactor.soon(lambda: self._begin_again(fresh))
+        elif not ranks.has_begun:
+            ranks.start()
+
+    def stop_ranks(self, grace: float) -> None:
+        """Ask the ranks to end, and kill them after a while."""
+        if self._ranks is not None:
+            self._ranks.ask_to_end()
+            self._reactor.later(grace, self._ranks.kill)
+
+    def kill_ranks(self) -> None:
+        """End the ranks at once."""
+        if self._ranks is not None:
+            self._ranks.kill()
+
+    def watch(self, elapsed: float) -> None:
+        """Watch the other front-ends and the launcher, which began so many seconds ago."""
+        if self._heartbeats is not None:
+            self._heartbeats.begin(elapsed)
+        watch = self._configuration.watch
+        if watch is not None and self._frozen is None and self._ranks is not None:
+            from runtime.processes.front_end.frozen_ranks import FrozenRanks
+
+            self._frozen = FrozenRanks(
+                self._reactor, self._launcher, self._rank_facts,
+                timeout=watch.timeout, is_lost=watch.frozen_is_lost,
+            )  # fmt: skip
+            self._frozen.begin()
+
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask what all ranks are doing."""
+        if self._ranks is not None:
+            self._ranks.tell_states(number, with_stacks)
+
+    def start_node(self, name: str) -> None:
+        """Start the process for the components of a node."""
+        if self._nodes is not None:
+            self._nodes.start(name)
+
+    def lead(self, path: str, home: str) -> None:
+        """Let everything under a path be found in the node process at `home`."""
+        if self._nodes is not None:
+            self._nodes.lead(path, home)
+
+    def stop(self) -> None:
+        """End the ranks and the nodes in order, then this process."""
+        if self._stopping:
+            return
+        self._stopping = True
+        if self._ranks is not None and self._ranks.is_released:
+            self._ranks.ask_to_end()
+        if self._nodes is not None:
+            self._nodes.ask_to_end()
+        self._reactor.later(GRACE, self._over.set)
+        self._end_if_all_ended()
+
+    # --- the contract of input ------------------------------------------------------------------
+
+    def output_taken(self, size: int) -> None:
+        """Let more output go."""
+        self._room.give(size)
+
+    def read(self, data: bytes) -> None:
+        """Pass on what the first rank of all is to read."""
+        if self._ranks is not None:
+            self._ranks.read_input(data)
+
+    def show_prompts(self) -> None:
+        """Pass on what the first rank writes without a newline too."""
+        if self._ranks is not None:
+            self._ranks.show_prompts()
+
+    # --- the contract of views, and the components ----------------------------------------------
+
+    def expect(self, part: str, epoch: int, members: list[str]) -> None:
+        """Let a component of this process wait for its members."""
+        self._components.expect(part, epoch, members)
+
+    def moved(self, reports: list[Facts]) -> None:
+        """Take note of where ranks are that were started since, or again."""
+        self._whereabouts.moved(reports)
+        self._tell_forwarding()
+
+    def lost(self, reports: list[Facts]) -> None:
+        """Let the ranks know which others have ended."""
+        if self._ranks is not None and self._ranks.is_released:
+            self._components.views.lost(reports)
+
+    def _new_components(self) -> Components:
+        return Components(
+            self._host,
+            self._configuration,
+            gathered=lambda part: self._launcher.membership.gathered(self._launcher.name, part),
+            reports=self._reports,
+            seen=self._seen,
+            ranks=self._present_ranks,
+            connections=self._connections,
+            heartbeats=self._heartbeats,
+        )
+
+    def _new_heartbeats(self) -> HeartbeatLoop | None:
+        """Return what watches the others, where members watch each other."""
+        watch = self._configuration.watch
+        if watch is None:
+            return None
+        from runtime.processes.heartbeats import HeartbeatLoop  # not on a single machine
+
+        own = self._configuration.cluster
+        return HeartbeatLoop(
+            self._reactor, watch, own, send=self._send_heartbeat, found=self._found
+        )
+
+    def _send_heartbeat(self, call: Invocation) -> None:
+        with suppress(ChannelClosed):  # which ends this process
+            self._channel.note(call, now=True)
+
+    def _found(self, effect: Effect) -> None:
+        """End, if the others have declared this process dead; the launcher decides the rest."""
+        from runtime.health import Expelled
+
+        if isinstance(effect, Expelled):
+            text = "%s: the others have declared this front-end lost, so it ends"
+            _log.error(text, self._configuration.path)
+            self._over.set()
+
+    def _names(self) -> list[str]:
+        job = self._configuration.job
+        return [f"{self._configuration.cluster}:{rank}" for rank in range(job.ranks if job else 0)]
+
+    def _reports(self) -> list[Facts]:
+        """Return what others are to know of the ranks of this cluster."""
+        facts = self._ranks.facts if self._ranks is not None else {}
+        found = self._forwarding.found if self._forwarding is not None else NOT_FOUND
+        return [report(rank, facts.get(rank), found) for rank in self._names()]
+
+    def _seen(self, epoch: int, table: bytes) -> None:  # noqa: ARG002 - restarts count on their own
+        self._whereabouts.told(decoded(table))
+        self._knows_all = True
+        self._tell_forwarding()
+        self._release()
+
+    def _connections(self, rank: str) -> Connections:
+        found = self._routes.connections([rank] if rank else self._names())
+        return found if rank else replace(found, relays=self._relays())
+
+    def _tell_forwarding(self) -> None:
+        if self._forwarding is not None:
+            self._forwarding.learn(self._whereabouts.everybody)
+
+    def _release(self) -> None:
+        """Let the ranks run once the launcher says so and it is known who is where."""
+        if self._may_go and self._knows_all and self._ranks is not None:
+            self._ranks.go(self._whereabouts.epoch, encoded(self._whereabouts.everybody))
+
+    def _end_if_all_ended(self) -> None:
+        """End once it was asked for and nothing runs that would have to end before."""
+        ranks, nodes = self._ranks, self._nodes
+        ranks_run = ranks is not None and ranks.is_released and not ranks.is_over
+        if self._stopping and not ranks_run and (nodes is None or nodes.are_over):
+            self._over.set()
+
+    # --- the nodes --------------------------------------------------------------------------------
+
+    def _new_keeper(self) -> NodeKeeper:
+        # Only where there are nodes: an idle front-end stays small.
+        from runtime.processes.front_end.node_keeper import NodeKeeper
+
+        return NodeKeeper(
+            self._configuration, self._host, self._launcher, self._end_if_all_ended, self._room
+        )
+
+    # --- the ranks --------------------------------------------------------------------------------
+
+    def _new_life(self, incarnation: int = FIRST) -> RanksLife:
+        guard, self._guard = self._guard, None
+        return RanksLife(
+            self._configuration,
+            self._reactor,
+            self._launcher,
+            self._outward,
+            self._end_if_all_ended,
+            components=self._components,
+            routes=self._routes,
+            room=self._room,
+            incarnation=incarnation,
+            guard=guard,
+        )
+
+    def _rank_facts(self) -> dict[str, Facts]:
+        return self._ranks.facts if self._ranks is not None and not self._ranks.is_over else {}
+
+    def _present_ranks(self) -> RanksLife:
+        assert self._ranks is not None  # who tells something was let in by these
+        return self._ranks
+
+    def _begin_again(self, fresh: RanksLife) -> None:
+        if not self._over.is_set() and fresh.open():
+            fresh.start(self._ended)
+            self._ended = []
+
+    def _outward(self, target: Target) -> Channel | None:
+        """Return the way for what a rank sends to another one, or to the launcher."""
+        cluster = cluster_of(target.component)
+        if cluster == self._configuration.cluster:
+            return self._inward(target)
+        is_launchers = target.component in (COUPLING, DRIVER_PATH)
+        return self._channel if cluster or is_launchers else None
+
+    def _inward(self, target: Target) -> Channel | None:
+        """Return the way to a rank or a node of this cluster."""
+        path = target.component
+        rank = identifier_of(path)
+        if rank:
+            return self._ranks.find(rank) if self._ranks is not None else None
+        way = self._host.routes.find(path)
+        return way if isinstance(way, Channel) and way is not self._channel else None
+
+
+def main() -> int:
+    """Run as one front-end, or as the parent of several; return the exit code.
+
+    Several front-ends of one host share what they import: it is done once, and then they part.
+    """
+    rename("gcm-front-end")
+    leave_no_core_file()
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)  # a stray print must not look like a message
+    os.close(nothing)
+    try:
+        configurations = read_first_input(lambda size: os.read(source, size))
+    except EOFError:
+        return 1
+    except OtherVersion as fault:
+        print(fault, file=sys.stderr)
+        return REFUSED
+    if not configurations[0].launcher:
+        _serve(configurations[0], PipeStream(source, sink))
+        return 0
+    os.close(source)
+    os.close(sink)
+    return _part(configurations)
+
+
+def _part(configurations: tuple[Configuration, ...]) -> int:
+    """Become as many processes as there are front-ends, and wait for all of them."""
+    rehearse()  # what is worked out once, all of them know
+    gc.freeze()  # what all have in common stays in common
+    for configuration in configurations:
+        if os.fork() == 0:
+            _dial(configuration)
+            return 0
+    worst = 0
+    for _ in configurations:
+        _, status = os.wait()
+        worst = max(worst, abs(os.waitstatus_to_exitcode(status)))
+    return worst
+
+
+def _dial(configuration: Configuration) -> None:
+    credentials = Credentials(configuration.keys, configuration.cluster, configuration.certificate)
+    connected, _, received = dial(configuration.launcher, credentials, peer=LISTENER)
+    _serve(configuration, SocketStream(connected), received)
+
+
+def _serve(configuration: Configuration, stream: ByteStream, received: bytes = b"") -> None:
+    os.umask(configuration.umask)
+    guard = ForkedGuard() if configuration.job is not None else None  # before there are threads
+    with Reactor(f"front-end {configuration.cluster}") as reactor:
+        front_end = FrontEndProcess(configuration, reactor, stream, guard)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, front_end.end)
+        front_end.run(received)

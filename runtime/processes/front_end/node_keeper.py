@@ -1,0 +1,229 @@
+"""The node processes of a cluster as its front-end sees them: started, listened to, ended."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import astuple
+from functools import partial
+from typing import Any
+
+from gcm.interfaces.future import Future
+from gcm.invocation import Invocation
+from runtime.errors import GridError
+from runtime.hosting.host import Host
+from runtime.hosting.other_node import NODE
+from runtime.launchers.base import Command, OutputStream, Process
+from runtime.launchers.blocks import BlockCutter
+from runtime.launchers.errors import LaunchError
+from runtime.launchers.local import LocalLauncher
+from runtime.machine.launcher import LauncherStubs
+from runtime.membership.room import address_in, as_others_see
+from runtime.processes.configuration import Configuration, NodeJob, NodeStart, as_first_input
+from runtime.processes.front_end.output_room import OutputRoom
+from runtime.transport.channel import Channel
+from runtime.transport.credentials import Credentials
+from runtime.transport.keys import audience_of
+from runtime.transport.listening import Door
+from runtime.transport.streams import SocketStream
+
+LAST_WORDS = 1.0
+"""How many seconds to wait for the exit of a process whose channel has ended already."""
+
+
+class NodeKeeper:
+    """Starts node processes when it is told to. `over` is called once all of them have ended."""
+
+    def __init__(
+        self,
+        told: Configuration,
+        host: Host,
+        launcher: LauncherStubs,
+        over: Callable[[], None],
+        room: OutputRoom,
+    ) -> None:
+        self._told = told
+        self._host = host
+        self._above = launcher
+        self._over = over
+        self._room = room
+        self._nodes = {job.home: _Node(job, self) for job in told.nodes}
+        self._making = threading.Lock()
+        self._launcher: LocalLauncher | None = None
+        self._door: Door | None = None
+        self.is_stopping = False
+
+    def start(self, name: str) -> None:
+        """Start the process of a node, in a thread of its own; the launcher hears when it is up."""
+        node = next(one for one in self._nodes.values() if one.job.name == name)
+        threading.Thread(target=self._start, args=(node,), name=name, daemon=True).start()
+
+    def lead(self, path: str, home: str) -> None:
+        """Let everything under `path` be found in the node process at `home`."""
+        channel = self._nodes[home].channel
+        if channel is not None:
+            self._host.routes.add(path, channel)
+
+    @property
+    def are_over(self) -> bool:
+        """Whether no node process runs."""
+        return not any(node.runs for node in self._nodes.values())
+
+    def ask_to_end(self) -> None:
+        """Let every node process end in order."""
+        self.is_stopping = True
+        self._room.stir()
+        for node in self._nodes.values():
+            if node.channel is not None:
+                node.channel.close()
+            else:
+                node.kill()
+
+    def close(self) -> None:
+        """End what is left and let go; waits until that is so."""
+        self.is_stopping = True
+        self._room.stir()
+        if self._door is not None:
+            self._door.close()
+        with self._making:
+            if self._launcher is not None:
+                self._launcher.close()
+
+    def _start(self, node: _Node) -> None:
+        try:
+            with self._making:
+                if self.is_stopping:
+                    return
+                launcher = self._launcher = self._launcher or LocalLauncher(patience=60.0)
+                door = self._door = self._door or self._listen()
+            node.start(launcher, as_others_see(door.address), self._told)
+        except GridError as fault:
+            self.failed(node.job, fault)
+
+    def _listen(self) -> Door:
+        # A node on another host dials a port, all others a socket in the private folder.
+        port = 0 if any(node.job.is_elsewhere for node in self._nodes.values()) else None
+        address = address_in(self._told.room, "nodes", port)
+        credentials = Credentials(self._told.keys, self._told.cluster, self._told.certificate)
+        return Door(self._host.reactor, address, credentials, self._admit)
+
+    def _admit(self, connected: socket.socket, home: str, received: bytes) -> None:
+        node = self._nodes.get(home)
+        if node is None or node.channel is not None:
+            connected.close()
+            return
+        channel = self._host.channel(
+            SocketStream(connected), f"node {node.job.name}", [home], received
+        )
+        node.connected(channel)
+        facts = self._host.call(Invocation(home, NODE, "facts"))
+        facts.add_done_callback(partial(self._is_up, node))
+
+    def _is_up(self, node: _Node, facts: Future[Any]) -> None:
+        if facts.exception() is None:  # else it has gone already, which is told by its end
+            told = (node.job.name, node.job.home, astuple(facts.result()))
+            self._above.membership.node_up(self._above.name, *told)
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Call on the reactor's thread."""
+        self._host.reactor.soon(call)
+
+    # --- what nodes tell ------------------------------------------------------------------------
+
+    def said(self, job: NodeJob, stream: OutputStream, block: bytes) -> None:
+        """Pass on lines of output, and wait for room as long as the nodes are wanted."""
+        self._room.take(len(block))
+        self._above.output.node_lines(self._above.name, job.name, str(stream), block)
+        self._room.wait(lambda: self.is_stopping)
+
+    def failed(self, job: NodeJob, fault: GridError) -> None:
+        """Tell that a process could not be started."""
+        if not self.is_stopping:
+            fault.place = fault.place if fault.place not in ("", "local") else job.name
+            self._above.health.failed(self._above.name, f"node:{job.name}", str(fault))
+
+    def ended(self, node: _Node, words: str) -> None:
+        """Tell that a process has gone, unless it was asked to."""
+        if self.is_stopping:
+            if self.are_over:
+                self._over()
+        elif node.channel is None:
+            what = "the process for the components of this node ended before it was up"
+            self.failed(node.job, GridError(what, cause=words, cure="Its last lines are below"))
+        else:
+            self._above.health.node_lost(self._above.name, node.job.name, words)
+
+    def hung_up(self, node: _Node) -> None:
+        """Give a process whose channel has ended a while to say why."""
+        if not self.is_stopping:
+            self._host.reactor.later(LAST_WORDS, node.give_up)
+
+
+class _Node:
+    """One node process."""
+
+    def __init__(self, job: NodeJob, keeper: NodeKeeper) -> None:
+        self.job = job
+        self.channel: Channel | None = None
+        self.runs = False
+        self._keeper = keeper
+        self._process: Process | None = None
+        self._cutters = {stream: BlockCutter() for stream in OutputStream}
+
+    def start(self, launcher: LocalLauncher, front_end: str, told: Configuration) -> None:
+        """Start it; raises LaunchError."""
+        home = self.job.home
+        keys = told.keys.of(home, (audience_of(home),), (audience_of(told.cluster), "nodes "))
+        start = NodeStart(self.job, told.cluster, front_end, keys, told.certificate)
+        first = as_first_input([start])
+        command = Command(self.job.argv, self.job.environment, told.folder, first)
+        self.runs = True
+        process = self._process = launcher.start(command, self)
+        process.close_input()
+        process.when_done(lambda: self._keeper.soon(self._ended))
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._process is not None:
+            self._process.kill()
+
+    def connected(self, channel: Channel) -> None:
+        """Know that it has come."""
+        self.channel = channel
+        channel.when_closed(lambda _: self._keeper.hung_up(self))
+
+    def give_up(self) -> None:
+        """Take it for gone, although nobody saw its end."""
+        if self.runs:
+            self.runs = False
+            self._keeper.ended(self, "its connection ended, but not the process")
+
+    def _ended(self) -> None:
+        if self.runs:
+            self.runs = False
+            self._keeper.ended(self, _last_words(self._process))
+
+    # --- what it prints, from the launcher's thread ---------------------------------------------
+
+    def received(self, stream: OutputStream, data: bytes) -> None:
+        """Pass on the lines that are complete."""
+        self._pass_on(stream, self._cutters[stream].feed(data))
+
+    def finished(self) -> None:
+        """Pass on what never got its newline."""
+        for stream, cutter in self._cutters.items():
+            self._pass_on(stream, cutter.finish())
+
+    def _pass_on(self, stream: OutputStream, block: bytes) -> None:
+        if block:
+            self._keeper.said(self.job, stream, block)
+
+
+def _last_words(process: Process | None) -> str:
+    assert process is not None
+    try:
+        said = str(process.wait(0))
+    except LaunchError as fault:
+        return str(fault)
+    return "\n".join([said, *process.tail])

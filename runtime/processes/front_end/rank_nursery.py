@@ -1,0 +1,266 @@
+"""The process of which the ranks of this machine part: it loads once what all of them need.
+
+An interpreter, mpi4py with its MPI, and the face of the grid are most of what a rank costs before
+its program begins. `mpiexec` starts a stand-in (see `runtime.processes.rank.stand_in`), which asks
+here for a copy of this process and hands over what `mpiexec` gave it: environment, descriptors,
+folder, processors. MPI itself is initialised in the copy.
+"""
+
+from __future__ import annotations
+
+import _socket
+import gc
+import os
+import select
+import signal
+import sys
+import time
+from contextlib import suppress
+
+from runtime.launchers import family
+from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals
+from runtime.launchers.ranks import rank_of, tell_end
+from runtime.launchers.segments import mapped_segments, remove_segments
+from runtime.processes.rank import main as rank_main
+from runtime.processes.rank.parted_rank import become
+from runtime.processes.rank.stand_in import WORD
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAME = "gcm-ranks"
+"""What this process is called where processes are listed."""
+
+
+class _Job:
+    """The ranks of one `mpiexec`: process numbers of those that live and those that have ended."""
+
+    __slots__ = ("alive", "ended", "kill_at", "mark")
+
+    def __init__(self, mark: bytes) -> None:
+        self.mark = mark
+        self.alive: set[int] = set()
+        self.ended: set[int] = set()
+        self.kill_at = 0.0
+
+    def left_behind(self) -> set[int]:
+        """Return what its ranks have started, also what has left its parent or its session."""
+        table = family.processes()
+        mine = family.descendants({os.getpid()}, table)
+        roots = {
+            one
+            for one in mine
+            if table[one][1] in self.ended
+            or (self.mark and self.mark in family.environment_of(one))
+        }
+        return family.descendants(roots, table) | roots
+
+    def is_left(self) -> bool:
+        """Tell whether anything of it is left, and end that when its time is over."""
+        left = self.left_behind()
+        if left and time.monotonic() > self.kill_at:
+            family.send_signal(left, family.KILL)
+            return False
+        return bool(left)
+
+
+class _Rank:
+    """A copy of this process that is a rank, the connection of its stand-in, and its name.
+
+    That is the private folder of its run and its number. It `was_killed` if its stand-in was, which
+    says nothing about the rank.
+    """
+
+    __slots__ = ("began", "connection", "job", "name", "pid", "was_killed")
+
+    def __init__(
+        self, pid: int, job: _Job, connection: _socket.socket, name: tuple[str, int], began: int
+    ) -> None:
+        self.pid = pid
+        self.job = job
+        self.connection = connection
+        self.name = name
+        self.was_killed = False
+        self.began = began
+
+    def has_begun(self) -> bool:
+        """Tell, once it has ended, whether it was that rank; else the stand-in became it."""
+        try:
+            return bool(os.read(self.began, 1))
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(self.began)
+
+
+class RankNursery:
+    """Lets ranks part, and tells their stand-ins how they ended."""
+
+    def __init__(self, listener: _socket.socket) -> None:
+        """Serve whoever connects to this socket."""
+        self._listener = listener
+        self._poll = select.poll()
+        self._poll.register(listener, select.POLLIN)
+        self._signals = catch_signals()
+        self._poll.register(self._signals, select.POLLIN)
+        self._ranks: dict[int, _Rank] = {}
+        self._jobs: dict[bytes, _Job] = {}
+        self._over: list[_Job] = []
+
+    def serve(self) -> tuple[_socket.socket, int] | None:
+        """Serve until a signal says that it is enough.
+
+        In a copy of this process that is to be a rank it returns the connection of its stand-in,
+        and a pipe that is to get a byte once the copy is that rank.
+        """
+        while True:
+            for descriptor, _ in self._poll.poll(LOOK_AGAIN * 1000 if self._over else None):
+                if descriptor == self._signals:
+                    if set(os.read(descriptor, 4096)) - {signal.SIGCHLD}:
+                        return None
+                elif descriptor == self._listener.fileno():
+                    connection = _accepted(self._listener)
+                    if _credentials(connection)[1] != os.getuid():
+                        connection.close()  # whoever it is, it is nobody's stand-in here
+                    elif (begins := self._part(connection)) is not None:
+                        return connection, begins
+                else:
+                    self._kill(descriptor)
+            self._see_to_their_end()
+
+    def _part(self, connection: _socket.socket) -> int | None:
+        """Make a copy of this process; return its pipe if this is the copy."""
+        began, begins = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(began)
+            self._forget_all()
+            return begins
+        os.close(begins)
+        os.set_blocking(began, False)
+        stand_in, _ = _credentials(connection)
+        settings = family.environment_of(stand_in)
+        mark = _mark_in(settings)
+        job = self._jobs.setdefault(mark, _Job(mark))
+        job.alive.add(pid)
+        name = _room_of(stand_in), rank_of(settings)
+        self._ranks[pid] = _Rank(pid, job, connection, name, began)
+        self._poll.register(connection, 0)  # nothing is heard of it but its end
+        return None
+
+    def _forget_all(self) -> None:
+        """Keep nothing of the process this one has parted of, but what is loaded."""
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for rank in self._ranks.values():
+            rank.connection.close()
+            os.close(rank.began)
+        self._listener.close()
+
+    def _kill(self, descriptor: int) -> None:
+        """End the rank whose stand-in has gone: `mpiexec` has ended it, or it became the rank."""
+        for rank in self._ranks.values():
+            if rank.connection.fileno() == descriptor:
+                self._poll.unregister(descriptor)
+                family.hold({rank.pid})
+                left = mapped_segments(rank.pid)
+                os.kill(rank.pid, family.KILL)
+                rank.was_killed = True
+                remove_segments(left)
+
+    def _see_to_their_end(self) -> None:
+        for pid, status in _collect():
+            rank = self._ranks.pop(pid, None)
+            if rank is not None:
+                if rank.has_begun() and not (rank.was_killed and os.WIFSIGNALED(status)):
+                    tell_end(*rank.name, status)
+                self._tell(rank.connection, status)
+                self._has_ended(rank)
+        self._over = [job for job in self._over if job.is_left()]
+
+    def _tell(self, connection: _socket.socket, status: int) -> None:
+        with suppress(KeyError):  # then its stand-in has gone
+            self._poll.unregister(connection)
+        with suppress(OSError):  # then it goes just now
+            connection.send(status.to_bytes(WORD, sys.byteorder))
+        connection.close()
+
+    def _has_ended(self, rank: _Rank) -> None:
+        job = rank.job
+        job.alive.discard(rank.pid)
+        job.ended.add(rank.pid)
+        if not job.alive:
+            del self._jobs[job.mark]
+            job.kill_at = time.monotonic() + GRACE
+            family.send_signal(job.left_behind(), family.TERM)
+            self._over.append(job)
+
+
+def _accepted(listener: _socket.socket) -> _socket.socket:
+    descriptor, _ = listener._accept()  # type: ignore[attr-defined]  # what `socket` is built upon
+    return _socket.socket(fileno=descriptor)
+
+
+def _collect() -> Iterator[tuple[int, int]]:
+    """Yield process and status of every child that ended, orphans included."""
+    try:
+        while (one := os.waitpid(-1, os.WNOHANG))[0]:
+            yield one
+    except ChildProcessError:
+        return  # there are no children at all
+
+
+def _credentials(connection: _socket.socket) -> tuple[int, int]:
+    """Return the process that has connected, and its user."""
+    data = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    return int.from_bytes(data[:4], sys.byteorder), int.from_bytes(data[4:8], sys.byteorder)
+
+
+def _mark_in(settings: list[bytes]) -> bytes:
+    """Return the setting that a stand-in has in common with all of its job."""
+    begin = f"{MARK}=".encode()
+    return next((one for one in settings if one.startswith(begin)), b"")
+
+
+def _room_of(stand_in: int) -> str:
+    """Return the private folder of the run that a stand-in belongs to, "" if it has gone."""
+    try:
+        with open(f"/proc/{stand_in}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+        return os.fsdecode(words[words.index(b"--room") + 1])
+    except (OSError, ValueError):
+        return ""
+
+
+def main(words: list[str]) -> int:
+    """Run as this process, and as each rank that parts of it; return the exit code.
+
+    The words are the number of the socket at which stand-ins are expected, and what COMM_WORLD is.
+    """
+    family.adopt_orphans()
+    family.rename(NAME)
+    listener = _socket.socket(fileno=int(words[0]))
+    os.set_inheritable(listener.fileno(), False)
+    _load(words[1])
+    gc.freeze()  # what is loaded stays, and all ranks share it
+    parted = RankNursery(listener).serve()
+    if parted is None:
+        return 0
+    request = become(*parted)
+    family.rename(os.path.basename(sys.executable))
+    _, _, *sys.argv[1:] = request.words
+    return rank_main.main(sys.argv[1:], is_child=True)
+
+
+def _load(comm_world: str) -> None:
+    """Import what a rank needs before its program begins."""
+    from runtime.membership import doorstep, rank_link  # noqa: F401 - likewise
+    from runtime.mpi.process import native
+    from runtime.processes.rank import program as rank_program  # noqa: F401 - for ranks to come
+
+    native.load()
+    if comm_world == "grid":
+        from runtime.mpi.surface import install, library_calls, start  # noqa: F401 - likewise

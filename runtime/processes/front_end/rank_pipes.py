@@ -1,0 +1,156 @@
+"""What ranks on this host write comes through pipes of their own in the room, past `mpiexec`.
+
+So nothing cuts, mixes or loses their lines, and no process has to stand between them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+
+from runtime.launchers.base import OutputStream
+from runtime.launchers.blocks import BlockCutter
+from runtime.launchers.ranks import pipe_of
+from runtime.processes.front_end.output_room import OutputRoom
+from runtime.transport.reactor import READ, Reactor
+
+MOST_RANKS = 64
+"""With more ranks on one host, a front-end would need more descriptors than systems allow."""
+
+AT_ONCE = 1 << 18
+"""Bytes that are read at once, and that a pipe holds where the system lets it."""
+
+PLENTY = AT_ONCE // 4
+PACE = 0.005
+"""Seconds before a pipe that had little is read again: many small writes make few messages."""
+
+PROMPT = 0.1
+"""Seconds after which a line without its end is taken for a prompt, where somebody types."""
+
+Block = tuple[int, OutputStream, bytes]
+Say = Callable[[list[Block]], None]
+
+
+class RankPipes:
+    """The pipes of the ranks of one job. `say` gets whole lines, on the reactor's thread.
+
+    They are not read while there is no room for output: then the ranks wait.
+    """
+
+    def __init__(
+        self, reactor: Reactor, folder: str, ranks: int, say: Say, room: OutputRoom
+    ) -> None:
+        """Make them; raises OSError. They are there before any rank is."""
+        self._reactor = reactor
+        self._say = say
+        self._room = room
+        self._pipes: list[_Pipe] = []
+        self._heard: list[tuple[_Pipe, int]] = []
+        self._blocks: list[Block] = []
+        self._prompts: set[int] = set()
+        self._paths: list[str] = []
+        for rank in range(ranks):
+            for stream in OutputStream:
+                path = pipe_of(folder, rank, stream)
+                os.mkfifo(path, 0o600)
+                self._paths.append(path)
+                self._pipes.append(_Pipe(path, rank, stream))
+        reactor.soon(lambda: self._watch(self._pipes))
+
+    def finish(self, then: Callable[[], None]) -> None:
+        """Say what is left once nobody writes any more, and call `then`; returns at once."""
+        self._reactor.soon(lambda: self._finish(then))
+
+    def show_prompts(self) -> None:
+        """Say what rank 0 writes also without a newline, if it stays without; on the reactor's."""
+        self._prompts = {pipe.descriptor for pipe in self._pipes if pipe.rank == 0}
+        for pipe in self._pipes:
+            self._look_for_prompt(pipe)
+
+    def _look_for_prompt(self, pipe: _Pipe) -> None:
+        if pipe.descriptor in self._prompts and pipe.cutter.has_begun:
+            self._reactor.later(PROMPT, partial(self._say_prompt, pipe, pipe.heard))
+
+    def _say_prompt(self, pipe: _Pipe, heard: int) -> None:
+        if pipe in self._pipes and pipe.heard == heard:
+            self._keep(pipe, pipe.cutter.finish())
+            self._say_all()
+
+    def _watch(self, pipes: Iterable[_Pipe]) -> None:
+        for pipe in pipes:
+            if pipe in self._pipes:  # else it has come to its end meanwhile
+                self._reactor.watch(pipe.descriptor, READ, partial(self._ready, pipe))
+
+    def _ready(self, pipe: _Pipe, _events: int) -> None:
+        """Read it, and then let it be for a while."""
+        self._forget(pipe)
+        if not self._room.is_there:
+            self._room.when_there(lambda: self._watch([pipe]))
+            return
+        count = self._hear(pipe)
+        self._heard.append((pipe, count))
+        if len(self._heard) == 1:  # others may be ready as well
+            self._reactor.soon(self._tell)
+
+    def _tell(self) -> None:
+        heard, self._heard = self._heard, []
+        self._say_all()
+        self._watch(pipe for pipe, count in heard if count >= PLENTY)
+        slow = [pipe for pipe, count in heard if count < PLENTY]
+        self._reactor.later(PACE, lambda: self._watch(slow))
+
+    def _say_all(self) -> None:
+        blocks, self._blocks = self._blocks, []
+        if blocks:
+            self._say(blocks)
+
+    def _hear(self, pipe: _Pipe) -> int:
+        """Read, and keep what is to be said; return how many bytes there were."""
+        try:
+            data = os.read(pipe.descriptor, AT_ONCE)
+        except BlockingIOError:
+            return 0
+        pipe.heard += len(data)
+        self._keep(pipe, pipe.cutter.feed(data))
+        self._look_for_prompt(pipe)
+        return len(data)
+
+    def _finish(self, then: Callable[[], None]) -> None:
+        pipes, self._pipes = self._pipes, []
+        for pipe in pipes:
+            while self._hear(pipe):
+                pass
+            self._keep(pipe, pipe.cutter.finish())
+            self._say_all()
+            self._forget(pipe)
+            os.close(pipe.descriptor)
+        for path in self._paths:
+            with suppress(OSError):
+                os.unlink(path)
+        then()
+
+    def _forget(self, pipe: _Pipe) -> None:
+        self._reactor.watch(pipe.descriptor, 0, lambda _: None)
+
+    def _keep(self, pipe: _Pipe, block: bytes) -> None:
+        if block:
+            self._blocks.append((pipe.rank, pipe.stream, block))
+
+
+class _Pipe:
+    """One stream of one rank."""
+
+    __slots__ = ("cutter", "descriptor", "heard", "rank", "stream")
+
+    def __init__(self, path: str, rank: int, stream: OutputStream) -> None:
+        # Open for writing too, so that it is not at its end before a rank has come.
+        self.descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        with suppress(OSError):  # it may hold less, then
+            fcntl.fcntl(self.descriptor, fcntl.F_SETPIPE_SZ, AT_ONCE)
+        self.rank = rank
+        self.stream = stream
+        self.cutter = BlockCutter()
+        self.heard = 0

@@ -1,0 +1,500 @@
+"""One life of the ranks of a cluster, from their start to the end of their native MPI."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, replace
+from functools import partial
+from pickle import PickleBuffer
+from typing import Any, Protocol
+
+from runtime.errors import GridError
+from runtime.home import OWN_FRAMES
+from runtime.launchers.base import Exit
+from runtime.launchers.errors import WrongMpiexec
+from runtime.launchers.forked_guard import ForkedGuard
+from runtime.launchers.segments import remove_segments
+from runtime.machine.calls import Served
+from runtime.machine.contracts import Control, Facts, Views
+from runtime.machine.launcher import LauncherStubs
+from runtime.membership.room import Entrance, crash_file, write_key
+from runtime.processes.configuration import Configuration
+from runtime.processes.front_end.gate import Gate
+from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, RankEnd, Seen, crash_of
+from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.rank_input import FIRST_CLUSTER, RankInput
+from runtime.processes.front_end.ranks_job import RanksJob, Said, no_pipes
+from runtime.processes.front_end.shared_routes import SharedRoutes
+from runtime.run.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
+from runtime.transport.channel import Channel, Relay
+from runtime.transport.credentials import Credentials
+from runtime.transport.reactor import Reactor
+
+HUSH = 2.0  # seconds in which it becomes known how a rank has ended that is gone
+LOOK_AGAIN = 1.0  # seconds between two looks at ranks that have not come yet
+AT_ONCE, FLUSH = 0.1, 1.0  # seconds in which last words arrive: from here, from other hosts
+ENOUGH = 2  # looks in which a rank has to be missing
+
+
+class RanksAbove(Protocol):
+    """What ranks are bound to: the clustering component of their cluster."""
+
+    from_ranks: Served
+
+    @property
+    def views(self) -> Views:
+        """The views of all ranks that are here."""
+        ...
+
+    @property
+    def control(self) -> Control:
+        """The control of all ranks that are here."""
+        ...
+
+    def join(self, rank: str, channel: Channel) -> None:
+        """Bind a rank for as long as its connection lives."""
+        ...
+
+    def is_ready(self, rank: str) -> None:
+        """Let a rank take part in the round of its cluster."""
+        ...
+
+
+class RanksLife:
+    """Starts the ranks, gathers them, and tells the launcher what becomes of them.
+
+    `relay` says where messages of ranks for other codes go. `over` is called once the native MPI
+    has ended and everything that its ranks had said has been passed on. `components` are
+    what ranks are bound to. `routes` keeps what they
+    know of routes, for later lives too. All methods but `close` are for the reactor's thread.
+    """
+
+    def __init__(
+        self,
+        told: Configuration,
+        reactor: Reactor,
+        launcher: LauncherStubs,
+        relay: Relay,
+        over: Callable[[], None],
+        *,
+        components: RanksAbove,
+        routes: SharedRoutes,
+        room: OutputRoom,
+        incarnation: int,
+        guard: ForkedGuard | None = None,
+    ) -> None:
+        assert told.job is not None
+        self.incarnation = incarnation
+        self._told = told
+        self._ranks = told.job
+        self._reactor = reactor
+        self._launcher = launcher.of(incarnation)
+        self._components = components
+        self._relay = relay
+        self._over = over
+        self._routes = routes
+        self._ready: dict[str, Facts] = {}
+        self._facts: list[Facts] = []
+        self._here: set[str] = set()
+        self._connected: set[str] = set()
+        self._ends = JobEnds(told.cluster)
+        self._job = RanksJob(
+            told.job,
+            told.folder,
+            self._said,
+            self._job_ended,
+            reactor,
+            room=room,
+            saw=self._saw,
+            lost=self._helper_ended,
+            guard=guard,
+        )
+        self._room = room
+        self._gate: Gate | None = None
+        self._input: RankInput | None = None
+        self._last: tuple[Exit, str] | None = None
+        self._stopping = False
+        self._has_ended_as_one = False  # the parents of its ranks were ended with the last one
+        self._starting: threading.Thread | None = None
+        self._killed = threading.Event()
+        self.has_begun = False
+        self.is_over = False
+
+    @property
+    def facts(self) -> dict[str, Facts]:
+        """What the ranks that are ready have told about themselves."""
+        return dict(self._ready)
+
+    @property
+    def traffic(self) -> tuple[int, int, int]:
+        """What went between the front-end and these ranks; see `Gate.traffic`."""
+        return (0, 0, 0) if self._gate is None else self._gate.traffic
+
+    @property
+    def is_released(self) -> bool:
+        """Whether the program runs."""
+        return self._gate is not None and self._gate.released
+
+    def open(self, *, reads_input: bool = False) -> bool:
+        """Let ranks report; tell the launcher if they cannot.
+
+        With `reads_input` the first rank of all reads the standard input of the run, else no rank.
+        """
+        told = self._told
+        credentials = Credentials(told.keys, told.cluster, told.certificate)
+        ranks = [f"{told.cluster}:{number}" for number in range(self._ranks.ranks)]
+        try:
+            self._gate = Gate(
+                self._reactor,
+                told.room,
+                told.port,
+                credentials,
+                self,
+                served=self._components.from_ranks,
+                ranks=ranks,
+                incarnation=self.incarnation,
+                relay=self._relay,
+            )
+            self._routes.gate = self._gate
+            entrance = Entrance(
+                self._gate.address, told.reach, self.incarnation, told.keys, told.certificate
+            )
+            write_key(told.room, ranks, entrance)
+            if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.hosts:
+                self._input = self._new_input()
+        except GridError as fault:
+            self._fail("front-end", fault)
+            return False
+        return True
+
+    def _new_input(self) -> RankInput:
+        try:
+            wanted = partial(self._launcher.output.input_wanted, self._launcher.name)
+            return RankInput(self._reactor, self._told.room, wanted)
+        except OSError as fault:
+            raise no_pipes(fault) from fault
+
+    def read_input(self, data: bytes) -> None:
+        """Pass on what rank 0 is to read, b"" for the end."""
+        if self._input is not None:
+            self._input.put(data)
+
+    def show_prompts(self) -> None:
+        """Pass on what rank 0 writes also without a newline, since somebody types what it reads."""
+        self._job.show_prompts()
+
+    def start(self, before: Sequence[RanksLife] = ()) -> None:
+        """Start the ranks, unless they are killed; what is left of lives `before` goes first."""
+        self.has_begun = True
+        starting = threading.Thread(
+            target=self._start_job, args=(before,), name="starting ranks", daemon=True
+        )
+        starting.start()
+        self._starting = starting
+
+    def go(self, epoch: int, table: bytes) -> None:
+        """Let the program run, with the table of who is where in an epoch."""
+        if self._gate is not None:
+            self._gate.release()
+            self._components.views.view(epoch, table)
+            self._components.control.configure(
+                {
+                    "machine": self._told.machine,
+                    "routes": self._routes.known(),
+                    "named-classes": list(self._told.named_classes),
+                    "explain-waits": self._told.explain_waits,
+                }
+            )
+            self._components.control.go()
+        if self._input is not None:
+            self._input.begin()
+
+    def find(self, rank: str) -> Channel | None:
+        """Return the way to a rank; None if it is not there."""
+        return self._gate.find(rank) if self._gate is not None else None
+
+    def tell_states(self, number: int, with_stacks: bool) -> None:
+        """Ask the ranks what they are doing."""
+        if self.is_released:
+            self._components.control.tell_state(number, with_stacks)
+
+    def ask_to_end(self) -> None:
+        """Ask every rank to end."""
+        self._stopping = True
+        self._ends.stopping(time.monotonic())
+        if self._gate is not None:
+            self._components.control.stop()
+
+    def kill(self) -> None:
+        """End the ranks at once; that their job is over is told in any case."""
+        self._stopping = True
+        self._ends.stopping(time.monotonic())
+        self._killed.set()  # before looking for a job: who starts one looks at this afterwards
+        if self.has_begun and self._job.has_started and not self.is_over:
+            self._job.stop()
+        else:
+            self._job_ended(Exit(code=1), "")
+
+    def shut(self) -> None:
+        """Let no rank in any more, and hear nothing more of those that came."""
+        if self._gate is not None:
+            self._gate.close()
+            self._gate.forget()
+
+    def close(self) -> None:
+        """End everything and let go; waits until that is so."""
+        self._ends.stopping(time.monotonic())
+        self.shut()
+        if self._input is not None:
+            self._reactor.soon(self._input.close)
+        # First, because who ends this process may not wait for the rest.
+        remove_segments(path for facts in self._facts for path in facts["segments"])
+        self._killed.set()
+        self._job.stop()
+        self._job.close()
+        if self._starting is not None:  # what it still does is to close lives before this one
+            self._starting.join()
+
+    # --- the job ----------------------------------------------------------------------------------
+
+    def _start_job(self, before: Sequence[RanksLife]) -> None:
+        for life in before:
+            life.close()
+        if self._killed.is_set():  # while lives before were closed, which takes a while
+            return
+        try:
+            self._job.start()
+        except GridError as fault:
+            if not self._killed.is_set():  # else its end is told, and another life may have begun
+                self._fail("ranks", fault)
+            return
+        if self._killed.is_set():  # perhaps before there was anything to kill
+            self._job.stop()
+        else:
+            self._reactor.later(LOOK_AGAIN, lambda: self._look_after(0))
+
+    def _look_after(self, suspicions: int) -> None:
+        """Count the ranks until all have come: one that dies early may go unnoticed."""
+        if self._stopping or self.is_over or not self._missing():
+            return
+        suspicions = suspicions + 1 if self._job.are_some_missing() else 0
+        if suspicions < ENOUGH:
+            self._reactor.later(LOOK_AGAIN, lambda: self._look_after(suspicions))
+            return
+        fault = GridError(
+            "a rank died before the application started; never heard of: "
+            + (", ".join(self._unheard()) or "none, so it died while MPI started"),
+            cause=self._job.last_lines,
+            cure="The last lines of the ranks' stderr are below",
+        )
+        self._fail("ranks", fault)
+
+    def _fail(self, step: str, fault: GridError) -> None:
+        name, step = self._launcher.name, f"{step}:{self._told.cluster}"
+        self._launcher.health.failed(name, step, self._at_home(fault))
+
+    def _at_home(self, fault: GridError) -> str:
+        """Return the message with the name of this cluster as its place."""
+        here = f"{self._told.path} on {os.uname().nodename}"
+        fault.place = here if fault.place in ("", "local") else f"{here} ({fault.place})"
+        return str(fault)
+
+    def _said(self, batch: list[Said]) -> None:
+        self._room.take(sum(len(block) for _, _, block in batch))
+        # A large block goes on its way as it is, not copied into the message.
+        blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in batch]
+        self._launcher.output.lines(self._launcher.name, blocks)
+
+    def _job_ended(self, ended: Exit, why: str) -> None:
+        self._reactor.soon(lambda: self._hear_them_out(ended, why))
+
+    def _hear_them_out(self, ended: Exit, why: str) -> None:
+        """Wait, not for long, until what the ranks had sent has been passed on."""
+        self._last = self._last or (ended, why)
+        if self._gate is None or self._gate.is_empty:
+            self._job_is_over()
+        else:
+            self._reactor.later(HUSH, self._job_is_over)
+
+    def _job_is_over(self) -> None:
+        if self.is_over or self._last is None:
+            return
+        self.is_over = True
+        if self._input is not None:
+            self._input.close()
+        ended, why = self._last
+        names = [f"{self._told.cluster}:{number}" for number in range(self._ranks.ranks)]
+        come = [name for name in names if name in self._ready]
+        found, fault = self._ends.job_over(ended, self._job.own_words, come, self._job.signal_told)
+        code = self._ends.first_code or (0 if self._has_ended_as_one else ended.shell_code)
+        if self.is_released:
+            for end in found:
+                self._pass_on(end)
+            why = self._at_home(GridError(fault)) if fault else why
+        else:
+            why = why or self._what_happened(code)
+        is_fault = bool(fault) and self.is_released
+        self._launcher.health.job_ended(self._launcher.name, code, why, is_fault)
+        self._over()
+
+    def _pass_on(self, end: RankEnd | None) -> None:
+        """Tell how a rank has ended; before the application runs that ends the deployment."""
+        if end is None:
+            return
+        if self._ranks.goes_on and self.is_released:
+            self._end_with_the_last()
+        self._job.has_failed = self._job.has_failed or bool(end.code)
+        if self.is_released:
+            told = (end.rank, end.code, end.why, *astuple(end.facts))
+            self._launcher.health.rank_ended(self._launcher.name, *told)
+        elif not self._stopping and end.facts.after != BY_REQUEST:
+            fault = GridError(
+                f"rank {end.rank} died before the application started:"
+                f" {end.why or in_words(end.code, end.facts.signal)}",
+                cause=end.facts.traceback or self._job.last_lines,
+                cure="The last lines of the ranks' stderr are below",
+            )
+            self._fail("ranks", fault)
+
+    def _end_with_the_last(self) -> None:
+        """End `mpiexec` once all ranks have: it waits for their parents, and these for its end."""
+        if len(self._ends.told) == self._ranks.ranks and not self._stopping:
+            self._stopping = self._has_ended_as_one = True
+            self._reactor.later(FLUSH if self._ranks.hosts else AT_ONCE, self._end_parents)
+
+    def _end_parents(self) -> None:
+        self._ends.stopping(time.monotonic())
+        self._job.stop()
+
+    def _saw(self, rank: int, status: int, at: float) -> None:
+        """Take what the parent of a rank has seen of its end."""
+        name = f"{self._told.cluster}:{rank}"
+        crash = crash_of(crash_file(self._told.room, rank), OWN_FRAMES) if status else ""
+        at = time.monotonic() if at == IN_TIME and self._stopping else at
+        is_connected = name in self._connected
+        self._pass_on(self._ends.saw(name, Seen(status, at, crash), is_connected=is_connected))
+        if is_connected and name not in self._ends.told:
+            self._reactor.later(HUSH, lambda: self._give_up(name))
+
+    def _helper_ended(self, name: str, at: float) -> None:
+        """End ranks whose `mpiexec` has lost a process: they may wait for each other for ever.
+
+        At the end of a run, or when a rank has failed, `mpiexec` ends by itself within that time.
+        """
+        self._ends.helper_ended(name, at)
+        self._reactor.later(HUSH, self._end_broken_job)
+
+    def _end_broken_job(self) -> None:
+        if not self.is_over and not self._stopping:
+            self._ends.helper_is_outlived()
+            self._job.stop()
+
+    def _what_happened(self, code: int) -> str:
+        missing = self._unheard()
+        when = "" if self.is_released else " before the application started"
+        who = f"; never heard of: {', '.join(missing)}" if missing else ""
+        return self._at_home(
+            GridError(
+                f"the ranks ended with {in_words(code, max(0, code - SIGNALLED))}{when}{who}",
+                cause=self._job.last_lines,
+                cure="The last lines of their stderr are below",
+            )
+        )
+
+    def _missing(self) -> list[str]:
+        names = [f"{self._told.cluster}:{number}" for number in range(self._ranks.ranks)]
+        return [name for name in names if name not in self._ready]
+
+    def _unheard(self) -> list[str]:
+        return [name for name in self._missing() if name not in self._here]
+
+    # --- what the gate sees -----------------------------------------------------------------------
+
+    def rank_here(self, rank: str, channel: Channel) -> None:
+        """Bind a rank that has come, and pass that on."""
+        self._components.join(rank, channel)
+        self._here.add(rank)
+        self._connected.add(rank)
+        self._launcher.membership.rank_here(self._launcher.name, rank)
+
+    def rank_left(self, rank: str) -> None:
+        """Wait until it is known how a rank ended that is gone without a word, but not for long."""
+        self._connected.discard(rank)
+        if self.is_over:
+            return
+        end = self._ends.left(rank)
+        self._pass_on(end)
+        if end is None:
+            self._reactor.later(HUSH, lambda: self._give_up(rank))
+
+    def all_left(self) -> None:
+        """Know that nothing more will be heard of any rank."""
+        self._job_is_over()
+
+    # --- what ranks say: the contracts of `runtime.machine` ---------------------------------------
+
+    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:  # noqa: ARG002 - a rank begins in none
+        """Take note of a rank, and tell once all are there."""
+        (facts,) = reports
+        self._facts.append(facts)
+        if facts["size"] not in (None, self._ranks.ranks):
+            self._fail("ranks", _wrong(self._ranks.mpiexec, self._ranks.ranks, facts))
+            return
+        facts["incarnation"] = self.incarnation
+        self._ready[member] = facts
+        self._launcher.membership.rank_ready(self._launcher.name, member, facts)
+        self._components.is_ready(member)
+        if not self._missing():
+            self._job.watch_helpers()
+            self._launcher.membership.ranks_up(self._launcher.name)
+
+    def unable(self, member: str, why: str, python: str) -> None:
+        """Tell why a rank cannot run."""
+        fault = GridError(
+            f"rank {member} cannot start MPI: {why}",
+            cure=f"Install mpi4py and its MPI for {python}, or name another Python for the cluster",
+        )
+        self._fail("ranks", fault)
+
+    def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
+        """Pass on how a rank ended by its own word."""
+        exit = replace(RankExit(*facts), is_said=True)
+        self._pass_on(self._ends.said(member, code, why, exit))
+
+    def aborted(self, member: str, code: int, *facts: Any) -> None:
+        """Pass on that a rank wants everything to end."""
+        self.ended(member, code, f"called MPI.Abort({code})", *facts)
+        self._launcher.health.rank_aborted(self._launcher.name, member)
+
+    def waiting(self, member: str, number: int, state: Facts) -> None:
+        """Pass on what a rank is doing."""
+        self._launcher.health.rank_waiting(self._launcher.name, member, number, state)
+
+    def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
+        """Take note of what a rank has sent to others, and how it found them."""
+        self._routes.counted(member, rows, figures)
+
+    def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
+        """Take note of that once more at the end, and pass it on."""
+        self._routes.counted(member, rows, figures)
+        self._launcher.references.rank_exchanged(self._launcher.name, member, rows, figures)
+
+    def learned(self, member: str, experiences: list[Any]) -> None:
+        """Let others know what a rank has learned of routes."""
+        self._routes.learned(member, experiences)
+
+    def _give_up(self, rank: str) -> None:
+        if not self.is_over:
+            self._pass_on(self._ends.give_up(rank))
+
+
+def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:
+    return WrongMpiexec(
+        f"{mpiexec!r} started {ranks} ranks, but one believes to be {facts['rank']} of"
+        f" {facts['size']}: its mpi4py uses another MPI",
+        cause=str(facts["mpi"]),
+        cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",
+    )

@@ -1,0 +1,116 @@
+"""A failure detector on a reactor: its timer, what it hears and sends, what it finds out."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gcm.invocation import Invocation
+from runtime.health import Detector, Effect, Send, plain, read
+from runtime.health.messages import NotUnderstood
+from runtime.machine.contracts import CONTRACTS, Heartbeats
+from runtime.machine.paths import LAUNCHER, clustering_path
+from runtime.processes.watch import ARBITER, WatchedGroup
+from runtime.transport.reactor import Reactor, Timer
+
+_log = logging.getLogger(__name__)
+
+
+def heartbeat(own: str, effect: Send) -> Invocation:
+    """Return the call that brings a message of a detector to another member."""
+    kind, fields = plain(effect.message)
+    if effect.to == ARBITER:
+        return Invocation(LAUNCHER, CONTRACTS[Heartbeats], "hear", (own, kind, fields))
+    path = clustering_path(effect.to)
+    client = f"{clustering_path(own)}.health"
+    return Invocation(path, "health-controller", "hear", (own, kind, fields), client=client)
+
+
+class HeartbeatLoop:
+    """Drives one member's detector, all on the reactor's thread.
+
+    `send` must not wait, and what it cannot send is lost. `found` gets what the detector finds out.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        watch: WatchedGroup,
+        own: str,
+        *,
+        send: Callable[[Invocation], None],
+        found: Callable[[Effect], None],
+    ) -> None:
+        self._reactor = reactor
+        self._watch = watch
+        self._own = own
+        self._send = send
+        self._found = found
+        self._detector: Detector | None = None
+        self._timer: Timer | None = None
+        self._begun = 0.0
+
+    @property
+    def elapsed(self) -> float:
+        """How long ago it began."""
+        return time.monotonic() - self._begun if self._detector is not None else 0.0
+
+    @property
+    def suspects(self) -> list[str]:
+        """Who is suspected now."""
+        return [] if self._detector is None else self._detector.suspects
+
+    def begin(self, late: float = 0.0) -> None:
+        """WatchedGroup from now on; the others began so many seconds before."""
+        if self._detector is not None:
+            return
+        self._begun = now = time.monotonic()
+        self._detector = Detector(
+            self._watch.members, self._own, self._watch.settings, now,
+            late=late, arbiter=ARBITER, only_suspected=self._watch.only_suspected,
+        )  # fmt: skip
+        self._set_timer()
+
+    def hear(self, member: str, kind: str, fields: Sequence[Any]) -> None:
+        """Take what another member says; what is none of a detector's messages is only logged."""
+        if self._detector is None:
+            return
+        try:
+            message = read(kind, fields, len(self._watch.members))
+        except NotUnderstood as fault:
+            _log.warning("%s says: %s", member, fault)
+            return
+        if message.sender != member:
+            _log.warning("%s speaks of heartbeats in the name of %s", member, message.sender)
+            return
+        self._do(self._detector.receive(message, time.monotonic()))
+
+    def gone(self, member: str, why: str) -> None:
+        """Know that a member has ended."""
+        if self._detector is not None:
+            self._do(self._detector.gone(member, why, time.monotonic()))
+
+    def end(self) -> None:
+        """WatchedGroup no more."""
+        self._detector = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _tick(self) -> None:
+        if self._detector is not None:
+            self._do(self._detector.advance(time.monotonic()))
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._detector is not None and self._detector.next_time < float("inf"):
+            rest = self._detector.next_time - time.monotonic()
+            self._timer = self._reactor.later(max(0.0, rest), self._tick)
+
+    def _do(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Send):
+                self._send(heartbeat(self._own, effect))
+            else:
+                self._found(effect)

@@ -1,0 +1,49 @@
+"""Why a front-end went without being asked: its own last words, or a Python that cannot run it."""
+
+from __future__ import annotations
+
+from runtime.errors import GridError
+from runtime.launchers.base import Command, Process
+from runtime.launchers.errors import LaunchError, PythonTooOld
+from runtime.launchers.lines import Collected
+from runtime.processes.configuration import REFUSED
+from runtime.processes.launcher.place import Place
+
+OLDEST = (3, 11)
+PATIENCE = 5.0
+# Fit for every Python there ever was.
+_ASK = "import sys; sys.stdout.write('%d.%d.%d' % sys.version_info[:3])"
+
+
+def fault_of(place: Place, words: str) -> GridError:
+    """Return why the front-end of a place has gone, if `words` are all it said; this may wait."""
+    process = place.process
+    if process is not None and process.exit is not None and process.exit.code == REFUSED:
+        return GridError("\n".join(process.tail), place=place.cluster.path)
+    found = None if place.is_up or place.cluster.hops else _too_old(place, words)
+    return found or GridError(
+        "the front-end has gone",
+        place=place.cluster.path,
+        cause=words,
+        cure="Everything else was ended; its last words are below",
+    )
+
+
+def _too_old(place: Place, words: str) -> PythonTooOld | None:
+    """Ask the Python of a place for its version; over ssh that was done before."""
+    python, said = place.cluster.front_end.python, Collected()
+    try:
+        process: Process = place.launcher.start(Command((python, "-c", _ASK)), said)
+        process.close_input()
+        ended = process.wait(PATIENCE)
+    except LaunchError:
+        return None
+    version = said.output.strip()
+    if not ended.ok or tuple(int(part) for part in version.split(".")) >= OLDEST:
+        return None
+    return PythonTooOld(
+        f"{python} is Python {version}, which is too old",
+        place=place.cluster.path,
+        cause=words,
+        cure="Name a Python from 3.11 on in its <front-end python='...'/>",
+    )

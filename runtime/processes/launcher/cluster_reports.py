@@ -1,0 +1,206 @@
+"""What front-ends tell the launcher: each operation of their contracts, and what becomes of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from runtime.coupling.deployed_codes import Codes
+from runtime.launchers.blocks import Buffer
+from runtime.machine.calls import Served
+from runtime.machine.contracts import (
+    ClusterHealth,
+    ClusterMembership,
+    ClusterReferences,
+    Facts,
+    Output,
+)
+from runtime.processes.launcher.listener import TRACEBACK
+from runtime.processes.launcher.output import OutputSpreader as Lines
+from runtime.processes.launcher.output import Room
+from runtime.processes.launcher.place import Place
+from runtime.processes.launcher.wait_reports import WaitReports
+from runtime.run.events import (
+    Aborted,
+    Event,
+    JobEnded,
+    RankEnded,
+    RankHere,
+    RankReady,
+    StepFailed,
+    StepUp,
+)
+from runtime.run.exchanged import Exchanged, Figures, Row
+from runtime.run.rank_exit import RankExit, in_words
+
+if TYPE_CHECKING:
+    from runtime.processes.launcher.deployed_assembly import DeployedAssembly
+
+
+_log = logging.getLogger(__name__)
+
+
+class Run(Protocol):
+    """What of a run is told of front-ends and of who wants to read."""
+
+    def front_end_up(self, place: Place) -> None:
+        """Know that a front-end is there."""
+        ...
+
+    def read_input(self, place: Place, size: int) -> None:
+        """Read what the first rank wants to read."""
+        ...
+
+
+class ClusterReports:
+    """Serves the contracts by which one front-end tells what happens; on the engine's thread.
+
+    `post` gets what happens to the run: after what is called here, but before what those do who
+    are told here.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        run: Run,
+        post: Callable[[Event], None],
+        *,
+        codes: Codes,
+        assembly: DeployedAssembly | None,
+        output: Lines,
+        room: Room,
+        exchanged: Exchanged,
+        facts: dict[str, Facts],
+        waits: WaitReports,
+    ) -> None:
+        self._place = place
+        self._run = run
+        self._post = post
+        self._codes = codes
+        self._assembly = assembly
+        self._output = output
+        self._room = room
+        self._exchanged = exchanged
+        self._facts = facts
+        self._waits = waits
+
+    def served(self) -> Served:
+        """Return the table by which what comes in finds its method."""
+        served = Served()
+        served.serve(ClusterMembership, self)
+        served.serve(ClusterHealth, self)
+        served.serve(ClusterReferences, self)
+        served.serve(Output, self)
+        return served
+
+    # --- membership -----------------------------------------------------------------------------
+
+    def up(self, member: str) -> None:
+        """Know that the front-end is there."""
+        self._post(StepUp(f"front-end:{member}"))
+        self._run.front_end_up(self._place)
+
+    def rank_here(self, member: str, rank: str) -> None:  # noqa: ARG002 - the rank says it all
+        """Know that a rank has found its front-end."""
+        self._post(RankHere(rank))
+
+    def rank_ready(self, member: str, rank: str, facts: Facts) -> None:  # noqa: ARG002 - as above
+        """Know what a rank tells about itself."""
+        self._post(RankReady(rank))
+        self._codes.rank_ready(rank, facts)
+        self._facts[rank] = facts
+        self._waits.rank_ready(rank)
+
+    def ranks_up(self, member: str) -> None:
+        """Know that all ranks of the cluster are ready."""
+        self._post(StepUp(f"ranks:{member}"))
+        self._codes.ranks_up(member)
+
+    def gathered(self, member: str, part: str) -> None:  # noqa: ARG002 - it may host several
+        """Know that all members of a part of the machine have told who they are."""
+        self._post(StepUp(f"handshake:{part or 'grid'}"))
+
+    def node_up(self, member: str, name: str, home: str, facts: tuple[Any, ...]) -> None:
+        """Know that a node process serves."""
+        if self._assembly is not None:
+            self._assembly.node_up(member, name, home, *facts)
+
+    # --- health ---------------------------------------------------------------------------------
+
+    def failed(self, member: str, step: str, why: str) -> None:
+        """Know that a step of the plan will not come up."""
+        self._post(StepFailed(step, why))
+        self._codes.failed(member, why)
+
+    def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
+        """Know how a rank has ended."""
+        found = RankExit(*facts)
+        self._waits.rank_ended(rank, in_words(code, found.signal))
+        self._post(RankEnded(rank, code, why, found))
+        for text in found.traceback.splitlines():
+            self._output.say(rank, TRACEBACK, text)
+        exception = found.exception and f"rank {rank} ended with {found.exception}"
+        self._codes.rank_ended(member, rank, code, why or exception)
+
+    def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:  # noqa: ARG002 - as above
+        """Know what a rank is doing."""
+        self._waits.told(rank, number, state)
+
+    def rank_aborted(self, member: str, rank: str) -> None:  # noqa: ARG002 - the rank says it all
+        """Know that a rank ends the run."""
+        self._post(Aborted(rank))
+
+    def rank_frozen(self, member: str, rank: str, seconds: float) -> None:  # noqa: ARG002
+        """Tell the user that a rank stands still, or goes on."""
+        if seconds:
+            text = "rank %s stands still since %.3g s: a signal or a debugger has stopped it"
+            _log.warning(text, rank, seconds)
+        else:
+            _log.warning("rank %s goes on", rank)
+
+    def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
+        """Know that the native MPI of the cluster has ended."""
+        self._post(JobEnded(member, code, why, is_fault))
+        self._codes.job_ended(member, code, why)
+
+    def node_lost(self, member: str, name: str, why: str) -> None:  # noqa: ARG002 - names are unique
+        """Know that a node process has gone."""
+        if self._assembly is not None:
+            self._assembly.node_lost(name, why)
+
+    # --- references -----------------------------------------------------------------------------
+
+    def rank_exchanged(
+        self,
+        member: str,  # noqa: ARG002 - the rank says it all
+        rank: str,
+        rows: list[Row],
+        figures: Figures,
+    ) -> None:
+        """Add up what a rank has sent to others."""
+        self._exchanged.tell(rank, rows, figures)
+
+    def carried(self, member: str, messages: int, sent: int, received: int) -> None:  # noqa: ARG002
+        """Know what went between the front-end and its ranks."""
+        self._place.carried = messages, sent, received
+
+    def forwarded(self, member: str, *figures: int) -> None:  # noqa: ARG002 - it is that of the place
+        """Know what the front-end has forwarded."""
+        bytes_there, bytes_back, opened, refused = figures
+        self._place.relay_figures = bytes_there, bytes_back, opened, refused
+
+    # --- output ---------------------------------------------------------------------------------
+
+    def lines(self, member: str, batch: list[tuple[int | None, str, Buffer]]) -> None:
+        """Pass on what the ranks have written."""
+        self._codes.written(member, batch)
+        self._output.ranks(member, batch, self._room)
+
+    def node_lines(self, member: str, name: str, stream: str, block: bytes) -> None:  # noqa: ARG002
+        """Pass on what a node process has written."""
+        self._output.block(name, stream, block, self._room)
+
+    def input_wanted(self, member: str, size: int) -> None:  # noqa: ARG002 - it is that of the place
+        """Read for the first rank of all."""
+        self._run.read_input(self._place, size)

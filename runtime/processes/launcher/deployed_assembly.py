@@ -1,0 +1,280 @@
+"""The user's assembly: its tree lives in the launcher, primitives live in the node processes."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gcm.adl import assemble, plan_document
+from gcm.adl.runnable import RUN, has_run, result_of, run_operation
+from gcm.documents import Diagnostics
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.spreading import spread_components
+from runtime.deployment.steps import Step, StepKind
+from runtime.errors import GridError
+from runtime.hosting.host import Host
+from runtime.hosting.node import NodeFacts
+from runtime.hosting.node_factory import NodeFactory
+from runtime.hosting.node_process import NodeProcess
+from runtime.hosting.remote_references import find_remote
+from runtime.processes.launcher.place import Place
+from runtime.processes.launcher.telling import words_of
+from runtime.run.events import AssemblyEnded, Event, NodeLost, StepFailed, StepUp
+from runtime.run.outcome import ComponentReport
+from runtime.transport.errors import TransportError
+
+if TYPE_CHECKING:
+    from gcm.adl.plan import AssemblyPlan, ComponentPlan
+    from gcm.components.model import Component
+
+STOP_SECONDS = 2.0
+"""How long calls inside may take to end when the run has to end."""
+
+END_SECONDS = 3.0
+"""How long the end of the whole assembly may take then; the rest ends with its processes."""
+
+LOSS_SECONDS = 2.0
+"""How long after a broken connection to wait for the news that a node was lost."""
+
+Post = Callable[[Event | Callable[[], None]], None]
+
+
+class DeployedAssembly:
+    """Starts node processes, assembles, calls `run` if there is one, and ends it all.
+
+    When it is `steered`, the program that holds the machine calls what it likes, and `run` is left
+    to it.
+    """
+
+    def __init__(self, plan: DeploymentPlan, *, steered: bool = False) -> None:
+        assert plan.deployment.assembly is not None
+        self._deployment = plan.deployment
+        self._file = str(Path(plan.deployment.assembly.file).expanduser())
+        self._arguments = plan.deployment.assembly.arguments
+        self._steered = steered
+        self._nodes: dict[str, NodeProcess] = {}
+        self._facts: dict[str, NodeFacts] = {}
+        self._where: dict[str, str] = {}
+        self._operation = ""
+        self._root: Component | None = None
+        self._changed = threading.Condition()
+        self._is_starting = False
+        self._is_started = False
+        self._is_ending = False
+        self._why_over = ""
+        self._lost = threading.Event()
+        self._ended = threading.Event()
+        self.result: str | None = None
+        """What is to be printed when everything has ended."""
+
+    def connect(self, host: Host, places: Mapping[str, Place], post: Post) -> None:
+        """Belong to a run from now on."""
+        self._host = host
+        self._places = places
+        self._post = post
+
+    # --- from the engine's thread ---------------------------------------------------------------
+
+    def start(self, step: Step) -> None:
+        """Begin with a step; an event tells when it is up."""
+        if step.kind is StepKind.NODE:
+            place = self._places[step.by.partition(":")[2]]
+            place.control.start_node(step.name.partition(":")[2])
+        else:
+            self._work("assembling", self._assemble)
+
+    def node_up(self, cluster: str, name: str, home: str, *facts: Any) -> None:
+        """Know that a node process behind the front-end of a cluster serves."""
+        place = self._places[cluster]
+        if place.channel is None:
+            return
+        self._host.routes.add(home, place.channel)
+        found = self._facts[name] = NodeFacts(*facts)
+        self._nodes[name] = NodeProcess(home, place.channel, found.address)
+        self._post(StepUp(f"node:{name}"))
+
+    def node_lost(self, name: str, words: str) -> None:
+        """Know that a node process has gone, and with it its components."""
+        here = sorted(path for path, node in self._where.items() if node == name)
+        what = "the process of this node has gone"
+        fault = GridError(
+            f"{what}, and with it {', '.join(here)}" if here else what,
+            place=name,
+            cause=words,
+            cure="Everything else was ended; its last words are below",
+        )
+        self._post(NodeLost(f"node:{name}", str(fault)))
+        self._lost.set()
+
+    def go(self) -> None:
+        """Start the components, and let them run."""
+        self._is_starting = True
+        self._work("the assembly", self._live)
+
+    def end(self) -> None:
+        """Stop and terminate the components; waits, but not for long. Twice is once."""
+        if self._root is None:
+            return
+        with self._changed:  # what is half started can be stopped only once it is started
+            self._changed.wait_for(lambda: not self._is_starting, STOP_SECONDS)
+        if self._claim_end():
+            self._root.membrane.lifecycle.stop_timeout = STOP_SECONDS
+            self._work("ending the assembly", self._end_anyway)
+        self._ended.wait(END_SECONDS)
+
+    def over(self, why: str) -> None:
+        """Know that the machine has ended, and that nobody can wait for the assembly any more."""
+        with self._changed:
+            self._why_over = why
+            self._changed.notify_all()
+
+    def reports(self) -> tuple[ComponentReport, ...]:
+        """Return which components lived on nodes, and where that was."""
+        return tuple(
+            ComponentReport(path, node, self._facts[node].host, self._facts[node].pid)
+            for path, node in self._where.items()
+        )
+
+    # --- for the program that holds the machine -------------------------------------------------
+
+    def started(self, timeout: float | None = None) -> Component:
+        """Return the root once everything is started.
+
+        Raises:
+            TimeoutError: it takes longer than that.
+            GridError: the machine has ended.
+        """
+        with self._changed:
+            known = self._changed.wait_for(lambda: self._is_started or self._why_over, timeout)
+        if not known:
+            raise TimeoutError(f"the assembly was not started after {timeout:g} s")
+        if self._why_over or self._root is None:
+            raise GridError("there is no assembly any more", cause=self._why_over)
+        return self._root
+
+    # --- nodes ----------------------------------------------------------------------------------
+
+    def _lead(self, path: str, node: NodeProcess) -> None:
+        """Let the front-end before a node know what is behind it, or has moved there."""
+        if path in self._where:
+            self._where[path] = next(name for name, one in self._nodes.items() if one is node)
+        for place in self._places.values():
+            if place.channel is node.channel:
+                place.control.lead(path, node.home)
+
+    # --- the life of the assembly, in threads of its own ----------------------------------------
+
+    def _assemble(self) -> None:
+        try:
+            plan = self._plan()
+            where = self._where = dict(spread_components(plan.root, self._deployment))
+
+            def node_of(one: ComponentPlan) -> NodeProcess | None:
+                return self._nodes[where[one.path]] if one.path in where else None
+
+            factory = NodeFactory(self._host, node_of, self._lead, self._nodes)
+            root = assemble(plan, make=factory.make, find_remote=find_remote)
+            self._host.publish(root.path, root)
+        except Exception as error:  # constructors of the user's may raise anything
+            self._wait_for_loss(error)
+            self._post(StepFailed("assemble", f"the assembly cannot be made: {words_of(error)}"))
+        else:
+            self._root = root
+            self._post(StepUp("assemble"))
+
+    def _plan(self) -> AssemblyPlan:
+        folder = str(Path(self._file).parent)
+        if folder not in sys.path:  # the user's code may import at any time
+            sys.path.insert(0, folder)
+        found = Diagnostics()
+        plan = plan_document(self._file, arguments=self._arguments, diagnostics=found)
+        if plan is not None and has_run(plan.root) and not self._steered:
+            self._operation = run_operation(plan.root, found)
+        if plan is None or found.errors:
+            raise GridError(
+                "the document has faults",
+                place=self._file,
+                cause="\n".join(map(str, found.by_location())),
+            )
+        return plan
+
+    def _live(self) -> None:
+        code, why = 0, ""
+        try:
+            self._start()
+            if self._operation:
+                code, why = self._run()
+        except Exception as error:  # whatever the user's code raises is told the same way
+            self._wait_for_loss(error)
+            code, why = 1, f"the assembly failed: {words_of(error)}"
+            if not self._is_started:
+                self.over(why)
+        if self._operation or code:
+            later, more = self._finish()
+            self._post(AssemblyEnded(code or later, why or more))
+        elif self._deployment.applications and not self._steered:
+            self._post(AssemblyEnded(0))  # it serves the applications, and ends when they do
+
+    def _start(self) -> None:
+        assert self._root is not None
+        try:
+            self._root.start()
+            self._is_started = True
+        finally:
+            with self._changed:
+                self._is_starting = False
+                self._changed.notify_all()
+
+    def _run(self) -> tuple[int, str]:
+        assert self._root is not None
+        result = result_of(getattr(self._root.server(RUN).stub, self._operation)())
+        self.result = result.text
+        return result.code, result.complaint
+
+    def _finish(self) -> tuple[int, str]:
+        """Stop and terminate in good order; return 1 and why if that fails."""
+        if not self._claim_end():
+            return 0, ""
+        try:
+            self._stop_and_terminate()
+        except Exception as error:  # hooks of the user's may raise anything
+            self._wait_for_loss(error)
+            return 1, f"the assembly could not be ended: {words_of(error)}"
+        finally:
+            self._ended.set()
+        return 0, ""
+
+    def _end_anyway(self) -> None:
+        """End what can be ended: the run is over, and what is left ends with its process."""
+        try:
+            self._stop_and_terminate()
+        except Exception as error:  # hooks of the user's may raise anything
+            if not isinstance(error, TransportError):
+                words = f"the assembly did not stop in order: {words_of(error)}"
+                self._post(AssemblyEnded(1, words))
+        finally:
+            self._ended.set()
+
+    def _stop_and_terminate(self) -> None:
+        assert self._root is not None
+        self._root.stop()
+        self._root.terminate()
+
+    def _claim_end(self) -> bool:
+        with self._changed:
+            first, self._is_ending = not self._is_ending, True
+            self._is_started = False
+        return first
+
+    def _wait_for_loss(self, error: Exception) -> None:
+        """Let a lost node be told first, when that may be why a connection has ended."""
+        if isinstance(error, TransportError):
+            self._lost.wait(LOSS_SECONDS)
+
+    @staticmethod
+    def _work(name: str, work: Callable[[], None]) -> None:
+        # Nobody joins these threads: the user's code may never return from a call.
+        threading.Thread(target=work, name=name, daemon=True).start()

@@ -1,0 +1,550 @@
+"""Doing what the machine of a run says: the only part of the engine that touches the world."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from gcm.errors import NoSuchComponentError
+from gcm.interfaces.future import Future
+from gcm.invocation import Invocation
+from gcm.records import dataclass
+from runtime.coupling.deployed_codes import Codes
+from runtime.coupling.words import DRIVER, DRIVER_PATH, cluster_of, rank_path
+from runtime.deployment.model import ASSEMBLY
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.steps import Step, StepKind
+from runtime.errors import GridError
+from runtime.hosting.host import Host
+from runtime.launchers.base import Command
+from runtime.launchers.errors import LaunchError
+from runtime.launchers.local import LocalLauncher
+from runtime.launchers.segments import remove_segments
+from runtime.machine.calls import NotServed, Served, stub
+from runtime.machine.contracts import (
+    CONTRACTS,
+    ClusterHealth,
+    ClusterMembership,
+    CouplingNews,
+    Heartbeats,
+    Mail,
+)
+from runtime.machine.ends import end_of
+from runtime.machine.paths import CLUSTERING, COUPLING, GRID, LAUNCHER, RANKS, clustering_path
+from runtime.processes.front_end.rank_input import FIRST_CLUSTER
+from runtime.processes.launcher.cluster_reports import ClusterReports
+from runtime.processes.launcher.crew import Crew, Failed
+from runtime.processes.launcher.helpers import Helper, kill_all
+from runtime.processes.launcher.homecoming import Homecoming
+from runtime.processes.launcher.listener import RunListener
+from runtime.processes.launcher.openings import Openings, Post
+from runtime.processes.launcher.output import (
+    MOST_ROOM,
+    ListenerRaised,
+    OutputSpreader,
+    Room,
+    room_for,
+)
+from runtime.processes.launcher.place import Ears, Place, RemotePlace
+from runtime.processes.launcher.standard_input import StandardInput
+from runtime.processes.launcher.verdicts import Verdicts
+from runtime.processes.launcher.wait_reports import Snapshot, WaitReports, as_text
+from runtime.processes.launcher.warm_start import WarmStart
+from runtime.processes.member_host import BETWEEN_FRONT_ENDS, sender_of
+from runtime.processes.watch import watch_of
+from runtime.run.events import (
+    Effect,
+    Explain,
+    Explained,
+    GiveUp,
+    Go,
+    Kill,
+    LeftBehind,
+    PlaceClosed,
+    Start,
+    StepFailed,
+    StepUp,
+    Stop,
+    TellEnd,
+)
+from runtime.run.exchanged import Exchanged
+from runtime.run.hierarchy import host_of
+from runtime.run.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
+from runtime.run.state import RunPhase, RunState
+from runtime.transport.channel import Channel, IncomingCall
+from runtime.transport.errors import ChannelClosed, TransportError
+from runtime.transport.keys import parsed
+from runtime.transport.messages import PLAIN_DATA, Target
+from runtime.transport.reactor import Reactor
+
+if TYPE_CHECKING:
+    from runtime.processes.launcher.deployed_assembly import DeployedAssembly
+
+SECRET_BYTES = 32
+
+_OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
+"""What is heard of the present incarnation of ranks only; output and figures are of any."""
+
+PATIENCE = 5.0
+
+_ABOUT_RANKS = {
+    "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
+}  # fmt: skip
+"""Operations whose second argument is a rank of the cluster that tells it."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an executor knows about a run."""
+
+    ranks: tuple[RankReport, ...]
+    traffic: tuple[RouteTraffic, ...]
+    connections: Connections
+    started: float | None
+    results: tuple[Results, ...]
+    paths: dict[str, str]
+
+
+class Executor:
+    """Owns the places and helpers of a run. `do` is called by the engine's thread only."""
+
+    def __init__(
+        self,
+        plan: DeploymentPlan,
+        local: LocalLauncher,
+        reactor: Reactor,
+        listener: RunListener,
+        post: Post,
+        *,
+        codes: Codes,
+        assembly: DeployedAssembly | None = None,
+        warm: WarmStart | None = None,
+        stdin: int | None = None,
+    ) -> None:
+        self._plan = plan
+        self._local = local
+        self._post = post
+        self._crew = Crew()
+        self._output = OutputSpreader(listener, post)
+        self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
+        self._host = Host(LAUNCHER, reactor)
+        self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
+        self._places = {
+            cluster.identifier: (RemotePlace if cluster.hops else Place)(
+                cluster,
+                local,
+                partial(self._onward, cluster.identifier),
+                idle=codes.idle,
+                codec=self._host.codec,
+            )
+            for cluster in plan.deployment.clusters()
+        }
+        self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
+        self._ears = Ears(reactor, self._hear, self._verdicts.ended)
+        self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
+        size = room_for(len(self._places))
+        self._rooms = {
+            name: Room(size, place.input.output_taken) for name, place in self._places.items()
+        }
+        self._input = None
+        if stdin is not None and FIRST_CLUSTER in self._places:
+            self._input = StandardInput(stdin, self._places[FIRST_CLUSTER].input.read)
+        self._handshakes: list[str] = []
+        self._helpers: list[Helper] = []
+        self._facts: dict[str, dict[str, Any]] = {}
+        self._exchanged = Exchanged()
+        self._stopping = False
+        self._started: float | None = None
+        self._assembly = assembly
+        if assembly is not None:
+            assembly.connect(self._host, self._places, post)
+        self.waits = WaitReports(
+            self._places.values(),
+            partial(self._later, reactor),
+            lambda why: post(LeftBehind(why)),
+        )
+        self._codes = codes
+        codes.hub.connect(self._news_to, self._mail_to)
+        codes.connect(
+            lambda cluster: self._places[cluster].control,
+            lambda cluster: self._places[cluster].views,
+            reactor.later,
+        )
+        self._served = {name: self._reports(place) for name, place in self._places.items()}
+
+    def _reports(self, place: Place) -> Served:
+        return ClusterReports(
+            place,
+            self,
+            self._post,
+            codes=self._codes,
+            assembly=self._assembly,
+            output=self._output,
+            room=self._rooms[place.identifier],
+            exchanged=self._exchanged,
+            facts=self._facts,
+            waits=self.waits,
+        ).served()
+
+    def _later(self, reactor: Reactor, seconds: float, then: Callable[[], None]) -> None:
+        """Do something on the engine's thread after some time."""
+        reactor.later(seconds, lambda: self._post(then))
+
+    def __enter__(self) -> Self:
+        """Return the executor, to be closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what is left and let go of all places, in parallel."""
+        self._stopping = True
+        self._homecoming.give_up()
+        if self._input is not None:
+            self._input.close()
+        kill_all(self._helpers)
+        for place in self._places.values():
+            place.kill()
+            self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
+        self._crew.join()
+        self._host.close()
+        if self._assembly is not None and self._assembly.result is not None:
+            self._output.say(ASSEMBLY, "stdout", self._assembly.result)
+
+    def _close(self, place: Place) -> None:
+        """Let go of a place, and remove what killed ranks left if its front-end could not."""
+        paths = {
+            path
+            for rank, facts in self._facts.items()
+            if rank.rpartition(":")[0] == place.identifier
+            for path in facts["segments"]
+        }
+        if not place.cluster.hops and place.was_lost:
+            remove_segments(paths)
+        elif paths and place.was_lost:
+            with suppress(LaunchError):
+                place.launcher.start(Command(("rm", "-f", "--", *sorted(paths)))).wait(PATIENCE)
+        place.close()
+
+    def do(self, effect: Effect) -> None:
+        """Do it, without waiting for what it leads to."""
+        match effect:
+            case Start(step):
+                self._start(self._steps[step])
+            case Go():
+                self._go()
+            case Stop():
+                self._stop()
+            case TellEnd(rank, code, why):
+                self._tell_end(rank, code, why)
+            case Explain():
+                self.waits.look(self._explained, with_stacks=True)
+            case GiveUp():
+                self._homecoming.give_up()
+            case Kill():
+                for place in self._places.values():
+                    place.was_lost = True
+                    place.kill()
+
+    def _tell_end(self, rank: str, code: int, why: str) -> None:
+        host = self._facts.get(rank, {}).get("host", "")
+        reports = [end_of(rank, code, why, host, time.strftime("%H:%M:%S"))]
+        for place in self._places.values():
+            place.views.lost(reports)
+
+    def report(self, state: RunState) -> Report:
+        """Return what ran where and what was carried; tell of what nobody has received."""
+        if state.state is RunPhase.DONE:
+            self.waits.tell_unreceived()
+        paths = state.outline.rank_paths
+        ranks = tuple(
+            RankReport(
+                rank,
+                paths[rank],
+                facts["host"],
+                facts["pid"],
+                facts["mpi"],
+                state.codes.get(rank),
+                state.signals.get(rank, 0),
+            )
+            for rank, facts in sorted(self._facts.items(), key=lambda one: _numbers(one[0]))
+        )
+        relays = tuple(
+            ForwardedTraffic(place.cluster.path, *place.relay_figures)
+            for place in self._places.values()
+            if any(place.relay_figures)
+        )
+        connections = replace(self._exchanged.connections(self._paths()), relays=relays)
+        return Report(
+            ranks,
+            tuple(self._traffic()),
+            connections,
+            self._started,
+            self._homecoming.results(),
+            self._paths(),
+        )
+
+    def _paths(self) -> dict[str, str]:
+        return {identifier: place.cluster.path for identifier, place in self._places.items()}
+
+    def _traffic(self) -> Iterator[RouteTraffic]:
+        for place in self._places.values():
+            name, channel = place.cluster.path, place.channel
+            if channel is not None and channel.messages:
+                yield RouteTraffic(
+                    f"launcher - {name}",
+                    channel.messages,
+                    channel.sent_bytes,
+                    channel.received_bytes,
+                )
+            if any(place.carried):
+                yield RouteTraffic(f"{name} - its ranks", *place.carried)
+        yield from self._exchanged.traffic(self._paths())
+
+    # --- effects ----------------------------------------------------------------------------------
+
+    def _start(self, step: Step) -> None:
+        cluster = step.name.partition(":")[2]
+        match step.kind:
+            case StepKind.FRONT_END:
+                self._openings.open(self._places[cluster], self._places.values(), self._ears)
+            case StepKind.RANKS if self._codes.idle:
+                self._post(StepUp(step.name))
+            case StepKind.RANKS:
+                self._places[cluster].control.start_ranks(self._codes.incarnation(cluster))
+            case StepKind.HANDSHAKE:
+                self._handshakes.append("" if cluster == "grid" else cluster)
+                self._shake_hands()
+            case StepKind.PROCESS:
+                self._crew.do(step.name, lambda: self._help(step), self._failed(step))
+            case StepKind.FETCH:
+                self._homecoming.fetch(step)
+            case StepKind.NODE | StepKind.ASSEMBLE if self._assembly is not None:
+                self._assembly.start(step)
+            case _:
+                self._post(StepFailed(step.name, f"{step.name}: this cannot be started"))
+
+    def _go(self) -> None:
+        self._homecoming.go()
+        self._started = time.monotonic()
+        self._codes.go()
+        for place in self._places.values():
+            place.control.go()
+        self._codes.open()
+        if self._assembly is not None:
+            self._assembly.go()
+
+    def _stop(self) -> None:
+        self._stopping = True
+        self._verdicts.end()
+        kill_all(self._helpers)
+        if self._assembly is None:
+            self._stop_places()
+        else:
+            self._crew.do("ending the assembly", partial(self._end_assembly, self._assembly))
+
+    def _end_assembly(self, assembly: DeployedAssembly) -> None:
+        """End the components before the processes in which they live."""
+        try:
+            assembly.end()
+        finally:
+            self._post(self._stop_places)
+
+    def _stop_places(self) -> None:
+        for place in self._places.values():
+            if place.is_up:
+                place.input.output_taken(MOST_ROOM)  # for last words, whoever reads them or not
+                place.control.stop()
+            else:
+                self._crew.do(f"giving up {place.cluster.path}", place.abort)
+
+    def _explained(self, seen: Snapshot) -> None:
+        _tell(seen)
+        self._post(Explained())
+
+    def explain(self) -> None:
+        """Tell what all ranks are doing."""
+        self.waits.look(_tell, with_stacks=True)
+
+    def _failed(self, step: Step) -> Failed:
+        """Return what tells that a step failed."""
+        return lambda fault: self._post(StepFailed(step.name, str(fault)))
+
+    def _is_lost(self, place: Place, words: str, fault: GridError | None) -> None:
+        self._post(lambda: self._lose(place, words, fault))
+
+    def _lose(self, place: Place, words: str, fault: GridError | None) -> None:
+        """Do what a verdict leads to: the run ends, or waits for one place less."""
+        if fault is not None:
+            place.kill()  # what is not heard of any more must not come back
+        if self._stopping:
+            self._post(PlaceClosed(place.identifier))
+        else:
+            self._openings.lost(place, words, fault)
+
+    def _help(self, step: Step) -> None:
+        launcher = self._places[step.by.partition(":")[2]].launcher if step.by else self._local
+        self._helpers.append(Helper(step, launcher, self._post, self._output.helper))
+
+    # --- messages between ranks, or between ranks and the program here -------------------------
+
+    def _way_to(self, path: str) -> Channel | None:
+        """Return the way to a rank or a component; None for what is for the launcher itself."""
+        cluster = cluster_of(path) or self._hosting(path)
+        place = self._places.get(cluster or "")
+        if place is not None:
+            return place.channel
+        way = self._host.routes.find(path)
+        return way if isinstance(way, Channel) else None
+
+    def call(self, invocation: Invocation) -> Future[Any]:
+        """Call a component of the machine from any thread."""
+        way = self._way_to(invocation.component)
+        if way is not None:
+            is_rank = invocation.component.rpartition("/")[2].startswith("wrapper")
+            return way.call(invocation, PLAIN_DATA if is_rank else None)
+        future: Future[Any] = Future(invocation)
+        future.set_exception(ChannelClosed("nothing leads there", place=invocation.component))
+        return future
+
+    def _onward(self, cluster: str, target: Target) -> Channel | None:
+        """Return the way for what comes from a cluster, in whose name its ranks alone may call."""
+        path = target.component
+        is_mail = path.startswith(RANKS) or path in (COUPLING, DRIVER_PATH)
+        if is_mail and cluster_of(rank_path(target.client)) != cluster:
+            raise TransportError(f"{cluster} calls {target} in the name of {target.client!r}")
+        if path.startswith(f"{GRID}/") and not self._may_call(cluster, target):
+            raise TransportError(f"{cluster} may not call {target} as {target.client!r}")
+        return self._way_to(path)
+
+    def _may_call(self, cluster: str, target: Target) -> bool:
+        """Tell whether the front-end of a cluster may call a clustering component elsewhere."""
+        is_clustering = target.component.endswith(f"/{CLUSTERING}")
+        is_meant = is_clustering and target.interface in BETWEEN_FRONT_ENDS
+        return is_meant and self._hosting(sender_of(target)) == cluster
+
+    def _news_to(self, rank: str) -> CouplingNews:
+        return stub(CouplingNews, partial(self._tell_rank, rank_path(rank), LAUNCHER, now=True))
+
+    def _mail_to(self, path: str) -> Mail:
+        return stub(Mail, partial(self._tell_rank, path, DRIVER, now=False))
+
+    def _tell_rank(
+        self,
+        path: str,
+        client: str,
+        interface: str,
+        operation: str,
+        args: tuple[Any, ...],
+        *,
+        now: bool,
+    ) -> None:
+        call = Invocation(path, interface, operation, args, client=client)
+        self._places[cluster_of(path)].note(call, now=now)
+
+    def _shake_hands(self) -> None:
+        """Let parts of the machine wait for their members, but not before all front-ends serve."""
+        if all(one.is_up for one in self._places.values()):
+            self._verdicts.begin()
+            waiting, self._handshakes = self._handshakes, []
+            for part in waiting:
+                self._host_of(part).views.expect(part, 0, self._members(part))
+
+    def _host_of(self, part: str) -> Place:
+        """Return the place that hosts the clustering component of a part."""
+        cluster = self._hosting(clustering_path(part))
+        assert cluster is not None
+        return self._places[cluster]
+
+    def _hosting(self, path: str) -> str | None:
+        """Return the cluster whose front-end hosts the component at a path."""
+        deployment = self._plan.deployment
+        leaders = [site.leader for site in deployment.sites]
+        return host_of(path, leaders, deployment.leader)
+
+    def _members(self, part: str) -> list[str]:
+        """Return the members of a part that take part in the first round."""
+        if part in self._places:
+            ranks = 0 if self._codes.idle else self._places[part].cluster.ranks
+            return [f"{part}:{rank}" for rank in range(ranks)]
+        if part:
+            return [one for one in self._places if one.partition(":")[0] == part]
+        return [str(number) for number in range(len(self._plan.deployment.sites))]
+
+    # --- what front-ends say ----------------------------------------------------------------------
+
+    def _hear(self, place: Place, request: IncomingCall) -> Future[Any] | None:
+        """Pass what a front-end tells on to the engine's thread, in order."""
+        target = request.target
+        if cluster_of(target.component):  # of no rank that is there, so it must not be opened here
+            raise NoSuchComponentError("no such rank is here", component=target.component)
+        if target.component in (COUPLING, DRIVER_PATH):
+            args = request.invocation(PLAIN_DATA).args
+            hub, called = self._codes.hub, (target.component, target.interface, target.operation)
+            hub.hear(target.client, *called, args)
+            return None
+        if target.component != LAUNCHER:
+            if self._assembly is None:
+                raise NoSuchComponentError("nothing is served here", component=target.component)
+            return self._host.serve(request)
+        if target.interface == CONTRACTS[Heartbeats]:
+            self._verdicts.hear(place, request.invocation(PLAIN_DATA).args)
+            return None
+        self._post(lambda: self._understand(place, request))
+        return None
+
+    def _understand(self, place: Place, request: IncomingCall) -> None:
+        target = request.target
+        try:
+            args = request.invocation(PLAIN_DATA).args
+            cluster, incarnation = parsed(args[0])
+            if cluster != place.identifier:
+                raise NotServed(f"{target} is told in the name of another member")
+            is_past = 0 < incarnation < self._codes.incarnation(cluster)
+            if is_past and target.interface in _OF_THE_PRESENT:
+                _log.info("what ranks of %s told in incarnation %d is over", cluster, incarnation)
+                return
+            if target.operation in _ABOUT_RANKS and cluster_of(rank_path(args[1])) != cluster:
+                raise NotServed(f"{target} is told of a rank of another cluster")
+            told = (cluster, *args[1:])
+            self._served[cluster].call(target.interface, target.operation, told)
+        except NotServed as fault:
+            fault.place = place.cluster.path
+            _log.error("%s", fault)
+        except ListenerRaised as fault:
+            raise fault.__cause__ or fault from None
+        except Exception as fault:  # without what it said the run could wait for ever
+            _log.exception("what %s says is not understood: %s", place.cluster.path, target)
+            words = f"{target} is not understood: {type(fault).__name__}: {fault}"
+            self._verdicts.ended(place, words)
+
+    def read_input(self, place: Place, size: int) -> None:
+        """Read what the first rank wants to read, if the run has an input at all."""
+        if self._input is None:
+            place.input.read(b"")
+        elif not self._stopping:
+            if self._input.is_terminal:
+                place.input.show_prompts()
+            self._input.want(size)
+
+    def front_end_up(self, place: Place) -> None:
+        """Once all front-ends are there, let their components wait for their members."""
+        place.is_up = True
+        self._rooms[place.identifier].taken(0)
+        if self._stopping:
+            place.control.stop()
+        self._shake_hands()
+
+
+def _tell(seen: Snapshot) -> None:
+    _log.warning("%s", "\n".join(as_text(seen)))
+
+
+def _numbers(rank: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in rank.split(":"))

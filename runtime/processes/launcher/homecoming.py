@@ -1,0 +1,134 @@
+"""The results of all clusters of a run: fetched while it runs, and however it ends."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.steps import Step
+from runtime.launchers.errors import LaunchError
+from runtime.launchers.local import LocalLauncher
+from runtime.processes.launcher.crew import Crew
+from runtime.processes.launcher.openings import Post
+from runtime.processes.launcher.place import Place
+from runtime.run.events import StepFailed, StepUp
+from runtime.run.outcome import KeptFolder, Results
+
+if TYPE_CHECKING:
+    from runtime.results.collecting import Fetcher
+    from runtime.results.kept_note import KeptNote
+    from runtime.results.result_folders import ResultFolder
+
+
+class Homecoming:
+    """Owned by the engine's thread; what waits is done by the crew."""
+
+    def __init__(
+        self,
+        plan: DeploymentPlan,
+        places: Mapping[str, Place],
+        local: LocalLauncher,
+        crew: Crew,
+        post: Post,
+    ) -> None:
+        self._steps = plan.closing
+        self._places = places
+        self._local = local
+        self._crew = crew
+        self._post = post
+        self._given_up = threading.Event()
+        self._fetchers: dict[str, Fetcher] = {}
+        self._noted: dict[str, list[KeptFolder]] = {}
+        self._notes: dict[str, KeptNote] = {}
+
+    def go(self) -> None:
+        """Begin: from now on there may be results."""
+        if not self._steps:
+            return
+        # Only who brings results home waits for these.
+        from runtime.results.collecting import Fetcher, warn
+        from runtime.results.landing import ResultPlacement
+
+        landing = ResultPlacement(time.time(), warn)
+        for step in self._steps:
+            home = os.path.expanduser(step.folder)
+            moves = tuple(
+                replace(one, destination=os.path.expanduser(one.destination)) for one in step.files
+            )
+            try:
+                folder = self._folder(step, [one.destination for one in moves])
+            except (LaunchError, OSError) as fault:  # the way there broke, which ends the run
+                warn(f"{step.place}: {fault}")
+                continue
+            self._fetchers[step.name] = fetcher = Fetcher(
+                folder, home, moves, landing, self._make_room, self._given_up.is_set
+            )
+            if any(move.every for move in moves):
+                self._crew.do(f"fetching from {step.place}", fetcher.repeat)
+            if not folder.is_at_home:
+                self._noted.setdefault(home, []).append(folder.kept(home))
+        self._note()
+
+    def _folder(self, step: Step, targets: list[str]) -> ResultFolder:
+        from runtime.results.result_folders import FolderAtPlace, FolderHere
+
+        place = self._places[step.name.partition(":")[2]]
+        if place.work or place.cluster.hops:
+            return FolderAtPlace(place)
+        owner = next(one.cluster for one in self._places.values() if one.folder == place.folder)
+        return FolderHere(place.cluster, owner, place.folder, targets)
+
+    def _note(self) -> None:
+        """Leave word of where results may be, and point to what earlier runs left."""
+        from runtime.results.collecting import warn
+        from runtime.results.kept_note import KeptNote, notes_in
+
+        for home, kept in self._noted.items():
+            for path in notes_in(home):
+                warn(f"an earlier run left results elsewhere, or was killed: see {path}")
+            self._notes[home] = KeptNote(home)
+            self._notes[home].write(kept)
+
+    def _make_room(self, parent: str) -> str:
+        """Make a folder for what is not whole yet, near to where it belongs."""
+        return self._local.make_folder(parent, name=".gcm-")
+
+    def fetch(self, step: Step) -> None:
+        """Bring home what a cluster made, and tell when that is done."""
+        fetcher = self._fetchers.get(step.name)
+        if fetcher is None:
+            self._discard(self._places[step.name.partition(":")[2]])
+            self._post(StepUp(step.name))
+            return
+
+        def finish() -> None:
+            fetcher.finish()
+            self._post(StepUp(step.name))
+
+        self._crew.do(
+            step.name, finish, lambda fault: self._post(StepFailed(step.name, str(fault)))
+        )
+
+    def _discard(self, place: Place) -> None:
+        """Remove a work folder in which no rank has ever run."""
+        if place.work:
+            place.launcher.remove_folder(place.work)
+
+    def give_up(self) -> None:
+        """Let everything that is being fetched stay where it is."""
+        self._given_up.set()
+        for fetcher in self._fetchers.values():
+            fetcher.end()
+
+    def results(self) -> tuple[Results, ...]:
+        """Return what came home, and what did not, of each cluster; of that a note stays."""
+        results = tuple(fetcher.results for fetcher in self._fetchers.values())
+        kept = {one.kept.where for one in results if one.kept is not None}
+        for home, note in self._notes.items():
+            note.write([one for one in self._noted[home] if one.where in kept])
+        return results

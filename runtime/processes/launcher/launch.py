@@ -1,0 +1,84 @@
+"""Deploying a plan from beginning to end: what `gcm-deploy` calls."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from runtime.deployment.plan import DeploymentPlan
+from runtime.processes.launcher.listener import RunListener
+from runtime.processes.launcher.machine import Machine
+from runtime.processes.launcher.wait_reports import as_dict
+from runtime.processes.launcher.warm_start import WarmStart
+from runtime.run.outcome import Outcome
+from runtime.run.state import Patience, RunPhase
+
+SNAPSHOT_TIMEOUT = 6.0
+"""How many seconds ranks have to say what they are doing."""
+
+
+class Interrupts:
+    """Ctrl-C, handed from a signal handler to the run: once ends it in order, twice at once."""
+
+    def __init__(self) -> None:
+        self._machine: Machine | None = None
+        self._early = 0
+
+    def press(self, *_: object) -> None:
+        """Be pressed once; fit to be a signal handler."""
+        if self._machine is None:
+            self._early += 1
+        else:
+            self._machine.interrupt()
+
+    def explain(self, *_: object) -> None:
+        """Let it be told what the run is doing; fit to be a signal handler."""
+        if self._machine is not None:
+            self._machine.explain()
+
+    def snapshot(self, *, with_stacks: bool) -> dict[str, Any]:
+        """Return what the run is doing, for whoever looks into it from outside."""
+        machine = self._machine
+        if machine is None:
+            return {"state": "planned", "ranks": [], "findings": []}
+        state, seen = str(machine.state), None
+        if machine.state is RunPhase.RUNNING:
+            with suppress(TimeoutError):
+                seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
+        told = {"ranks": [], "findings": []} if seen is None else as_dict(seen)
+        return {"state": state, **told}
+
+    def reach(self, machine: Machine) -> None:
+        """Mean this machine from now on, with what was pressed before."""
+        self._machine = machine
+        for _ in range(self._early):
+            machine.interrupt()
+
+
+def deploy(
+    plan: DeploymentPlan,
+    listener: RunListener,
+    *,
+    interrupts: Interrupts | None = None,
+    patience: Patience | None = None,
+    warm: WarmStart | None = None,
+    stdin: int | None = None,
+) -> Outcome:
+    """Execute a plan and return how it ended; what goes wrong is in the outcome, not raised.
+
+    Everything that was started is gone when this returns. The first rank of all reads what comes
+    from the descriptor `stdin`, nothing without one.
+
+    >>> interrupts = Interrupts()                                         # doctest: +SKIP
+    >>> signal.signal(signal.SIGINT, interrupts.press)                    # doctest: +SKIP
+    >>> deploy(plan, listener, interrupts=interrupts).exit_code           # doctest: +SKIP
+    0
+    """
+    machine = Machine(plan, listener, patience=patience, warm=warm, stdin=stdin)
+    if interrupts is not None:
+        interrupts.reach(machine)
+    with machine:
+        return machine.wait()
+
+
+__all__ = ["Interrupts", "Machine", "Outcome", "Patience", "RunListener", "deploy"]

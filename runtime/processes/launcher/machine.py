@@ -1,0 +1,349 @@
+"""A running machine: one thread that feeds the state of the run and does what it says."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Self
+
+from runtime.coupling.deployed_codes import Codes
+from runtime.deployment.plan import DeploymentPlan
+from runtime.errors import GridError
+from runtime.exit_codes import NEVER_STARTED
+from runtime.hosting.workers import Workers
+from runtime.launchers.local import LocalLauncher
+from runtime.processes.launcher.effects import Executor
+from runtime.processes.launcher.listener import RunListener, Silent
+from runtime.processes.launcher.warm_start import WarmStart
+from runtime.run.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
+from runtime.run.failure_report import first_cause, messages
+from runtime.run.outcome import Outcome
+from runtime.run.outline import outline_of
+from runtime.run.state import IllegalEvent, Patience, RunPhase, RunState
+from runtime.transport.reactor import Reactor
+
+if TYPE_CHECKING:
+    from gcm.components.composite import Composite
+    from gcm.components.model import Component
+    from gcm.interfaces.future import Future
+    from gcm.invocation import Invocation
+    from runtime.coupling.component import CodeComponent
+    from runtime.processes.launcher.bindings import ReportedBinding
+    from runtime.processes.launcher.deployed_assembly import DeployedAssembly
+    from runtime.processes.launcher.wait_reports import Snapshot
+
+MOST_LATE = 1.0
+"""How many seconds a time that is over waits for what has come before."""
+
+_log = logging.getLogger(__name__)
+
+
+class Machine:
+    """A deployment plan being executed.
+
+    >>> with Machine(plan) as machine:          # doctest: +SKIP
+    ...     outcome = machine.wait()
+
+    With `steered`, the program that holds the machine controls its codes: the run goes on when
+    they have ended, until `stop` or the end of the block. With `idle` too, none starts by itself.
+
+    >>> with Machine(plan, steered=True) as machine:          # doctest: +SKIP
+    ...     machine.code("ocean").control.wait()
+
+    Its rank 0:0:0 reads the descriptor `stdin`, all others nothing, as it does without.
+
+    Leaving the block stops what still runs. Everything a machine started is gone once `wait` has
+    returned, and within five seconds also when the process that holds it is killed.
+    """
+
+    def __init__(
+        self,
+        plan: DeploymentPlan,
+        listener: RunListener | None = None,
+        *,
+        patience: Patience | None = None,
+        steered: bool = False,
+        idle: bool = False,
+        warm: WarmStart | None = None,
+        stdin: int | None = None,
+    ) -> None:
+        self.plan = plan
+        self._warm = warm
+        self._stdin = stdin
+        patience = patience or Patience()
+        patience = replace(patience, run=patience.run or plan.deployment.run_timeout)
+        self._codes = Codes(plan, steered=steered, idle=idle, settle=patience.settle)
+        self._deployed = self._new_assembly(steered) if plan.deployment.assembly else None
+        self._workers = Workers("codes")
+        self._making = threading.Lock()
+        self._tree: Composite | None = None
+        self._executor: Executor | None = None
+        self._listener = listener or Silent()
+        self._state = RunState(outline_of(plan), patience, steered=steered, idle=idle)
+        self._queue: SimpleQueue[Event | Callable[[], None]] = SimpleQueue()
+        self._outcome: Outcome | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    def start(self) -> Self:
+        """Begin, and return at once."""
+        self._thread.start()
+        return self
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Stop what still runs, and wait until it has gone."""
+        self.stop()
+        self._thread.join()
+
+    @property
+    def state(self) -> RunPhase:
+        """Where the run is."""
+        return self._state.state
+
+    @property
+    def assembly(self) -> Composite:
+        """The whole machine as one assembly, to look at, to search and to export.
+
+        >>> machine.assembly.find("north/alder/wrapper2")        # doctest: +SKIP
+        <wrapper /grid/north/alder/wrapper2>
+        >>> machine.assembly.find("codes/ocean")                  # doctest: +SKIP
+        <codecomponent /grid/codes/ocean>
+        """
+        from gcm.membranes.content import ContentController
+        from runtime.coupling.component import codes_component
+        from runtime.processes.launcher.tree import machine_tree
+
+        with self._making:
+            if self._tree is None:
+                tree = machine_tree(self.plan.components(), self._call)
+                codes = codes_component(self._codes, self._workers)
+                tree.controller(ContentController).add(codes)
+                self._tree = tree
+            return self._tree
+
+    def bindings(self) -> tuple[set[ReportedBinding], dict[str, str]]:
+        """Ask every process of the machine what its components are bound to.
+
+        Returns the bindings, and by path why a component has not answered: the ranks of a code
+        that does not run are not there.
+
+        >>> for one in machine.bindings()[0]: print(one)          # doctest: +SKIP
+        /grid/north/alder/wrapper2.health-up -> /grid/north/alder/clustering.health
+        """
+        from runtime.processes.launcher.bindings import answered_bindings
+
+        return answered_bindings(self.assembly, self._call)
+
+    def _call(self, invocation: Invocation) -> Future[Any]:
+        if self._executor is None:
+            raise GridError(f"the machine does not run, so nothing serves {invocation}")
+        return self._executor.call(invocation)
+
+    def code(self, name: str) -> CodeComponent:
+        """Return a code as a component, with the interfaces `control` and `messages`.
+
+        Raises:
+            UnknownCode: the deployment has no code of that name.
+
+        >>> machine.code("ocean").control.status().state       # doctest: +SKIP
+        <CodeState.RUNNING: 'running'>
+        """
+        from runtime.coupling.component import code_of
+
+        self._codes.check(name)
+        return code_of(self.assembly, name)
+
+    def deployed(self, timeout: float | None = None) -> Component:
+        """Return the root of the deployed assembly, once all of it is started.
+
+        Its components can be found, rebound, stopped and started, wherever they live. Unless the
+        machine is `steered`, its interface `run` is being called, if it has one.
+
+        Raises:
+            TimeoutError: it takes longer than that.
+            GridError: there is no assembly, or the machine has ended.
+
+        >>> machine.deployed().find("worker1").stop()      # doctest: +SKIP
+        """
+        if self._deployed is None:
+            raise GridError(
+                "no assembly is deployed",
+                place=self.plan.deployment.name,
+                cure="Name one in the descriptor: <assembly file='app.fractal'/>",
+            )
+        return self._deployed.started(timeout)
+
+    def wait(self, timeout: float | None = None) -> Outcome:
+        """Return how the run ended, once everything is gone; raises TimeoutError."""
+        if not self._ended.wait(timeout):
+            raise TimeoutError(f"the run was still {self.state} after {timeout:g} s")
+        self._thread.join()
+        assert self._outcome is not None
+        return self._outcome
+
+    def stop(self) -> None:
+        """Ask everything to end in order, without waiting for it."""
+        self._queue.put(Halt())
+
+    def interrupt(self) -> None:
+        """Mean what Ctrl-C means: end in order, and at once the second time.
+
+        A signal handler may call this.
+        """
+        self._queue.put(Interrupt())
+
+    def explain(self) -> None:
+        """Let it be logged what all ranks are doing and why they wait; the run goes on.
+
+        A signal handler may call this.
+        """
+        self._queue.put(self._explain)
+
+    def _explain(self) -> None:
+        if self._executor is not None:
+            self._executor.explain()
+
+    def snapshot(self, timeout: float, *, with_stacks: bool = False) -> Snapshot:
+        """Return what all ranks are doing and why they wait; any thread but the engine's may ask.
+
+        Raises:
+            TimeoutError: the application does not run, or nobody answers in time.
+        """
+        found: SimpleQueue[Snapshot] = SimpleQueue()
+        self._queue.put(lambda: self._look(found.put, with_stacks=with_stacks))
+        try:
+            return found.get(timeout=timeout)
+        except Empty:
+            raise TimeoutError(f"no answer after {timeout:g} s") from None
+
+    def _look(self, then: Callable[[Snapshot], None], *, with_stacks: bool) -> None:
+        if self._executor is not None:
+            self._executor.waits.look(then, with_stacks=with_stacks)
+
+    def _new_assembly(self, steered: bool) -> DeployedAssembly:
+        # Only for who has an assembly: all others start without this wait.
+        from runtime.processes.launcher.deployed_assembly import DeployedAssembly
+
+        return DeployedAssembly(self.plan, steered=steered)
+
+    # --- the thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        with ExitStack() as last:  # whatever happens, nobody may wait for ever
+            last.callback(self._ended.set)
+            last.callback(self._workers.close)
+            if self._deployed is not None:
+                last.callback(self._deployed.over, "the machine has ended")
+            last.callback(self._codes.end, "the machine has ended")
+            begun = time.monotonic()
+            try:
+                self._outcome = self._execute(begun)
+            except BaseException as error:  # this is the thread's end
+                _log.exception("the engine failed")
+                self._outcome = self._failed(error, begun)
+
+    def _execute(self, begun: float) -> Outcome:
+        with self._local_launcher() as local, Reactor("engine") as reactor:
+            post = self._queue.put
+            with Executor(
+                self.plan, local, reactor, self._listener, post,
+                codes=self._codes, assembly=self._deployed, warm=self._warm, stdin=self._stdin,
+            ) as executor:  # fmt: skip
+                self._executor = executor
+                code = self._loop(executor)
+                self._executor = None
+                report = executor.report(self._state)
+        return Outcome(
+            exit_code=code,
+            errors=(
+                *messages(self._state.failures, report.ranks, report.paths),
+                *self._state.errors,
+            ),
+            first_cause=first_cause(self._state.failures, report.ranks),
+            ranks=report.ranks,
+            traffic=report.traffic,
+            connections=report.connections,
+            exits=dict(self._state.codes),
+            started_after=report.started and report.started - begun,
+            seconds=time.monotonic() - begun,
+            components=self._deployed.reports() if self._deployed is not None else (),
+            results=report.results,
+        )
+
+    def _failed(self, error: BaseException, begun: float) -> Outcome:
+        fault = GridError(
+            f"the engine failed: {type(error).__name__}: {error}",
+            cure="Everything was ended; the log has the traceback",
+        )
+        return Outcome(
+            exit_code=NEVER_STARTED,
+            errors=(*self._state.errors, str(fault)),
+            exits=dict(self._state.codes),
+            seconds=time.monotonic() - begun,
+        )
+
+    def _local_launcher(self) -> LocalLauncher:
+        return LocalLauncher() if self._warm is None else self._warm.launcher
+
+    def _loop(self, executor: Executor) -> int:
+        code = self._happen(Begin(), executor)
+        while code is None:
+            deadline = self._state.deadline
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                code = self._be_late(executor)
+                continue
+            try:
+                item = self._queue.get(timeout=left)
+            except Empty:
+                continue
+            code = self._take(item, executor)
+        return code
+
+    def _be_late(self, executor: Executor) -> int | None:
+        """Let a time be over, but not before what came until now: it may have come in time.
+
+        That is done for a second at most, since what comes meanwhile may never cease. What a
+        front-end said becomes an event only when it has its turn, so there are two rounds.
+        """
+        until = time.monotonic() + MOST_LATE
+        for _ in range(2):
+            for _ in range(self._queue.qsize()):
+                if time.monotonic() > until:
+                    break
+                code = self._take(self._queue.get(), executor)
+                if code is not None:
+                    return code
+        return self._happen(Tick(), executor)
+
+    def _take(self, item: Event | Callable[[], None], executor: Executor) -> int | None:
+        if callable(item):
+            item()
+            return None
+        return self._happen(item, executor)
+
+    def _happen(self, event: Event, executor: Executor) -> int | None:
+        """Let one event happen; return the exit code once the run is over."""
+        try:
+            effects = self._state.handle(event, time.monotonic())
+        except IllegalEvent as fault:
+            _log.warning("%s: %r", fault, event)
+            return None
+        code = None
+        for effect in effects:
+            if isinstance(effect, Finish):
+                code = effect.code
+            elif isinstance(effect, Show):
+                self._listener.state(effect.path, effect.state, effect.detail)
+            else:
+                executor.do(effect)
+        return code

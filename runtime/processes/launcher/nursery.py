@@ -1,0 +1,83 @@
+"""The front-ends of this machine, started as one process that imports once and then parts.
+
+Each of them dials the launcher over a socket in a private folder, so that their bytes do not pass
+through the guard.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from functools import partial
+
+from runtime.deployment.plan import DeploymentPlan
+from runtime.later import logger
+from runtime.launchers.base import Command, Process
+from runtime.launchers.local import LocalLauncher
+from runtime.membership.room import address_in
+from runtime.processes.configuration import LISTENER, Keys, as_first_input
+from runtime.processes.launcher.place import Ears, Place, last_words
+from runtime.processes.launcher.supply import Supplied, supply
+from runtime.processes.launcher.warm_ranks import with_warm_ranks
+from runtime.processes.launcher.warm_start import WarmStart
+from runtime.transport.credentials import Credentials
+from runtime.transport.keys import RunKeys
+from runtime.transport.listening import Door
+from runtime.transport.streams import SocketStream
+
+_log = logger(__name__)
+
+
+class Nursery:
+    """Starts the front-ends of clusters on this machine that have the same Python."""
+
+    def __init__(self, places: Sequence[Place], ears: Ears) -> None:
+        self._places = {place.identifier: place for place in places}
+        self._ears = ears
+
+    def open(
+        self,
+        plan: DeploymentPlan,
+        keys: Keys,
+        local: LocalLauncher,
+        warm: WarmStart | None = None,
+    ) -> None:
+        """Start the front-ends, from a warm start if it fits; raises LaunchError, Unreachable."""
+        address = address_in(local.make_folder(), LISTENER)
+        credentials = Credentials(RunKeys(keys.secret).keyring([LISTENER]), LISTENER)
+        door = Door(self._ears.reactor, address, credentials, self._admit)
+        given: Sequence[Supplied] = [
+            supply(plan, place.cluster, local, keys, door.address, idle=place.idle)
+            for place in self._places.values()
+        ]
+        if warm is not None:
+            given = with_warm_ranks(plan, given, warm)
+        for place, found in zip(self._places.values(), given, strict=True):
+            place.work, place.folder = found.work, found.folder
+        told, first = given[0], as_first_input([found.configuration for found in given])
+        command = Command(told.argv, told.environment, told.configuration.room, first)
+        self._watch((local if warm is None else warm).start(command))
+
+    def _watch(self, process: Process) -> None:
+        for place in self._places.values():
+            place.process = process
+        process.when_done(lambda: self._ended(last_words(process)))
+
+    def _ended(self, words: str) -> None:
+        for place in self._places.values():
+            self._ears.gone(place, words)
+
+    def _admit(self, connected: socket.socket, name: str, received: bytes) -> None:
+        place = self._places.get(name)
+        if place is None or place.channel is not None:
+            _log.warning("%s was refused: no such front-end is expected", name)
+            connected.close()
+            return
+        ears = self._ears
+        channel = place.connect(
+            ears.reactor,
+            SocketStream(connected),
+            partial(ears.hear, place),
+            received,
+        )
+        channel.when_closed(lambda ended: ears.gone(place, ended.what))

@@ -1,0 +1,104 @@
+"""Opening the clusters of a run, and telling what becomes of those that do not open or go away."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import field
+from functools import partial
+
+from gcm.records import dataclass
+from runtime.deployment.model import Encryption
+from runtime.deployment.plan import DeploymentPlan
+from runtime.errors import GridError
+from runtime.launchers.local import LocalLauncher
+from runtime.processes.configuration import Keys
+from runtime.processes.launcher.autopsy import fault_of
+from runtime.processes.launcher.crew import Crew
+from runtime.processes.launcher.nursery import Nursery
+from runtime.processes.launcher.place import Ears, Place, RemotePlace
+from runtime.processes.launcher.supply import is_on_this_machine
+from runtime.processes.launcher.warm_start import WarmStart
+from runtime.run.events import Event, PlaceClosed, PlaceLost, StepFailed
+
+Post = Callable[[Event | Callable[[], None]], None]
+
+
+@dataclass(slots=True)
+class Openings:
+    """Opens places in threads of the crew; all of this machine with one Python are one process."""
+
+    plan: DeploymentPlan
+    secret: bytes = field(repr=False)
+    local: LocalLauncher
+    warm: WarmStart | None
+    crew: Crew
+    post: Post
+    _begun: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _certificate: bytes = field(default=b"", repr=False)
+
+    def open(self, place: Place, places: Iterable[Place], ears: Ears) -> None:
+        """Open a place, and those of `places` whose front-ends are started together with it."""
+        if isinstance(place, RemotePlace):
+            self.crew.do(
+                f"opening {place.cluster.path}",
+                lambda: place.open(self.plan, self._keys(), ears),
+                partial(self._cannot_open, [place]),
+            )
+            return
+        python = place.cluster.front_end.python
+        together = [
+            one for one in places if not one.cluster.hops and one.cluster.front_end.python == python
+        ]
+        if python not in self._begun:
+            self._begun.add(python)
+            self.crew.do(
+                f"opening places with {python}",
+                lambda: Nursery(together, ears).open(
+                    self.plan, self._keys(), self.local, self.warm
+                ),
+                partial(self._cannot_open, together),
+            )
+
+    def lost(self, place: Place, words: str, fault: GridError | None = None) -> None:
+        """Tell that the front-end of a place has gone without being asked.
+
+        Without a `fault` that says why, the place is asked.
+        """
+        place.was_lost = True
+        if fault is not None:
+            self._gone(place, fault)
+            return
+
+        def tell() -> None:
+            self.post(PlaceLost(place.identifier, str(fault_of(place, words))))
+
+        self.crew.do(f"asking why {place.cluster.path} has gone", tell, partial(self._gone, place))
+
+    def _keys(self) -> Keys:
+        """Return the secrets of the run; a certificate is made for whom a network lies between.
+
+        Raises:
+            TransportError: it cannot be made.
+        """
+        deployment = self.plan.deployment
+        if deployment.encryption is Encryption.NONE or is_on_this_machine(self.plan):
+            return Keys(self.secret)
+        from runtime.transport.certificate import make_certificate  # only where it is needed
+
+        with self._lock:
+            if not self._certificate:
+                now = datetime.datetime.now(datetime.UTC)
+                self._certificate = make_certificate("gcm run", now)
+        return Keys(self.secret, self._certificate)
+
+    def _gone(self, place: Place, fault: GridError) -> None:
+        self.post(PlaceLost(place.identifier, str(fault)))
+
+    def _cannot_open(self, places: list[Place], fault: GridError) -> None:
+        fault.place = fault.place or ", ".join(place.cluster.path for place in places)
+        self.post(StepFailed(f"front-end:{places[0].identifier}", str(fault)))
+        for place in places:
+            self.post(PlaceClosed(place.identifier))

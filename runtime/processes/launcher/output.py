@@ -1,0 +1,83 @@
+"""The output of ranks, nodes and helpers on its way to the listener: in order, within bounds.
+
+Each front-end may say so many bytes that the listener has not taken yet; then its ranks wait.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+
+from runtime.launchers.blocks import Buffer
+from runtime.processes.launcher.listener import RunListener
+
+MOST_WAITING = 64 << 20
+"""About how many bytes of output may wait for the listener, in all."""
+
+LEAST_ROOM, MOST_ROOM = 256 << 10, 4 << 20
+"""How much room a front-end gets for output, with very many and with few of them."""
+
+
+def room_for(front_ends: int) -> int:
+    """Return how many bytes of output each of so many front-ends may have on their way.
+
+    >>> [room_for(number) >> 10 for number in (1, 16, 100, 1000)]
+    [4096, 4096, 655, 256]
+    """
+    return max(LEAST_ROOM, min(MOST_ROOM, MOST_WAITING // max(1, front_ends)))
+
+
+class ListenerRaised(Exception):
+    """The listener raised its cause: a fault of who runs the deployment, and of no member."""
+
+
+class OutputSpreader:
+    """Passes output on. `post` lets the engine's thread do something, which alone may `say`."""
+
+    def __init__(self, listener: RunListener, post: Callable[[Callable[[], None]], object]) -> None:
+        self._listener = listener
+        self._post = post
+
+    def ranks(
+        self, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]], room: Room
+    ) -> None:
+        """Say what came from a cluster, or its `mpiexec` if no rank; raises ListenerRaised."""
+        for rank, stream, block in batch:
+            name = cluster if rank is None else f"{cluster}:{rank}"
+            self.block(name, stream, bytes(block), room)
+
+    def block(self, name: str, stream: str, block: bytes, room: Room) -> None:
+        """Say what came from a front-end; raises ListenerRaised."""
+        try:
+            self._listener.output(name, stream, block, lambda: room.taken(len(block)))
+        except Exception as fault:
+            raise ListenerRaised from fault
+
+    def say(self, name: str, stream: str, text: str) -> None:
+        """Say a line now."""
+        data = f"{text}\n".encode(errors="replace")
+        self._listener.output(name, stream, data, lambda: None)
+
+    def helper(self, name: str, stream: str, text: str) -> None:
+        """Say a line of a helper process, from its own thread."""
+        self._post(lambda: self.say(name, stream, text))
+
+
+class Room:
+    """Tells a front-end in good time how much of its output has been taken."""
+
+    def __init__(self, size: int, tell: Callable[[int], None]) -> None:
+        """Give it so much room in all."""
+        self._tell = tell
+        self._enough = max(1, size // 4)
+        self._lock = threading.Lock()
+        self._untold = size
+
+    def taken(self, size: int) -> None:
+        """Know that the listener has taken so much; from any thread."""
+        with self._lock:
+            self._untold += size
+            if self._untold < self._enough:
+                return
+            told, self._untold = self._untold, 0
+        self._tell(told)

@@ -1,0 +1,234 @@
+"""A cluster as the launcher sees it: reached, supplied, its front-end started and listened to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gcm.interfaces.future import Future
+from gcm.invocation import Invocation
+from gcm.records import dataclass
+from runtime.deployment.model import DeployedCluster, SshHop
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.ssh_options import ssh_settings
+from runtime.launchers.base import Command, Launcher, Process
+from runtime.launchers.base import OutputStream as Output
+from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
+from runtime.launchers.hops import Hop
+from runtime.launchers.local import LocalLauncher
+from runtime.launchers.ssh import SshLauncher
+from runtime.machine.launcher import FrontEndStubs
+from runtime.processes.configuration import Keys, as_first_input
+from runtime.processes.launcher.supply import PYTHON, supply
+from runtime.processes.member_host import FRONT_END
+from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
+from runtime.transport.errors import ChannelClosed
+from runtime.transport.messages import PLAIN, Codec
+from runtime.transport.queued import ProcessStream
+from runtime.transport.reactor import Reactor
+from runtime.transport.streams import ByteStream
+
+
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """Who listens to front-ends: what they say, and that they have gone."""
+
+    reactor: Reactor
+    hear: Callable[[Place, IncomingCall], Future[Any] | None]
+    gone: Callable[[Place, str], None]
+
+
+class Place:
+    """A cluster on this machine; its front-end is started together with others, by a nursery."""
+
+    def __init__(
+        self,
+        cluster: DeployedCluster,
+        launcher: Launcher,
+        relay: Relay | None = None,
+        *,
+        idle: bool = False,
+        codec: Codec = PLAIN,
+    ) -> None:
+        self.cluster = cluster
+        self.launcher = launcher
+        self.relay = relay
+        self.idle = idle
+        self.codec = codec
+        self.work = ""  # the copy of the program folder; empty where the cluster works in place
+        self.folder = ""  # where the ranks start, and what paths of results begin at
+        self.is_up = False
+        self.was_lost = False  # its front-end could not clean up
+        self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
+        self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # of `Relay`
+        self.process: Process | None = None
+        self.channel: Channel | None = None
+        told = FrontEndStubs(self._send)
+        self.control, self.views, self.input = told.control, told.views, told.input
+
+    @property
+    def identifier(self) -> str:
+        """Return `site:cluster`."""
+        return self.cluster.identifier
+
+    def connect(
+        self, reactor: Reactor, stream: ByteStream, hear: Handler, received: bytes = b""
+    ) -> Channel:
+        """Speak over a stream from now on; `hear` serves what the front-end says."""
+        name = f"the front-end of {self.cluster.path}"
+        self.channel = Channel(reactor, stream, name, hear, relay=self.relay, codec=self.codec)
+        self.channel.open(received)
+        return self.channel
+
+    def _send(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+        """Call the front-end, without waiting; nothing happens once it has gone."""
+        self.note(Invocation(FRONT_END, interface, operation, args), now=True)
+
+    def note(self, call: Invocation, *, now: bool) -> None:
+        """Call a rank behind the front-end; nothing happens once that has gone.
+
+        It may wait for room, but with `now` it does not.
+        """
+        if self.channel is not None:
+            with suppress(ChannelClosed):
+                self.channel.note(call, now=now)
+
+    def reach_again(self) -> None:
+        """Connect again once the connection broke; raises LaunchError."""
+        raise FetchFailed("what started everything on this machine has gone")
+
+    def let_go(self) -> None:
+        """Give up the connection, over which nothing comes any more; raises LaunchError."""
+        raise FetchFailed("nothing comes any more from the file system of this machine")
+
+    def abort(self) -> None:
+        """Give up a place that is still being opened."""
+        self.kill()
+
+    def kill(self) -> None:
+        """End the front-end and everything below it, at once."""
+        process = self.process
+        if process is None or process.exit is not None:
+            return
+        with suppress(LaunchError):
+            process.kill()
+
+    def close(self) -> None:
+        """Let go of the cluster."""
+        if self.channel is not None:
+            self.channel.close()
+
+
+class RemotePlace(Place):
+    """A cluster behind one or several ssh hops. `open`, `abort` and `close` wait."""
+
+    def __init__(
+        self,
+        cluster: DeployedCluster,
+        local: LocalLauncher,
+        relay: Relay | None = None,
+        *,
+        idle: bool = False,
+        codec: Codec = PLAIN,
+    ) -> None:
+        super().__init__(cluster, local, relay, idle=idle, codec=codec)
+        self._local = local
+        self._given_up = threading.Event()
+
+    def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
+        """Reach the cluster, bring files, start its front-end; raises LaunchError."""
+        self.launcher = ssh_launcher(self.cluster, self._local)
+        self._check_wanted()
+        given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle)
+        self.work, self.folder = given.work, given.folder
+        first = as_first_input([given.configuration])
+        self._check_wanted()
+        stream = ProcessStream()
+        command = Command(given.argv, given.environment, given.configuration.room, first)
+        process = self.process = self.launcher.start(command, _Sink(stream))
+        stream.connect(process, self.cluster.path)
+        self.connect(ears.reactor, stream, partial(ears.hear, self))
+        process.when_done(lambda: ears.gone(self, last_words(process)))
+
+    def reach_again(self) -> None:
+        """Connect again once the connection broke; raises LaunchError."""
+        before, self.launcher = self.launcher, ssh_launcher(self.cluster, self._local)
+        before.close()
+        self.launcher.ready()
+
+    def let_go(self) -> None:
+        """Give up the connection, so that there will be another one."""
+        self.launcher.close()
+
+    def abort(self) -> None:
+        """Give up: `open` raises, or the front-end is ended."""
+        self._given_up.set()
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the cluster; whatever still runs there is ended."""
+        super().close()
+        if self.launcher is not self._local:
+            self.launcher.close()
+
+    def _check_wanted(self) -> None:
+        if self._given_up.is_set():
+            if self.launcher is not self._local:
+                self.launcher.close()
+            raise LauncherClosed("the run ended before the front-end was started")
+
+
+class _Sink:
+    """Takes what a front-end writes to its stdout as bytes of the channel."""
+
+    def __init__(self, stream: ProcessStream) -> None:
+        self._stream = stream
+
+    def received(self, stream: Output, data: bytes) -> None:
+        """Pass messages on; the process keeps the end of stderr."""
+        if stream is Output.OUTPUT:
+            self._stream.received(data)
+
+    def finished(self) -> None:
+        """Know that no more will come."""
+        self._stream.finished()
+
+
+def last_words(process: Process) -> str:
+    """Return how a process ended, and the end of its stderr."""
+    try:
+        said = str(process.wait(0))
+    except LaunchError as fault:
+        return str(fault)
+    return "\n".join([said, *process.tail])
+
+
+def ssh_launcher(
+    cluster: DeployedCluster, local: LocalLauncher, *, patience: float = 30.0
+) -> SshLauncher:
+    """Return what starts processes where the front-end of a cluster runs; it is not waited for."""
+    python = cluster.front_end.python
+    return SshLauncher(
+        [_hop(hop) for hop in cluster.hops],
+        local,
+        place=cluster.path,
+        python="" if python == PYTHON else python,
+        ssh=cluster.hops[-1].command_path,
+        patience=patience,
+    )
+
+
+def _hop(hop: SshHop) -> Hop:
+    return Hop(
+        hop.host,
+        user=hop.user,
+        port=hop.port,
+        key=Path(hop.key).expanduser() if hop.key else None,
+        known_hosts=Path(hop.known_hosts).expanduser() if hop.known_hosts else None,
+        accept_new=hop.accept_new,
+        settings=ssh_settings(hop.options),
+    )

@@ -1,0 +1,304 @@
+"""What a front-end needs where it runs: folders, files, the package, and what it is told."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from gcm.records import dataclass
+from runtime.deployment.commands import (
+    RANK_MODULE,
+    front_end_command,
+    is_at_front_end,
+    node_command,
+    shared_front_end_command,
+)
+from runtime.deployment.model import DeployedCluster, FailureMode
+from runtime.deployment.opening import levels_at
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.steps import Step, StepKind
+from runtime.deployment.workplace import workplace_of
+from runtime.home import HOME, is_checkout
+from runtime.launchers.base import Launcher
+from runtime.launchers.spawning import activated
+from runtime.membership.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
+from runtime.membership.room import address_in
+from runtime.processes.configuration import LISTENER, Configuration, Job, Keys, NodeJob
+from runtime.processes.watch import watch_of
+from runtime.results.folders import find_path, make_path
+from runtime.results.work_folder import make_work_folder
+from runtime.run.hierarchy import node_path
+from runtime.topology import Cluster, Grid, Reachability, Site
+from runtime.transport.keys import Keyring, RunKeys, audience_of, issuer_of
+
+PYTHON = "python3"
+"""What a descriptor says that does not name a Python."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplied:
+    """A place that is ready for its front-end.
+
+    `folder` is where its ranks start: in `work`, the copy of the program folder that was made for
+    this cluster, or in place where there is none. The private room is another folder: it holds
+    secrets, sockets and the package, and never what a program reads or writes.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    work: str
+    folder: str
+    configuration: Configuration
+
+
+def supply(
+    plan: DeploymentPlan,
+    cluster: DeployedCluster,
+    launcher: Launcher,
+    keys: Keys,
+    address: str = "",
+    *,
+    idle: bool = False,
+) -> Supplied:
+    """Bring all that the front-end of a cluster needs; raises LaunchError.
+
+    `address` is where it finds the launcher, empty for its standard input and output. `idle` ranks
+    are not started before somebody asks for them.
+    """
+    there = launcher.ready().python
+    asked = cluster.front_end.folder
+    named = make_path(launcher, there, asked) if asked else ""
+    room = launcher.make_folder(named)
+    step = plan.step(f"front-end:{cluster.identifier}")
+    at = workplace_of(plan.deployment, cluster)
+    work = make_work_folder(launcher, named, plan, cluster, at) if at.is_copy else ""
+    if cluster.hops:
+        folder = work or find_path(launcher, there, at.folder)
+    else:
+        folder = work or str(Path(at.folder).expanduser())
+    # the Python over there is the one that the descriptor names, as a full path
+    python = there if cluster.hops else _full_path(cluster.front_end.python)
+    library = _library(cluster, launcher, python, room)
+    levels = levels_at(plan.deployment, cluster.position)
+    plain = replace(cluster, hops=(), front_end=replace(cluster.front_end, python=python))
+    with_python = replace(cluster, front_end=plain.front_end)
+    job, at_once = None, False
+    if cluster.ranks:
+        ranks = plan.step(f"ranks:{cluster.identifier}")
+        at_once = ranks.depends_on == (step.name,) and not idle
+        job = _job(cluster, ranks, room, python, library)
+        job = replace(job, goes_on=_goes_on(plan, cluster))
+    forwards = _forwards(plan, cluster, room)
+    told = Configuration(
+        cluster=cluster.identifier,
+        path=cluster.path,
+        levels=levels,
+        room=room,
+        folder=folder,
+        umask=plan.deployment.umask,
+        port=_port(cluster, job, forwards),
+        job=job,
+        at_once=at_once,
+        launcher=address,
+        keys=_keys(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address)),
+        certificate=keys.certificate,
+        nodes=tuple(_nodes(plan, with_python, room, folder, library)),
+        machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
+        reach=_reach(plan, cluster),
+        forwards=forwards,
+        known_as=cluster.front_end.address,
+        watch=watch_of(plan),
+        named_classes=tuple(
+            (one.role, one.name, one.scope, one.between, str(one.location))
+            for one in plan.deployment.named_classes
+        ),
+        explain_waits=plan.deployment.explain_waits,
+    )
+    argv = (
+        shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
+    )
+    return Supplied(argv, _paths(cluster, library), work, folder, told)
+
+
+def _keys(
+    plan: DeploymentPlan, cluster: DeployedCluster, run: RunKeys, *, is_dialling: bool
+) -> Keyring:
+    """Return the keys of a front-end: those of its own audiences, and to issue tickets for others.
+
+    Ranks get tickets for the ranks of their own code, and for all front-ends that may forward.
+    """
+    mine = cluster.identifier
+    others = [one for one in plan.deployment.clusters() if one is not cluster]
+    own = [audience_of(mine)]
+    issued: dict[str, str] = {LISTENER: mine} if is_dialling else {}
+    if cluster.ranks:
+        own.append(audience_of(f"{mine}:0"))
+        same = (one for one in others if one.ranks and one.application == cluster.application)
+        issued |= {audience_of(f"{one.identifier}:0"): mine for one in same}
+    if _has_others(plan, cluster):
+        issued |= {audience_of(one.identifier): mine for one in others}
+    if cluster.nodes:
+        home = node_path(f"{cluster.path}/")
+        own.append(audience_of(home))
+        away = (node_path(f"{one.path}/") for one in others if one.nodes)
+        issued |= {audience_of(one): issuer_of(home) for one in away}
+    return run.keyring(own, issued)
+
+
+def _full_path(python: str) -> str:
+    """Return the path of a Python of this machine, as its virtual environment has it."""
+    return activated(os.path.expanduser(python), "")[0]
+
+
+def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: str) -> str:
+    """Return the folder or archive that has to be on the Python path, or nothing."""
+    if not cluster.hops and is_checkout():
+        return HOME
+    if not cluster.hops and python == sys.executable:
+        return ""
+    from runtime.processes.launcher import package  # only who goes elsewhere waits for its imports
+
+    if package.has_package(launcher, python):
+        return ""
+    return package.bring(launcher, python, room)
+
+
+def _paths(cluster: DeployedCluster, library: str) -> dict[str, str]:
+    """Return the environment in which a Python finds the package."""
+    if not library:
+        return {}
+    found = "" if cluster.hops else os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": f"{library}:{found}" if found else library}
+
+
+def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: str) -> Job:
+    """Return the MPI job of a ranks step, whose command line says all but where the room is."""
+    # mpiexec -n RANKS [OPTION ...] PYTHON -m MODULE [ARGUMENT ...]
+    at = step.argv.index(RANK_MODULE)
+    argv = (python, *step.argv[at - 1 : at + 1], "--room", room, *step.argv[at + 1 :])
+    hosts: tuple[tuple[str, int], ...] = ()
+    if "--host" in step.argv[:at]:
+        written = step.argv[step.argv.index("--host") + 1]
+        pairs = (one.rpartition(":") for one in written.split(","))
+        hosts = tuple((host, int(count)) for host, _, count in pairs)
+    return Job(
+        argv=argv,
+        ranks=cluster.ranks,
+        mpiexec=cluster.mpi.command_path,
+        flavour=str(cluster.mpi.flavour),
+        hosts=hosts,
+        options=step.argv[3 : at - 2],
+        environment={**_paths(cluster, library), **_own(step, library)},
+    )
+
+
+def _nodes(
+    plan: DeploymentPlan, cluster: DeployedCluster, room: str, folder: str, library: str
+) -> Iterator[NodeJob]:
+    """Yield the processes of the cluster's nodes that get components."""
+    assembly = plan.deployment.assembly
+    if assembly is None:
+        return
+    names = {step.name for step in plan.steps if step.kind is StepKind.NODE}
+    modules = (str(Path(assembly.file).expanduser().parent),) if cluster.is_local else ()
+    for number, node in enumerate(cluster.nodes):
+        name = f"{cluster.path}/{node.name}"
+        if f"node:{name}" not in names:
+            continue
+        is_elsewhere = not is_at_front_end(cluster, node)
+        yield NodeJob(
+            name=name,
+            home=node_path(name),
+            argv=node_command(cluster, node, library=library),
+            environment=_paths(cluster, library),
+            search=(*modules, folder),
+            listen=_where_to_listen(plan, cluster, address_in(room, f"node{number}")),
+            is_elsewhere=is_elsewhere,
+        )
+
+
+def _where_to_listen(plan: DeploymentPlan, cluster: DeployedCluster, here: str) -> str:
+    """Return where other nodes may dial a node; nothing where they had better not try."""
+    if cluster.reachability is not Reachability.DIRECT:
+        return ""
+    return here if all(one.is_local for one in plan.deployment.clusters()) else "0.0.0.0:0"
+
+
+def _machine_of(plan: DeploymentPlan, cluster: DeployedCluster) -> Grid:
+    """Return the machine as the code of a cluster knows it: those of others have no ranks in it."""
+    applications = plan.deployment.applications
+    mine = next((one.clusters for one in applications if cluster.position in one.clusters), ())
+    sites = []
+    for number, site in enumerate(plan.grid.sites):
+        clusters = [
+            known if (number, at) in mine else Cluster(known.name, (), known.reachability)
+            for at, known in enumerate(site.clusters)
+        ]
+        sites.append(Site(site.name, tuple(clusters)))
+    return Grid(tuple(sites))
+
+
+def _port(cluster: DeployedCluster, job: Job | None, forwards: str) -> int | None:
+    """Return where ranks report, None for this host only; a fixed port is that for others first."""
+    if cluster.front_end.port and not forwards.endswith(f":{cluster.front_end.port}"):
+        return cluster.front_end.port
+    return 0 if job is not None and job.hosts else None
+
+
+def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
+    """Return from where ranks of the cluster can expect connections.
+
+    Ranks that others cannot reach still listen for their own front-end, which forwards to them.
+    """
+    if not _has_others(plan, cluster) and not _goes_on(plan, cluster):
+        return NOWHERE
+    if cluster.reachability is Reachability.DIRECT:
+        return ON_MACHINE if is_on_this_machine(plan) else EVERYWHERE
+    return (
+        ON_MACHINE if all(is_at_front_end(cluster, node) for node in cluster.nodes) else EVERYWHERE
+    )
+
+
+def _goes_on(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
+    """Tell whether the ranks of a cluster go on when others are lost."""
+    return any(
+        one.name == cluster.application and one.failures is FailureMode.RETURN
+        for one in plan.deployment.applications
+    )
+
+
+def _forwards(plan: DeploymentPlan, cluster: DeployedCluster, room: str) -> str:
+    """Return where the front-end listens for those to be forwarded, or nothing if it need not."""
+    if not _has_others(plan, cluster):
+        return ""
+    if not is_on_this_machine(plan):
+        return f"0.0.0.0:{cluster.front_end.port}"
+    clusters = plan.deployment.clusters()
+    if all(one.reachability is Reachability.DIRECT for one in clusters):
+        return ""
+    return address_in(room, "forwarder")
+
+
+def _has_others(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
+    """Tell whether there are ranks in other clusters too."""
+    return any(one.ranks for one in plan.deployment.clusters() if one is not cluster)
+
+
+def is_on_this_machine(plan: DeploymentPlan) -> bool:
+    """Tell whether every rank runs where the launcher does."""
+    return all(
+        one.is_local and all(is_at_front_end(one, node) for node in one.nodes)
+        for one in plan.deployment.clusters()
+    )
+
+
+def _own(step: Step, library: str) -> dict[str, str]:
+    """Return the environment that the descriptor asks for; the package stays importable."""
+    own = dict(step.environment)
+    if library and "PYTHONPATH" in own:
+        own["PYTHONPATH"] = f"{library}:{own['PYTHONPATH']}"
+    return own

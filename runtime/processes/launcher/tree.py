@@ -1,0 +1,149 @@
+"""The whole machine as one assembly in the launcher: to look at, to search, to export.
+
+Its leaves stand for components of other processes: a call of theirs goes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from gcm.adl.writing import describe, write_definition
+from gcm.components.composite import Composite
+from gcm.components.model import Component
+from gcm.factory import composite, wrapper
+from gcm.interfaces.future import Future
+from gcm.invocation import Invocation
+from gcm.membranes.content import ContentController
+from runtime.deployment.assembly import ExportedComponent, Level
+from runtime.deployment.plan import DeploymentPlan
+from runtime.errors import GridError
+from runtime.machine.clustering import (
+    CLUSTER_TYPE,
+    FROM_RANKS,
+    OPEN_TYPE,
+    TO_RANKS,
+    TYPE,
+    UP,
+    VIEWS,
+    WRAPPER_TYPE,
+    names_of,
+)
+from runtime.machine.contracts import Control, Health, Membership, References, Routes, Views
+from runtime.machine.paths import CLUSTERING, clustering_path, part_path
+from runtime.processes.route_monitor import PART, RouteMonitor
+from runtime.run.outcome import Connections
+
+Send = Callable[[Invocation], Future[Any]]
+
+
+class RemoteContent:
+    """What a leaf of the tree wraps: a component in another process, under the path it has there.
+
+    Starting and stopping a leaf changes nothing there: the components of the machine live as long
+    as the run does. One that a document makes belongs to no run, and refuses every call. `rank` is
+    that of a wrapper; what it did to reach others is known by the component of its cluster.
+    """
+
+    def __init__(self, identifier: str = "", send: Send | None = None) -> None:
+        is_rank = identifier.count(":") == 2
+        self._rank = identifier if is_rank else ""
+        above = identifier.rpartition(":")[0] if is_rank else identifier
+        self.path = part_path(identifier) if is_rank else clustering_path(identifier)
+        self._clustering = clustering_path(above)
+        self._send = send or _nowhere
+
+    def call(self, invocation: Invocation) -> Future[Any]:
+        """Send a call to where the component lives."""
+        return self._send(replace(invocation, component=self.path))
+
+    def connections(self, rank: str = "") -> Connections:
+        """Ask how ranks found those of other clusters."""
+        args = (rank or self._rank,)
+        asked = self._send(
+            Invocation(self._clustering, f"{RouteMonitor.name}-controller", "connections", args)
+        )
+        found = asked.result()
+        assert isinstance(found, Connections)
+        return found
+
+    def on_start(self) -> None:
+        """Do nothing."""
+
+    def on_stop(self) -> None:
+        """Do nothing."""
+
+    def on_terminate(self) -> None:
+        """Do nothing."""
+
+
+class RemoteRank(RemoteContent, Views, Control, Routes):
+    """The wrapper of a rank, in the rank's process."""
+
+
+class RemoteCluster(RemoteContent, Membership, Health, References, Views):
+    """The clustering component of a cluster, in its front-end."""
+
+
+class RemoteClustering(RemoteContent, Membership, Views):
+    """The clustering component of a site or the grid, in the front-end that leads it."""
+
+
+# A wrapper sends its calls away, so the operations of these classes only say what can be called.
+_CONTENTS = cast(
+    "dict[Level, Callable[[str, Send], RemoteContent]]",
+    {
+        Level.WRAPPER: RemoteRank,
+        Level.CLUSTER: RemoteCluster,
+        Level.SITE: RemoteClustering,
+        Level.GRID: RemoteClustering,
+    },
+)
+
+
+def machine_tree(root: ExportedComponent, send: Send) -> Composite:
+    """Return the assembly of a machine: `/grid/north/alder/wrapper2` and all between."""
+    made = _made(root, send)
+    assert isinstance(made, Composite)
+    return made
+
+
+def machine_document(plan: DeploymentPlan, name: str) -> str:
+    """Return the ADL document of the machine that a plan makes; `name` is that of its file.
+
+    It needs no running machine, since what runs is what was planned.
+    """
+    tree = machine_tree(plan.components(), _nowhere)
+    return write_definition(replace(describe(tree), name=name))
+
+
+def _nowhere(invocation: Invocation) -> Future[Any]:
+    raise GridError(
+        f"the machine does not run, so nothing serves {invocation}",
+        cure="Deploy its descriptor with gcm-deploy",
+    )
+
+
+def _made(part: ExportedComponent, send: Send) -> Component:
+    if part.level is Level.WRAPPER:
+        behind = _CONTENTS[part.level](part.identifier, send)
+        return wrapper(part.name, WRAPPER_TYPE, behind, controllers=PART)
+    is_grid, is_cluster = part.level is Level.GRID, part.level is Level.CLUSTER
+    whole = composite(part.name, None if is_grid else OPEN_TYPE)
+    content = whole.controller(ContentController)
+    behind = _CONTENTS[part.level](part.identifier, send)
+    type = CLUSTER_TYPE if is_cluster else TYPE
+    clustering = wrapper(CLUSTERING, type, behind, controllers=PART)
+    content.add(clustering)
+    for child in part.children:
+        below = _made(child, send)
+        content.add(below)
+        for name in names_of(FROM_RANKS if is_cluster else (Membership,)):
+            below.bind(f"{name}-up", clustering.server(name))
+        for name in names_of(TO_RANKS if is_cluster else (Views,)):
+            clustering.bind(f"{name}-down", below.server(name))
+    if not is_grid:
+        whole.bind(VIEWS, clustering.server(VIEWS))
+        clustering.bind(UP, whole.inner_server(UP))
+    return whole

@@ -1,0 +1,112 @@
+"""The one place that decides that a front-end, its host or the way to it is lost.
+
+Others only tell what they saw: that a connection or a process has ended, which is certain, or that
+nothing is heard, about which the detector decides.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from gcm.invocation import Invocation
+from runtime.errors import GridError
+from runtime.health import Declare, Effect, Suspect, Trust
+from runtime.machine.paths import clustering_path
+from runtime.processes.heartbeats import HeartbeatLoop
+from runtime.processes.launcher.place import Place
+from runtime.processes.watch import ARBITER, WatchedGroup
+from runtime.transport.errors import ChannelClosed
+from runtime.transport.reactor import Reactor
+
+_log = logging.getLogger(__name__)
+
+Lost = Callable[[Place, str, GridError | None], None]
+"""Takes a verdict: of whom, the last words, and the whole message where it was for silence."""
+
+
+class Verdicts:
+    """Watches the places of a run; `lost` is called once for each that is lost.
+
+    Heartbeats are heard on the reactor's thread, so they are answered however busy the engine is.
+    """
+
+    def __init__(
+        self, watch: WatchedGroup | None, places: Mapping[str, Place], reactor: Reactor, lost: Lost
+    ) -> None:
+        self._places = places
+        self._by_path = {clustering_path(name): place for name, place in places.items()}
+        self._reactor = reactor
+        self._lost = lost
+        self._judged: set[str] = set()
+        self._is_over = False
+        self._loop = None
+        if watch is not None:
+            self._loop = HeartbeatLoop(reactor, watch, ARBITER, send=self._send, found=self._found)
+
+    def begin(self) -> None:
+        """WatchedGroup from now on, and let the front-ends do so."""
+        if self._loop is not None and not self._is_over:
+            self._reactor.soon(self._begin)
+
+    def hear(self, place: Place, args: tuple[Any, ...]) -> None:
+        """Take what the detector of a front-end says, on the reactor's thread."""
+        if len(args) != 3 or args[0] != place.identifier:
+            _log.error("%s speaks of heartbeats in the name of another member", place.cluster.path)
+        elif self._loop is not None:
+            self._loop.hear(*args)
+
+    def ended(self, place: Place, words: str) -> None:
+        """Know that the process or the connection of a front-end has ended; from any thread."""
+        self._reactor.soon(partial(self._judge, place, words, None))
+
+    def end(self) -> None:
+        """WatchedGroup no more: everything is about to end."""
+        self._is_over = True
+        if self._loop is not None:
+            self._reactor.soon(self._loop.end)
+
+    # --- on the reactor's thread ----------------------------------------------------------------
+
+    def _begin(self) -> None:
+        assert self._loop is not None
+        self._loop.begin()
+        for place in self._places.values():
+            place.control.watch(self._loop.elapsed)
+
+    def _send(self, call: Invocation) -> None:
+        place = self._by_path[call.component]
+        if place.channel is not None:
+            with suppress(ChannelClosed):
+                place.channel.note(call, now=True)
+
+    def _found(self, effect: Effect) -> None:
+        place = self._places.get(getattr(effect, "member", ""))
+        if place is None:
+            return
+        name = f"the front-end of {place.cluster.path} on {place.cluster.front_end.address}"
+        match effect:
+            case Suspect(_, silence):
+                _log.warning("%s has not been heard of for %.3g s", name, silence)
+            case Trust():
+                _log.warning("%s is heard of again", name)
+            case Declare(_, _, why):
+                fault = GridError(
+                    "the front-end, its host or the way to it is lost",
+                    place=f"{place.cluster.path}, {place.cluster.front_end.address}",
+                    cause=why,
+                    cure="Look whether the host runs and can be reached; "
+                    "<failure-detector timeout='...'/> allows more time",
+                )
+                self._judge(place, why, fault)
+
+    def _judge(self, place: Place, words: str, fault: GridError | None) -> None:
+        if place.identifier in self._judged:
+            return
+        self._judged.add(place.identifier)
+        if fault is None and self._loop is not None:
+            self._loop.gone(place.identifier, words)  # the others are told
+        self._lost(place, words, fault)

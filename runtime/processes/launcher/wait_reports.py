@@ -1,0 +1,295 @@
+"""Why ranks wait: asks all of them twice, and tells what follows from the answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.machine.contracts import Facts
+from runtime.processes.launcher.place import Place
+from runtime.processes.rank.waits import AT_THE_END, UNASKED
+
+# What explains them is imported when somebody waits for long.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from runtime.waits import RankState, WaitFinding
+
+ANSWERS = 1.5
+"""How many seconds to wait for answers; ranks in a call that lets no other thread run give none."""
+
+PAUSE = 0.3
+"""How many seconds lie between the two questions: a call that is over by then was no wait."""
+
+LEFT_BEHIND = 1.0
+"""How many seconds after the end of a rank the others are asked whether they wait for it in vain;
+and once more after so many, before it is believed."""
+
+MOST_ASKED = 200
+"""So many ranks are asked for each second, where many end one after the other."""
+
+MOST_FINDINGS = 12
+"""So many findings are told of at a time."""
+
+_log = logging.getLogger(__name__)
+
+Later = Callable[[float, Callable[[], None]], None]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What all ranks were doing: states of those that answered, and how others have ended."""
+
+    states: dict[str, RankState]
+    silent: tuple[str, ...]
+    ended: dict[str, str]
+    findings: list[WaitFinding]
+
+
+Seen = Callable[[Snapshot], None]
+
+
+@dataclass
+class _Round:
+    """One look at all ranks."""
+
+    number: int
+    with_stacks: bool
+    then: list[Seen]
+    answers: dict[str, RankState] = field(default_factory=dict)
+    before: dict[str, RankState] | None = None
+
+
+class WaitReports:
+    """Collects what ranks tell of their calls. All methods are for the engine's thread."""
+
+    def __init__(
+        self, places: Iterable[Place], later: Later, left_behind: Callable[[str], None]
+    ) -> None:
+        self._places = places
+        self._later = later
+        self._left_behind = left_behind
+        self._is_looking = False  # for ranks that wait in vain
+        self._running: set[str] = set()
+        self._ended: dict[str, str] = {}
+        self._last: dict[str, RankState] = {}
+        self._numbers = 0
+        self._round: _Round | None = None
+        self._queue: list[tuple[bool, Seen]] = []
+        self._told: set[str] = set()
+        self._limit = 0.0
+
+    def rank_ready(self, rank: str) -> None:
+        """Know that a rank is there, perhaps again."""
+        self._running.add(rank)
+        self._ended.pop(rank, None)
+        self._last.pop(rank, None)
+
+    def rank_ended(self, rank: str, words: str) -> None:
+        """Know how a rank has ended."""
+        self._running.discard(rank)
+        self._ended[rank] = words
+        self._go_on_if_complete()
+        self._look_for_those_left_behind(())
+
+    def _look_for_those_left_behind(self, before: Sequence[str]) -> None:
+        """Look soon which ranks wait for one of their cluster that has ended.
+
+        Native MPI does not notice that, nor does it fail a call that waits so.
+        """
+        if not self._is_looking:
+            self._is_looking = True
+            pause = max(LEFT_BEHIND, len(self._running) / MOST_ASKED)
+            self._later(pause, lambda: self._ask_those_left_behind(before))
+
+    def _ask_those_left_behind(self, before: Sequence[str]) -> None:
+        self._is_looking = False
+        if self._running and self._ended:
+            self.look(lambda seen: self._judge(seen, before))
+
+    def _judge(self, seen: Snapshot, before: Sequence[str]) -> None:
+        from runtime.waits import left_behind
+
+        found = [one.text for one in left_behind(seen.findings)]
+        sure = [one for one in found if one in before]
+        if sure:
+            self._left_behind("\n".join(sure))
+        elif found:
+            self._look_for_those_left_behind(found)
+
+    def told(self, rank: str, number: int, state: Facts) -> None:
+        """Take what a rank tells; what is not understood is in the log, and ends nothing."""
+        from runtime.waits import state_from
+
+        try:
+            known = state_from(rank, state)
+        except (KeyError, TypeError, ValueError) as fault:
+            _log.debug("what %s says of its calls is not understood: %s", rank, fault)
+            return
+        if number == UNASKED:
+            longest = max((one.seconds for one in known.waits), default=0.0)
+            self._limit = min(longest, self._limit or longest)
+            if self._round is None:
+                self.look(self._tell)
+        elif number == AT_THE_END:
+            self._last[rank] = known
+        elif self._round is not None and number == self._round.number:
+            self._round.answers[rank] = known
+            self._go_on_if_complete()
+
+    def look(self, then: Seen, *, with_stacks: bool = False) -> None:
+        """Ask all ranks, and call `then` with what they say, in less than four seconds."""
+        if self._round is not None:
+            self._queue.append((with_stacks, then))
+            return
+        self._round = _Round(0, with_stacks, [then])
+        self._ask()
+
+    def tell_unreceived(self) -> None:
+        """Tell of messages that nobody had received when the run ended well."""
+        lines = [
+            f"  {one.sender} to {rank}: tag {one.tag}, {one.size} bytes"
+            f"{one.comm and f', on {one.comm}'}"
+            for rank, state in sorted(self._last.items())
+            for one in state.unreceived
+        ]
+        if lines:
+            more = f"\n  and {len(lines) - MOST_FINDINGS} more" if lines[MOST_FINDINGS:] else ""
+            shown = "\n".join(lines[:MOST_FINDINGS])
+            _log.warning("messages that nobody has received:\n%s%s", shown, more)
+
+    def _ask(self) -> None:
+        assert self._round is not None
+        self._numbers += 1
+        number = self._round.number = self._numbers
+        for place in self._places:
+            place.control.tell_states(number, self._round.with_stacks)
+        self._later(ANSWERS, lambda: self._late(number))
+        self._go_on_if_complete()
+
+    def _late(self, number: int) -> None:
+        if self._round is not None and self._round.number == number:
+            self._go_on()
+
+    def _go_on_if_complete(self) -> None:
+        if self._round is not None and self._running <= self._round.answers.keys():
+            self._go_on()
+
+    def _go_on(self) -> None:
+        found = self._round
+        assert found is not None
+        found.number = 0  # nothing that comes late is meant any more
+        if found.before is None:
+            found.before, found.answers = found.answers, {}
+            self._later(PAUSE, self._ask)
+            return
+        self._round = None
+        for then in found.then:
+            then(self._snapshot(found.before, found.answers))
+        if self._queue:
+            with_stacks, then = self._queue.pop(0)
+            self.look(then, with_stacks=with_stacks)
+
+    def _snapshot(self, before: dict[str, RankState], after: dict[str, RankState]) -> Snapshot:
+        from runtime.waits import explain, steady
+
+        states = steady(before.values(), after.values())
+        findings = explain(states, self._ended, self._last, limit=self._limit)
+        silent = tuple(sorted(self._running - states.keys()))
+        return Snapshot(states, silent, dict(self._ended), findings)
+
+    def _tell(self, seen: Snapshot) -> None:
+        """Tell what was not told before."""
+        fresh = [one for one in seen.findings if one.text not in self._told][:MOST_FINDINGS]
+        self._told.update(one.text for one in fresh)
+        if fresh:
+            _log.warning("%s", "\n".join(in_lines(fresh)))
+
+
+def as_dict(seen: Snapshot) -> dict[str, Any]:
+    """Return what all ranks were doing, for programs."""
+    from runtime.waits import HEADINGS, number_of, said
+
+    doing = sorted(_doing(seen), key=lambda one: number_of(one[0]))
+    ranks: list[dict[str, Any]] = []
+    for rank, how in doing:
+        state = seen.states.get(rank)
+        ranks.append(
+            {
+                "rank": rank,
+                "doing": how,
+                "host": state.host if state else "",
+                "process": state.pid if state else 0,
+                "calls": [
+                    {
+                        "call": one.call,
+                        "text": said(one),
+                        "seconds": round(one.seconds, 1),
+                        "where": one.where,
+                        "communicator": str(one.comm),
+                        "waits_for": [
+                            {"kind": part.kind, "rank": part.peer, "tag": part.tag}
+                            for part in one.parts
+                        ],
+                    }
+                    for one in (state.waits if state else ())
+                ],
+                "stacks": [
+                    {"thread": thread, "stack": text}
+                    for thread, text in (state.stacks if state else ())
+                ],
+            }
+        )
+    findings = [
+        {"kind": one.kind, "heading": HEADINGS[one.kind], "ranks": [*one.ranks], "text": str(one)}
+        for one in seen.findings
+    ]
+    return {"ranks": ranks, "findings": findings}
+
+
+def as_text(seen: Snapshot) -> list[str]:
+    """Return what all ranks were doing, why they wait, and their stacks, as lines."""
+    from runtime.waits import number_of, runs_of
+
+    lines = ["what the ranks are doing:"]
+    groups: dict[str, list[str]] = {}
+    for rank, how in sorted(_doing(seen), key=lambda one: number_of(one[0])):
+        groups.setdefault(how, []).append(rank)
+    lines += [f"  {runs_of(ranks)}: {how}" for how, ranks in groups.items()]
+    lines += in_lines(seen.findings)
+    stacks: dict[tuple[str, str], list[str]] = {}
+    for rank in sorted(seen.states, key=number_of):
+        for stack in seen.states[rank].stacks:
+            stacks.setdefault(stack, []).append(rank)
+    for (thread, text), ranks in stacks.items():
+        lines += [f"stack of {thread} in {runs_of(ranks)}:", *text.rstrip().splitlines()]
+    return lines
+
+
+def _doing(seen: Snapshot) -> Iterator[tuple[str, str]]:
+    from runtime.waits import said
+
+    for rank, state in seen.states.items():
+        calls = [f"in {said(one)}" for one in state.waits]
+        if state.may_act and state.at:
+            calls.append(f"at {state.at}")
+        yield rank, ", ".join(calls) or "at rest"
+    yield from ((rank, "does not answer") for rank in seen.silent)
+    yield from ((rank, f"has ended ({how})") for rank, how in seen.ended.items())
+
+
+def in_lines(findings: list[WaitFinding]) -> list[str]:
+    """Return findings as lines with a heading for each kind."""
+    from runtime.waits import HEADINGS
+
+    lines: list[str] = []
+    heading = ""
+    for one in findings[:MOST_FINDINGS]:
+        if HEADINGS[one.kind] != heading:
+            heading = HEADINGS[one.kind]
+            lines.append(heading)
+        lines.append(f"  {one}")
+    if len(findings) > MOST_FINDINGS:
+        lines.append(f"  and {len(findings) - MOST_FINDINGS} more")
+    return lines

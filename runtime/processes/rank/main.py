@@ -1,0 +1,175 @@
+"""The life of a rank: tag the output, find the front-end, start MPI, wait for all, run, report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+from runtime.launchers.family import rename
+from runtime.launchers.ranks import (
+    rank_of_environment,
+    read_from_pipe,
+    run_below,
+    tag_output,
+    write_to_pipes,
+)
+from runtime.launchers.segments import MPICH, mapped_segments, remove_segments
+from runtime.membership.room import crash_file
+from runtime.processes.rank.options import RankOptions
+
+TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
+if TYPE_CHECKING:
+    from typing import Any
+
+    from runtime.membership.rank_link import RankLink
+
+GRACE = 3.0  # seconds between the polite and the final end of a rank whose front-end has gone
+SIGTERM, SIGKILL = 15, 9
+
+
+def main(words: list[str], *, is_child: bool = False) -> int:
+    """Run as a rank; return its exit code.
+
+    It `is_child` if the parent of this process will tell how it ends; else this becomes a parent.
+    """
+    rank = rank_of_environment()
+    options = RankOptions(words)
+    os.umask(options.umask)
+    if not write_to_pipes(options.room, rank):
+        tag_output(rank, folder=options.room, keep_connection=True, stays=options.goes_on)
+    elif not is_child:
+        run_below(options.room, rank, stays=options.goes_on)
+    read_from_pipe(options.room, rank)
+    from runtime.membership.rank_link import RankLink, remember
+
+    name = f"{options.cluster}:{rank}"
+    rename(f"rank {name}")  # all ranks have the same command line
+    try:
+        link = RankLink(options.room, name)
+    except Exception as error:  # whatever it is, the front-end waits and stderr is the only way
+        print(f"rank {name} cannot reach its front-end: {error}", file=sys.stderr)
+        return 1
+    try:
+        facts = _facts(options.kind)
+    except Exception as error:  # an MPI that cannot be loaded raises all kinds of errors
+        link.wrapper.health.unable(name, f"{type(error).__name__}: {error}", sys.executable)
+        return 1
+    facts["doors"] = ("", ()) if options.kind == "executable" else link.expect_ranks()
+    link.wrapper.membership.ready(name, 0, [facts])
+    link.wait_for_go()
+    link.wrapper.settings["failures"] = options.failures
+    remember(link)
+    return _run(options, link)
+
+
+def _facts(kind: str) -> dict[str, Any]:
+    """Return what a rank says about itself; a native program starts its MPI itself."""
+    facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename, "cwd": os.getcwd()}
+    if kind == "executable":
+        return {**facts, "rank": rank_of_environment(), "size": None, "mpi": "", "segments": []}
+    from runtime.mpi.process.native import native_world
+
+    world = native_world()
+    facts |= {"rank": world.rank, "size": world.size, "mpi": world.library}
+    segments = mapped_segments()
+    # MPICH has started once all ranks of a host have mapped theirs: nobody needs its name any more,
+    # and where everything is killed at once it would stay.
+    remove_segments(one for one in segments if one.startswith(MPICH))
+    return {**facts, "segments": segments}
+
+
+def _run(options: RankOptions, link: RankLink) -> int:
+    import _thread
+    import gc
+
+    gc.freeze()  # what is loaded stays; to look through it would delay the first line
+    gc.enable()
+    from runtime.processes.rank.waits import RankWaits
+
+    end, waits = _End(link), RankWaits(link.wrapper)
+    _thread.start_new_thread(link.listen, (end.lost,))
+    facts: tuple[Any, ...] = ()
+    if options.kind == "executable":
+        from runtime.processes.rank.program import run_executable
+
+        code, number = run_executable(options.path, options.arguments, end.watch)
+        why, facts = "", (number,)
+    else:
+        from runtime.processes.rank.program import run_program
+
+        tell_crashes(crash_file(options.room, int(link.name.rpartition(":")[2])))
+        if options.comm_world == "grid":
+            from runtime.mpi.surface.install import install
+
+            install()
+        else:
+            from runtime.mpi.surface.lifetime import put_into_mpi4py
+
+            put_into_mpi4py()
+        waits.start()
+        code, why, error = run_program(options.kind, options.path, options.arguments)
+        waits.ended(code)
+        if code:
+            from runtime.membership.last_words import last_words
+
+            facts = last_words(error)
+        _run_exit_handlers()
+    end.has_come = True
+    link.wrapper.health.ended(link.name, code, why, *facts)
+    if options.goes_on:
+        _end_without_mpi(code)
+    return code
+
+
+def _end_without_mpi(code: int) -> None:
+    """End this process without finalising MPI, which would wait for ranks that are lost."""
+    if "threading" in sys.modules:
+        sys.modules["threading"]._shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # closed by the program
+            stream.flush()
+    os._exit(code)
+
+
+def tell_crashes(path: str) -> None:
+    """Let a crash leave the line of the program in a file, unless somebody has seen to that."""
+    import faulthandler
+
+    if faulthandler.is_enabled():
+        return
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return  # the folder has gone, and with it whoever would read that
+    faulthandler.enable(file)
+
+
+def _run_exit_handlers() -> None:
+    """Do what was left for the end of the program while all that it may need is still there."""
+    import atexit
+
+    atexit._run_exitfuncs()
+
+
+class _End:
+    """Ends the rank when its front-end has gone."""
+
+    def __init__(self, link: RankLink) -> None:
+        self.has_come = False
+        self._link = link
+
+    def watch(self, child: int) -> None:
+        """Mean a child of this process from now on."""
+        self._link.wrapper.process = child
+
+    def lost(self) -> None:
+        """End what runs, unless it has ended by itself."""
+        if self.has_come:
+            return
+        import time
+
+        process = self._link.wrapper.process
+        os.kill(process, SIGTERM)
+        time.sleep(GRACE)
+        os.kill(process, SIGKILL)

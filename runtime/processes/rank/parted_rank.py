@@ -1,0 +1,101 @@
+"""Becoming a rank in a copy of a process that has loaded what it needs."""
+
+from __future__ import annotations
+
+import _socket
+import fcntl
+import marshal
+import os
+import sys
+
+from runtime.processes.rank.stand_in import HERE, MOST_DESCRIPTORS, NOT_HERE, WORD
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_READ_AT_START = (b"LD_", b"LANG", b"LC_", b"MALLOC_", b"GLIBC_", b"MPI4PY_", b"PYTHON", b"TZ")
+"""How the names of settings begin that count when a program or a library is loaded."""
+
+
+class StandInRequest:
+    """What a stand-in wants to be: its words, and what `mpiexec` gave it."""
+
+    __slots__ = ("cwd", "descriptors", "environment", "processors", "words")
+
+    def __init__(self, data: bytes) -> None:
+        """Read it."""
+        self.words: list[str]
+        self.environment: Mapping[bytes, bytes]
+        self.cwd: bytes
+        self.processors: list[int]
+        self.descriptors: list[int]
+        (
+            self.words,
+            self.environment,
+            self.cwd,
+            self.processors,
+            self.descriptors,
+        ) = marshal.loads(data)
+
+    def fits(self, environment: Mapping[bytes, bytes], cwd: bytes) -> bool:
+        """Tell whether a process that began with these has loaded what this one would load."""
+        path = self.environment.get(b"PYTHONPATH", b"")
+        if cwd != self.cwd and not all(one.startswith(b"/") for one in path.split(b":") if path):
+            return False
+        return _that_count(self.environment) == _that_count(environment)
+
+
+def become(connection: _socket.socket, begins: int) -> StandInRequest:
+    """Take what a stand-in hands over; return what it wants, or end this process if it cannot be.
+
+    A byte goes into the pipe `begins` once it can. The words of the command line are those of the
+    stand-in afterwards.
+    """
+    request, descriptors = _received(connection)
+    if not request.fits(os.environb, os.getcwdb()):
+        connection.send(NOT_HERE)
+        os._exit(0)
+    os.setsid()
+    os.write(begins, HERE)
+    os.close(begins)
+    connection.send(HERE + os.getpid().to_bytes(WORD, sys.byteorder))
+    connection.close()
+    _place(descriptors, request.descriptors)
+    os.environb.clear()
+    os.environb.update(request.environment)
+    os.chdir(request.cwd)
+    os.sched_setaffinity(0, request.processors)
+    return request
+
+
+def _received(connection: _socket.socket) -> tuple[StandInRequest, list[int]]:
+    """Return what a stand-in says, and its descriptors as they came."""
+    space = _socket.CMSG_SPACE(MOST_DESCRIPTORS * WORD)
+    data, ancillary, _, _ = connection.recvmsg(WORD, space)
+    copies = b"".join(one for level, kind, one in ancillary)
+    numbers = [
+        int.from_bytes(copies[at : at + WORD], sys.byteorder) for at in range(0, len(copies), WORD)
+    ]
+    length = int.from_bytes(data, sys.byteorder)
+    asked = b""
+    while len(asked) < length:
+        more = connection.recv(length - len(asked))
+        if not more:
+            os._exit(1)  # it was ended meanwhile
+        asked += more
+    return StandInRequest(asked), numbers
+
+
+def _place(came: list[int], wanted: list[int]) -> None:
+    """Give descriptors the numbers they had; everything else is closed."""
+    above = max([2, *wanted, *came]) + 1
+    moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, above) for one in came]
+    os.closerange(3, above)
+    for one, number in zip(moved, wanted, strict=True):
+        os.dup2(one, number)
+        os.close(one)
+
+
+def _that_count(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    return {name: one for name, one in environment.items() if name.startswith(_READ_AT_START)}

@@ -1,0 +1,1 @@
+"""Bringing home what the ranks made: which files, how, and where to."""

@@ -1,0 +1,292 @@
+"""Bringing home what the ranks of one cluster made: while they run, and once they have ended."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING
+
+from gcm.records import dataclass
+from runtime.deployment.model import DeployedCluster
+from runtime.deployment.steps import FileMove
+from runtime.launchers.errors import FetchFailed, LaunchError, StagingFailed
+from runtime.launchers.fetching import Stalled
+from runtime.results.incoming import IncomingFiles
+from runtime.results.landing import ResultPlacement
+from runtime.results.result_folders import FolderGone, ResultFolder
+from runtime.results.retries import Retries
+from runtime.results.selection import Arrival, Selection, select
+from runtime.run.outcome import Results
+
+if TYPE_CHECKING:
+    from runtime.launchers.contents import Entry
+
+ROUNDS = 3
+"""How often a file is asked for that changes while it is read."""
+
+PAUSE = 1.0
+
+MOST_TOLD = 10
+"""Of how many files that could not come an error tells why."""
+
+SLOW_SECONDS = 3.0
+"""After how long it is told that results are still coming."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Fetcher:
+    """Brings home the results of one cluster.
+
+    `home` is the program folder; `make_room` makes a folder for what is not whole.
+    """
+
+    folder: ResultFolder
+    home: str
+    moves: tuple[FileMove, ...]
+    landing: ResultPlacement
+    make_room: Callable[[str], str]
+    given_up: Callable[[], bool]
+    results: Results = field(init=False)
+    _incoming: IncomingFiles | None = None
+    _home: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _ended: threading.Event = field(default_factory=threading.Event)
+    _warnings: dict[str, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        self.results = Results(self.folder.cluster.path)
+
+    # --- while the run goes on ----------------------------------------------------------------
+
+    def repeat(self) -> None:
+        """Fetch what is to be fetched every so often, until `end`."""
+        often = tuple(one for one in self.moves if one.every)
+        pause = min(one.every for one in often)
+        while not self._ended.wait(pause):
+            try:
+                with self._lock:
+                    if not self._ended.is_set():
+                        self._fetch(often)
+            except (LaunchError, OSError) as fault:
+                if not self._ended.is_set():
+                    self._warn(f"nothing could be fetched while the run goes on: {fault}")
+
+    def end(self) -> None:
+        """Fetch nothing more while the run goes on."""
+        self._ended.set()
+
+    # --- in the end ---------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Bring all home, and remove the folder; raises FetchFailed, and then it stays there.
+
+        That is so also when a single file could not come.
+        """
+        self.end()
+        self.folder.await_end(self.given_up)
+        slow = threading.Timer(SLOW_SECONDS, self._tell_slow)
+        slow.daemon = True
+        slow.start()
+        try:
+            self._finish()
+        finally:
+            slow.cancel()
+            slow.join()
+
+    def _finish(self) -> None:
+        with self._lock:
+            if self.given_up():
+                raise self._failed("Ctrl-C was pressed again")
+            try:
+                chosen, failed = self._fetch_whatever_happens()
+            except (LaunchError, OSError) as fault:
+                raise self._failed(fault) from fault
+            for one in chosen.skipped:
+                self._warn(f"not brought home: {one}")
+            self.results = self._came(chosen)
+            if failed:
+                raise self._failed(_listed(failed))
+            if chosen.others and not chosen.has_any and not self.folder.is_at_home:
+                self._keep_unasked(chosen.others)
+                return
+            try:
+                self.folder.remove()
+            except LaunchError as fault:
+                where = self.folder.kept(self._target).where
+                self._warn(f"all is home, but {where} could not be removed: {fault}")
+            self.results = replace(self.results, warnings=tuple(self._warnings))
+
+    def _keep_unasked(self, number: int) -> None:
+        """Keep a folder of which no source means anything: that is more often a slip than meant."""
+        kept = self.folder.kept(self._target)
+        sources = ", ".join(repr(move.source) for move in self.moves)
+        files = "1 new file was" if number == 1 else f"{number} new files were"
+        self._warn(
+            f"{sources} matched nothing, and {files} not asked for, so {kept.where} is kept. Bring"
+            f" it home with: {kept.command}; if these files are no results, name the clusters that"
+            " have some in clusters=..."
+        )
+        self.results = replace(self.results, warnings=tuple(self._warnings), kept=kept)
+
+    def _tell_slow(self) -> None:
+        _log.warning(
+            "%s: results are still coming home; Ctrl-C, pressed twice, leaves them there",
+            self.folder.cluster.path,
+        )
+
+    @property
+    def _target(self) -> str:
+        return self.moves[0].destination if self.moves else self.home
+
+    def _fetch_whatever_happens(self) -> tuple[Selection, dict[str, str]]:
+        """Fetch all, and again while the way to the place breaks; raises LaunchError, OSError."""
+        retries = Retries(time.monotonic(), self._size)
+        while True:
+            try:
+                self.folder.reach()
+                chosen, failed = self._fetch(self.moves)
+                for _ in range(ROUNDS - 1):
+                    if failed:
+                        chosen, failed = self._fetch(self.moves)
+                return chosen, failed
+            except LaunchError as fault:
+                if retries.is_over(fault, self._size, time.monotonic()) or self.given_up():
+                    raise
+                self._warn(f"the way to the results broke, so it is tried again: {fault.what}")
+                if isinstance(fault, Stalled):
+                    self.folder.let_go()
+                time.sleep(PAUSE)
+
+    @property
+    def _size(self) -> int:
+        return 0 if self._incoming is None else self._incoming.bytes
+
+    def _failed(self, fault: Exception | str) -> FetchFailed:
+        is_there = not self.folder.is_at_home and not isinstance(fault, FolderGone)
+        kept = self.folder.kept(self._target) if is_there else None
+        self.results = replace(self.results, warnings=tuple(self._warnings), kept=kept)
+        if isinstance(fault, FolderGone):
+            return fault
+        if kept is None:
+            return FetchFailed(
+                f"results could not be copied to {self._target}",
+                place=self.folder.cluster.path,
+                cause=str(fault),
+                cure="They are where they were written",
+            )
+        return FetchFailed(
+            f"results could not be brought home, and stay in {kept.where}",
+            place=self.folder.cluster.path,
+            cause=str(fault),
+            cure=f"Bring them home with: {kept.command}",
+        )
+
+    # --- one time -----------------------------------------------------------------------------
+
+    def _fetch(self, moves: Sequence[FileMove]) -> tuple[Selection, dict[str, str]]:
+        """Bring home what is new; return what was chosen, and what of it could not come and why."""
+        chosen = select(self.folder.list(self.given_up), self.folder.sealed, moves, self.home)
+        failed = dict[str, str]()
+        todo = [one for one in chosen.files if self._is_new(one)]
+        if todo:
+            failed |= self._receive(todo)
+        for one in filter(self._is_new, chosen.folders):
+            failed |= self._tried(one, self.landing.make_folder, one.target)
+        for one in filter(self._is_new, chosen.links):
+            failed |= self._tried(one, self.landing.link, one.leads_to, one.target)
+        return chosen, failed
+
+    @property
+    def _owner(self) -> DeployedCluster:
+        return self.folder.owner
+
+    def _is_new(self, one: Arrival) -> bool:
+        return self._home.get((one.path, one.target)) != one.entry
+
+    def _tried(self, one: Arrival, put: Callable[..., object], *words: object) -> dict[str, str]:
+        """Put something in its place; return why that failed, if it did."""
+        try:
+            put(*words, self._owner)
+        except OSError as fault:
+            return {one.path: str(fault)}
+        self._home[one.path, one.target] = one.entry
+        return {}
+
+    def _receive(self, todo: Sequence[Arrival]) -> dict[str, str]:
+        """Receive files and put each that is whole in its place; return what failed."""
+        incoming = self._incoming or self._prepare(todo)
+        try:
+            self.folder.send(incoming.ask_for(todo), incoming, self.given_up)
+        finally:
+            incoming.stop()
+            failed = dict(incoming.faults)
+            whole, last = incoming.take_whole(), {one.path: one for one in todo}
+            for one in todo:
+                if part := whole.get(one.path, ""):
+                    is_last = one is last[one.path]
+                    failed |= self._tried(one, self._land, part, is_last, one.target)
+        return failed
+
+    def _land(self, part: str, is_last: bool, target: str, owner: DeployedCluster) -> None:
+        """Put a file in one of its places, and keep a copy for others."""
+        mine = part if is_last else shutil.copy2(part, f"{part}.copy")
+        self.landing.put(mine, target, owner)
+
+    def _prepare(self, todo: Sequence[Arrival]) -> IncomingFiles:
+        above = _existing(self._target)
+        needed, free = sum(one.entry[1] for one in todo), shutil.disk_usage(above).free
+        if needed > free:
+            raise FetchFailed(
+                f"they have {needed:,} bytes, and there is room for {free:,}: {above}"
+            )
+        try:
+            self._incoming = IncomingFiles(self.make_room(above))
+        except StagingFailed as fault:
+            raise FetchFailed(fault.what) from fault
+        return self._incoming
+
+    # --- what becomes of it -------------------------------------------------------------------
+
+    def _came(self, chosen: Selection) -> Results:
+        files = [one for one in chosen.files if not self._is_new(one)]
+        links = [one for one in chosen.links if not self._is_new(one)]
+        return Results(
+            self.folder.cluster.path,
+            files=len(files) + len(links),
+            bytes=sum(one.entry[1] for one in files),
+            folders=tuple(dict.fromkeys(one.destination for one in self.moves)),
+            others=chosen.others,
+        )
+
+    def _warn(self, words: str) -> None:
+        if words not in self._warnings:
+            self._warnings[words] = None
+            _log.warning("%s: %s", self.folder.cluster.path, words)
+
+
+def warn(words: str) -> None:
+    """Tell the user what is not as it should be, while the run goes on."""
+    _log.warning("%s", words)
+
+
+def _listed(failed: Mapping[str, str]) -> str:
+    """Return why files could not come, a line for each of the first ones."""
+    lines = [f"{path}: {why}" for path, why in itertools.islice(failed.items(), MOST_TOLD)]
+    more = len(failed) - len(lines)
+    return "\n".join([*lines, f"and {more:,} more"] if more else lines)
+
+
+def _existing(folder: str) -> str:
+    """Return the folder, or the nearest one above that exists."""
+    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return folder

@@ -1,0 +1,101 @@
+"""Files that are on their way home: each is kept apart until it is whole, and can go on later."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from gcm.records import dataclass
+from runtime.results.selection import Arrival
+
+
+@dataclass(slots=True)
+class _Part:
+    """A file that has come in part."""
+
+    path: str
+    version: tuple[int, int]
+    mode: int = 0o600
+    size: int = 0
+    is_whole: bool = False
+    fault: str = ""
+
+
+class IncomingFiles:
+    """Takes files into a folder of their own, each until it is whole; see `fetching.Receiver`."""
+
+    def __init__(self, folder: str) -> None:
+        self.parts: dict[str, _Part] = {}
+        self.bytes = 0
+        self.faults: dict[str, str] = {}
+        self._folder = folder
+        self._asked: Sequence[tuple[str, int]] = ()
+        self._file: int | None = None
+
+    def ask_for(self, arrivals: Sequence[Arrival]) -> Sequence[tuple[str, int]]:
+        """Return what to ask for: of a file that came in part the rest."""
+        self.faults.clear()
+        paths = dict.fromkeys(one.path for one in arrivals)
+        self._asked = [(path, self.parts[path].size if path in self.parts else 0) for path in paths]
+        return self._asked
+
+    def begins(self, number: int, size: int, mtime: int, mode: int) -> None:
+        """Begin a file, or go on with it."""
+        path, _ = self._asked[number]
+        part = self.parts.get(path)
+        if part is not None and part.version != (size, mtime):
+            self.forget(path)
+            self.faults[path] = "it has changed meanwhile"
+            return
+        if part is None:
+            name = os.path.join(self._folder, os.urandom(8).hex())
+            part = self.parts[path] = _Part(name, (size, mtime), mode)
+        self._file = os.open(part.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def goes_on(self, number: int, data: bytes) -> None:
+        """Take the next bytes."""
+        if self._file is None:
+            return
+        part = self.parts[self._asked[number][0]]
+        view = memoryview(data)
+        while view:
+            written = os.write(self._file, view)
+            view = view[written:]
+            part.size += written
+            self.bytes += written
+
+    def ends(self, number: int, fault: str) -> None:
+        """End a file."""
+        path, _ = self._asked[number]
+        self._shut()
+        if fault:
+            self.forget(path)
+        if fault or path in self.faults:
+            self.faults.setdefault(path, fault)
+            return
+        part = self.parts[path]
+        os.chmod(part.path, part.mode & 0o777)
+        os.utime(part.path, ns=(part.version[1], part.version[1]))
+        part.is_whole = True
+
+    def stop(self) -> None:
+        """Nothing more comes for now."""
+        self._shut()
+
+    def take_whole(self) -> dict[str, str]:
+        """Hand over what is whole: where each path there is here."""
+        whole = {path: part.path for path, part in self.parts.items() if part.is_whole}
+        for path in whole:
+            del self.parts[path]
+        return whole
+
+    def forget(self, path: str) -> None:
+        """Drop what has come of a file."""
+        part = self.parts.pop(path, None)
+        if part is not None and os.path.exists(part.path):
+            os.unlink(part.path)
+
+    def _shut(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

@@ -1,0 +1,239 @@
+"""The folders that results come from: copies at places, and the program folder itself."""
+
+from __future__ import annotations
+
+import logging
+import os
+import posixpath
+import shlex
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from runtime.deployment.model import DeployedCluster
+from runtime.deployment.ssh_commands import over_ssh
+from runtime.launchers import contents, fetching, wire
+from runtime.launchers.errors import FetchFailed, LaunchError, StillRunning
+from runtime.run.outcome import KeptFolder
+
+if TYPE_CHECKING:
+    from runtime.launchers.base import Launcher, Process
+    from runtime.launchers.contents import Entry, Sealed
+
+GivenUp = Callable[[], bool]
+
+END_TIMEOUT = 20.0
+"""How many seconds to wait until everything that a front-end started has ended."""
+
+_LOOK_AGAIN = 0.1
+
+_log = logging.getLogger(__name__)
+
+
+class FolderGone(FetchFailed):
+    """Somebody has removed a folder that had results, or may have had."""
+
+
+class ResultFolder(Protocol):
+    """Where the ranks of a cluster worked; what waits raises LaunchError."""
+
+    cluster: DeployedCluster
+    owner: DeployedCluster
+    """Whose files they are: clusters that work in one folder have them together."""
+
+    @property
+    def is_at_home(self) -> bool:
+        """Whether it is the program folder itself."""
+        ...
+
+    @property
+    def sealed(self) -> Sealed:
+        """What it held before the ranks began, and what counts for nothing in it."""
+        ...
+
+    def await_end(self, given_up: GivenUp) -> None:
+        """Return once nobody works in it any more."""
+        ...
+
+    def reach(self) -> None:
+        """See that it can be reached, again if it must be."""
+        ...
+
+    def let_go(self) -> None:
+        """Give up the way to it, over which nothing comes any more; raises LaunchError."""
+        ...
+
+    def list(self, given_up: GivenUp) -> dict[str, Entry]:
+        """Return what it holds; raises FolderGone."""
+        ...
+
+    def send(
+        self, wanted: Sequence[tuple[str, int]], receiver: fetching.FileReceiver, given_up: GivenUp
+    ) -> None:
+        """Send files of it."""
+        ...
+
+    def remove(self) -> None:
+        """Remove it, because everything is home."""
+        ...
+
+    def kept(self, home: str) -> KeptFolder:
+        """Return where it stays, and what brings it home."""
+        ...
+
+
+class PlaceOfResults(Protocol):
+    """Where a front-end was started, as far as fetching its files needs it."""
+
+    cluster: DeployedCluster
+    launcher: Launcher
+    process: Process | None
+    work: str
+    """The copy of the program folder; empty where the cluster works in place."""
+    folder: str
+
+    def reach_again(self) -> None:
+        """Connect again; raises LaunchError."""
+        ...
+
+    def let_go(self) -> None:
+        """End the connection."""
+        ...
+
+
+class FolderAtPlace:
+    """The work folder of a cluster, at the place where its front-end was.
+
+    That may also be a program folder that was there before, in which ranks elsewhere work.
+    """
+
+    is_at_home = False
+
+    def __init__(self, place: PlaceOfResults) -> None:
+        self.cluster = self.owner = place.cluster
+        self._place = place
+        self._path = place.work or place.folder
+        self._first = place.launcher.ready()
+        self._launcher = place.launcher
+        self.sealed: Sealed = (
+            place.launcher.sealed[place.work]
+            if place.work
+            else (self.list(lambda: False), list[tuple[bool, str]]())
+        )
+
+    def await_end(self, given_up: GivenUp) -> None:
+        """Return once the front-end has ended with all that it started."""
+        process, deadline = self._place.process, time.monotonic() + END_TIMEOUT
+        while process is not None and not given_up() and time.monotonic() < deadline:
+            try:
+                process.wait(_LOOK_AGAIN)
+            except StillRunning:
+                continue
+            except LaunchError:
+                return  # the way there broke: whoever looked after it ends it, or is made to
+            return
+
+    def reach(self) -> None:
+        """Connect again if the connection broke."""
+        try:
+            self._place.launcher.ready(0)
+        except LaunchError:
+            self._place.reach_again()
+
+    def let_go(self) -> None:
+        """End the connection."""
+        self._place.let_go()
+
+    def list(self, given_up: GivenUp) -> dict[str, Entry]:
+        """Return what it holds."""
+        launcher, work = self._place.launcher, self._path
+        guard = 0 if launcher is self._launcher else self._first.guard
+        host, found = fetching.list_folder(launcher, work, guard, given_up=given_up)
+        if found is None and host != self._first.host:
+            raise FetchFailed(
+                f"{work} is on {self._first.host}, but {host} answers now", place=launcher.place
+            )
+        if found is None and launcher is self._launcher:
+            raise FolderGone(
+                f"{work} has gone, with all results that were in it",
+                place=host,
+                cure="Name a folder in <front-end folder=...> that nobody cleans up",
+            )
+        if found is None:  # its guard removes it if nothing is new, but nobody knows that it did
+            _log.warning("%s: %s has gone from %s, probably empty", self.cluster.path, work, host)
+        return found or {}
+
+    def send(
+        self, wanted: Sequence[tuple[str, int]], receiver: fetching.FileReceiver, given_up: GivenUp
+    ) -> None:
+        """Send files of it."""
+        launcher = self._place.launcher
+        fetching.receive(launcher, self._path, wanted, receiver, given_up=given_up)
+
+    def remove(self) -> None:
+        """Remove it if it was made for the run."""
+        if not self._place.work:
+            return
+        if self._place.launcher is self._launcher:
+            self._launcher.remove_folder(self._place.work)
+        else:
+            fetching.remove(self._place.launcher, self._place.work)
+
+    def kept(self, home: str) -> KeptFolder:
+        """Return where it stays, and the command that brings it home."""
+        hops, work = self.cluster.hops, self._path
+        host = hops[-1].host if hops else os.uname().nodename
+        send = over_ssh(hops, ("tar", "-C", work, "-cf", "-", "."))
+        make, receive = ("mkdir", "-p", home), ("tar", "-C", home, "-xf", "-")
+        command = f"{shlex.join(make)} && {shlex.join(send)} | {shlex.join(receive)}"
+        return KeptFolder(self.cluster.path, f"{host}:{work}", command)
+
+
+class FolderHere:
+    """The program folder itself, in which a cluster of this machine works in place."""
+
+    is_at_home = True
+
+    def __init__(
+        self, cluster: DeployedCluster, owner: DeployedCluster, path: str, targets: Iterable[str]
+    ) -> None:
+        self.cluster, self.owner = cluster, owner
+        self._path = path
+        self._apart = tuple(f"{os.path.relpath(one, path)}/" for one in targets)
+        self.sealed: Sealed = (self.list(lambda: False), [])
+
+    def await_end(self, given_up: GivenUp) -> None:
+        """Need not wait: what is written later stays where it is."""
+
+    def reach(self) -> None:
+        """Be here."""
+
+    def let_go(self) -> None:
+        """Stay here."""
+
+    def list(self, given_up: GivenUp) -> dict[str, Entry]:
+        """Return what it holds."""
+        return {} if given_up() else contents.scan(self._path, self._is_apart)
+
+    def _is_apart(self, path: str) -> bool:
+        """Tell whether that is where results come to, or what is not whole yet."""
+        name = posixpath.basename(path.rstrip("/"))
+        return name.startswith(".gcm-") or path.startswith(self._apart)
+
+    def send(
+        self, wanted: Sequence[tuple[str, int]], receiver: fetching.FileReceiver, given_up: GivenUp
+    ) -> None:
+        """Send files of it."""
+        for message in contents.messages(self._path, wanted):
+            for one in wire.frames(bytearray(message)):
+                fetching.pass_on(receiver, *one)
+            if given_up():
+                raise FetchFailed("it was given up", place=self._path)
+
+    def remove(self) -> None:
+        """Leave it: it is the user's own."""
+
+    def kept(self, home: str) -> KeptFolder:
+        """Return where it is, and what copies it."""
+        command = shlex.join(("cp", "-a", os.path.join(self._path, "."), home))
+        return KeptFolder(self.cluster.path, f"{os.uname().nodename}:{self._path}", command)

@@ -1,0 +1,78 @@
+"""The folder in which the ranks of a cluster work, where that is a copy: made and filled."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runtime.deployment.model import DeployedCluster
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.program_files import ProgramFiles, what_to_do
+from runtime.deployment.workplace import Workplace
+from runtime.launchers.base import Launcher
+from runtime.launchers.errors import StagingFailed
+
+if TYPE_CHECKING:
+    from runtime.launchers.base import Source
+
+
+def make_work_folder(
+    launcher: Launcher, parent: str, plan: DeploymentPlan, cluster: DeployedCluster, at: Workplace
+) -> str:
+    """Make a folder for the ranks of a cluster, bring files there, and return its full path.
+
+    `parent` is the folder it is made in, empty for that of temporary files. Raises StagingFailed.
+    """
+    files = program_of(plan, cluster) if at.is_staged else ProgramFiles()
+    work = launcher.make_folder(parent)
+    for sources in (_sources(files, at.folder), _moved(at)):
+        if sources:
+            launcher.stage(sources, work)
+    from runtime.results.program_survey import built_in_rules  # only where something is copied
+
+    launcher.seal(work, built_in_rules())
+    return work
+
+
+def program_of(plan: DeploymentPlan, cluster: DeployedCluster) -> ProgramFiles:
+    """Return what of its program folder is copied to a cluster.
+
+    Who has made a plan may have looked at that, and have agreed to its size.
+
+    Raises:
+        StagingFailed: nobody has, and it is more than the descriptor allows.
+    """
+    if cluster.application in plan.programs:
+        return plan.programs[cluster.application]
+    from runtime.results.program_survey import survey  # only where something is copied
+
+    code = plan.deployment.application_of(cluster)
+    assert code is not None
+    files = survey(code, plan.deployment)
+    if files.exceeds(code.stage_limit):
+        raise StagingFailed(
+            f"the program folder of application '{code.name}' is too large to be copied: {files}",
+            place=str(code.location),
+            cure=what_to_do(code, files),
+        )
+    return files
+
+
+def _sources(files: ProgramFiles, folder: str) -> dict[str, Source]:
+    from runtime.launchers.archive import Folder, LinkTarget
+
+    root = os.path.expanduser(folder)
+    return {
+        **{path: Folder(os.path.join(root, path)) for path in files.folders},
+        **{path: Path(root, path) for path, _ in files.files},
+        **{
+            path: LinkTarget(posixpath.relpath(target, posixpath.dirname(path) or "."))
+            for path, target in files.links
+        },
+    }
+
+
+def _moved(at: Workplace) -> dict[str, Source]:
+    return {move.destination: Path(move.source).expanduser() for move in at.moves}

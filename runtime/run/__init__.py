@@ -1,0 +1,1 @@
+"""The state of a run as values and pure machines: what happens, what is done, what is left."""

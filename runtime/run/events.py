@@ -1,0 +1,215 @@
+"""What can happen to a run, and what is to be done about it: the words of the run's machine."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from gcm.records import dataclass
+from runtime.run.rank_exit import RankExit
+
+# --- events -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Nothing has been done yet; it may begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepUp:
+    """A step of the plan is up, or done when it is one that ends."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailed:
+    """A step of the plan will not come up; `why` is the whole message."""
+
+    step: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankHere:
+    """A rank has found its front-end; its MPI may not have started yet."""
+
+    rank: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankReady:
+    """A rank has started its MPI and waits for all others."""
+
+    rank: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankEnded:
+    """The program of a rank has ended; `why` says more where the code alone does not."""
+
+    rank: str
+    code: int
+    why: str = ""
+    facts: RankExit = field(default_factory=RankExit)
+
+
+@dataclass(frozen=True, slots=True)
+class Aborted:
+    """A rank has called `MPI.Abort`: everything ends at once. How it ended was told before."""
+
+    rank: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded:
+    """The native MPI of a cluster has ended, and with it all its ranks.
+
+    `is_fault` says that it has failed itself, and not because of a rank.
+    """
+
+    cluster: str
+    code: int
+    why: str = ""
+    is_fault: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyEnded:
+    """The user's assembly has nothing more to do; `why` says more where the code does not."""
+
+    code: int
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLost:
+    """A process that holds components has gone without being asked."""
+
+    step: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceLost:
+    """The front-end of a cluster, or the way to it, has gone without being asked."""
+
+    cluster: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceClosed:
+    """The front-end of a cluster has ended, as asked."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """Somebody pressed Ctrl-C."""
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """The program that holds the machine wants it to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """Ranks wait for others of their cluster that have ended; `why` says which and for whom."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """It has been told what all ranks were doing when the time of the run was over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed; what is due is in the machine's deadline."""
+
+
+Event = (
+    Begin
+    | StepUp
+    | StepFailed
+    | RankHere
+    | RankReady
+    | RankEnded
+    | Aborted
+    | JobEnded
+    | AssemblyEnded
+    | NodeLost
+    | PlaceLost
+    | PlaceClosed
+    | Interrupt
+    | Halt
+    | Explained
+    | LeftBehind
+    | Tick
+)
+
+# --- effects ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a step; report when it is up."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Let the application run on every rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Ask the places to end in order, and report each when it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """End everything at once, and report each place when it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """Tell what all ranks are doing, and report when that is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Leave results where they are, and report each cluster's as failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Tell the user that a part of the machine is in another state."""
+
+    path: str
+    state: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TellEnd:
+    """Tell the ranks that go on that one has ended: its code, and how, in words."""
+
+    rank: str
+    code: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """There is nothing left; the run ended with this code."""
+
+    code: int
+
+
+Effect = Start | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Finish

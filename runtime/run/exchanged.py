@@ -1,0 +1,78 @@
+"""What ranks sent to each other, but natively, and how they found each other, added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from runtime.run.outcome import Connections, RouteTraffic, Ways
+
+Row = tuple[str, tuple[str, ...] | None, int, int, int]
+"""The cluster of receivers, the front-ends between if the sender knows them, receivers, messages,
+bytes."""
+
+Figures = Mapping[str, int]
+"""What `Connections` counts, of one rank."""
+
+_DIRECT: tuple[str, ...] = ()
+
+
+class Exchanged:
+    """Adds up what the senders tell when they end."""
+
+    def __init__(self) -> None:
+        self._ways: dict[tuple[str, str], dict[tuple[str, ...], int]] = {}
+        self._sent: dict[tuple[str, str], tuple[int, int]] = {}
+        self._figures: dict[str, int] = {}
+
+    def tell(self, sender: str, rows: Iterable[Row], figures: Figures) -> None:
+        """Take note of what a rank, `site:cluster:rank`, has sent to which clusters."""
+        here = sender.rpartition(":")[0]
+        for there, between, peers, messages, size in rows:
+            first, second = sorted((here, there), key=_numbers)
+            ways = self._ways.setdefault((first, second), {})
+            if between is not None:
+                way = between if here == first else between[::-1]
+                ways[way] = ways.get(way, 0) + peers
+            before = self._sent.get((here, there), (0, 0))
+            self._sent[here, there] = before[0] + messages, before[1] + size
+        for name, count in figures.items():
+            self._figures[name] = self._figures.get(name, 0) + count
+
+    def traffic(self, paths: Mapping[str, str]) -> Iterator[RouteTraffic]:
+        """Yield a line for each pair of clusters whose ranks spoke; `paths` are their names.
+
+        One cluster is a pair, too, whose ranks send in one direction.
+        """
+        for (first, second), ways in sorted(self._ways.items(), key=lambda one: one[0]):
+            there = self._sent.get((first, second), (0, 0))
+            if first == second:
+                if there[0]:
+                    yield RouteTraffic(f"ranks within {paths[first]}", there[0], there[1], 0)
+                continue
+            back = self._sent.get((second, first), (0, 0))
+            if there[0] + back[0]:
+                how = " and ".join(_named(way, paths) for way in sorted(ways or [_DIRECT]))
+                route = f"ranks of {paths[first]} - {paths[second]}, {how}"
+                yield RouteTraffic(route, there[0] + back[0], there[1], back[1])
+
+    def connections(self, paths: Mapping[str, str]) -> Connections:
+        """Return how the ranks of clusters found each other."""
+        ways = (
+            Ways((paths[first], paths[second]), {_named(way, paths): n for way, n in found.items()})
+            for (first, second), found in sorted(self._ways.items())
+            if found and first != second
+        )
+        return Connections(ways=tuple(ways), relays=(), **self._figures)
+
+
+def _named(way: tuple[str, ...], paths: Mapping[str, str]) -> str:
+    """Return how a route is called.
+
+    >>> _named((), {}), _named(("0:0",), {"0:0": "lyon/rhone"})
+    ('direct', 'through lyon/rhone')
+    """
+    return f"through {', '.join(paths[one] for one in way)}" if way else "direct"
+
+
+def _numbers(identifier: str) -> tuple[int, ...]:
+    return tuple(map(int, identifier.split(":")))

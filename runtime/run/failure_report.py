@@ -1,0 +1,119 @@
+"""What is said of the failures of a run: of the first one all that is known, of others a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from runtime.run.failures import Failure, Failures
+from runtime.run.outcome import FirstCause, RankReport
+from runtime.run.rank_exit import in_words
+
+MOST_NAMES = 4
+"""How many of those are named that failed because of another."""
+
+MOST_OTHERS = 3
+"""How many are told of that failed for a reason of their own."""
+
+
+def first_cause(failures: Failures, ranks: Iterable[RankReport]) -> FirstCause | None:
+    """Return what failed first; None if nothing did."""
+    first = failures.first
+    if first is None:
+        return None
+    facts = first.exit
+    known = {one.rank: one for one in ranks}
+    found = known.get(first.who)
+    missed = [one for one in facts.lost if facts.is_loss and one in known]
+    ended = _some([one for one in missed if known[one].code == 0])
+    too_early = f"; rank {ended} had ended with exit code 0 by then" if ended else ""
+    return FirstCause(
+        who=first.who,
+        rank=first.who if first.is_rank else None,
+        host="" if found is None else found.host,
+        pid=None if found is None else found.pid,
+        code=first.code,
+        signal=in_words(first.code, facts.signal) if facts.signal else "",
+        exception=facts.exception,
+        traceback=facts.traceback,
+        what=f"{_what(first).rstrip('.')}{too_early}" if too_early else _what(first),
+    )
+
+
+def messages(
+    failures: Failures, ranks: Sequence[RankReport], paths: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield whole messages, the first cause first; `paths` are those of clusters and ranks."""
+    first, cause = failures.first, first_cause(failures, ranks)
+    if first is None or cause is None:
+        return
+    if first.is_rank:
+        where = _cluster(first.who, paths)
+        process = f" on {cause.host} (process {cause.pid})" if cause.host else ""
+        alone = not failures.consequences and not failures.independent
+        when = "" if alone else " first"
+        head = f"rank {first.who} of {where}{process} failed{when}: {cause.what}"
+        text = "" if _is_shown_in(cause.traceback, head) else cause.traceback
+        yield _indented(head, text)
+    elif first.why or first.who in paths:  # an exit code that an assembly chose says enough
+        yield first.why or f"{paths[first.who]} ended with code {first.code}"
+    if because := _because(failures):
+        yield because
+    yield from _others(failures.independent, first, paths)
+
+
+def _what(failure: Failure) -> str:
+    """Return in a line what happened to a rank, or was said of something else."""
+    if not failure.is_rank:
+        return failure.why
+    words = in_words(failure.code, failure.exit.signal)
+    words = f"killed by {words}" if failure.exit.signal else words
+    if not failure.exit.signal and failure.exit.exception and failure.code == 1:
+        words = ""  # as Python ends with every exception
+    return "; ".join(part for part in (words, failure.exit.exception, failure.why) if part)
+
+
+def _because(failures: Failures) -> str:
+    others = failures.consequences
+    parts = []
+    if others:
+        ranks = [one.who for one in others if one.is_rank]
+        names = _some([*ranks, *(one.who for one in others if not one.is_rank)])
+        were = "was" if len(others) == 1 else "were"
+        parts.append(f"{len(others)} more failed or {were} ended ({names})")
+    if failures.stopped:
+        parts.append(f"what was left of {failures.stopped} and was stopped")
+    return f"because of that {', and '.join(parts)}" if parts else ""
+
+
+def _others(others: Sequence[Failure], first: Failure, paths: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for all that failed in the same way, and one each for some of the rest."""
+    same = [one for one in others if one.is_rank and _what(one) == _what(first)]
+    if same:
+        yield f"{len(same)} more failed in the same way ({_some([one.who for one in same])})"
+    rest = [one for one in others if one not in same]
+    for one in rest[:MOST_OTHERS]:
+        if one.is_rank:
+            name = f"rank {one.who} of {_cluster(one.who, paths)}"
+            yield f"{name} failed by itself, too: {_what(one)}"
+        else:
+            yield one.why
+    if left := rest[MOST_OTHERS:]:
+        yield f"{len(left)} more failed by themselves ({_some([one.who for one in left])})"
+
+
+def _cluster(rank: str, paths: Mapping[str, str]) -> str:
+    cluster = rank.rpartition(":")[0]
+    return paths.get(cluster, cluster)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def _is_shown_in(text: str, head: str) -> bool:
+    return not text or text.strip() in head
+
+
+def _indented(head: str, text: str) -> str:
+    return "\n".join([head, *(f"    {line}" for line in text.splitlines())])

@@ -1,0 +1,126 @@
+"""What failed in a run, and what of it came first: decided by facts, in whatever order they come.
+
+A rank of which a neighbour is gone fails as well, and its end may be known earlier than that of
+the neighbour. So nothing is decided before the end of the run, and then nobody is blamed who only
+missed another one that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+
+from gcm.records import dataclass
+from runtime.exit_codes import OUTPUT_FAILED
+from runtime.run.rank_exit import BY_REQUEST, RankExit
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failure: of a rank, or of something else, such as the `mpiexec` of a cluster."""
+
+    who: str
+    code: int
+    why: str = ""
+    is_rank: bool = False
+    exit: RankExit = field(default_factory=RankExit)
+
+
+@dataclass(slots=True)
+class Failures:
+    """All that is known of failures in a run."""
+
+    _known: dict[str, Failure] = field(default_factory=dict)
+    stopped: str = ""
+    """What did not end by itself after that, and was stopped."""
+    survived: dict[str, Failure] = field(default_factory=dict)
+    """What was lost while the program goes on without it."""
+
+    def rank_ended(
+        self, rank: str, code: int, why: str, ended: RankExit, *, goes_on: bool = False
+    ) -> None:
+        """Take note of how a rank ended; what is told later of the same rank replaces it.
+
+        Where the program `goes_on` without it that is no failure of the run.
+        """
+        if code and ended.after != BY_REQUEST:
+            found = Failure(rank, code, why, is_rank=True, exit=ended)
+            (self.survived if goes_on else self._known)[rank] = found
+
+    def other(self, who: str, code: int, why: str, *, goes_on: bool = False) -> None:
+        """Take note that something else failed: an `mpiexec`, a front-end, the assembly."""
+        if code:
+            (self.survived if goes_on else self._known).setdefault(who, Failure(who, code, why))
+
+    @property
+    def was_not_survived(self) -> bool:
+        """Whether a rank has failed because of what was lost."""
+        return bool(self.survived) and any(one.exit.is_loss for one in self._known.values())
+
+    def blame_what_was_lost(self) -> None:
+        """Take what was lost for failures after all: nobody has brought the program to its end."""
+        self._known |= {who: one for who, one in self.survived.items() if who not in self._known}
+        self.survived.clear()
+
+    def knows(self, who: str) -> bool:
+        """Tell whether a rank, or something else, is known to have failed."""
+        return who in self._known
+
+    @property
+    def first(self) -> Failure | None:
+        """Return what failed first, None if nothing did.
+
+        That is the first one known that is not the consequence of another. Where all of them are,
+        it is the one with the best reason of its own.
+        """
+        return min(self._known.values(), key=self._order_of, default=None)
+
+    def knows_rank_of(self, cluster: str) -> bool:
+        """Tell whether a rank of a cluster is known to have failed."""
+        return any(
+            one.is_rank and one.who.rpartition(":")[0] == cluster
+            for one in (*self._known.values(), *self.survived.values())
+        )
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether something failed that is not the consequence of something unknown."""
+        first = self.first
+        return first is not None and not self._is_consequence(first)
+
+    @property
+    def code(self) -> int:
+        """Return the exit code of what failed first, 0 if nothing did."""
+        first = self.first
+        return 0 if first is None else first.code
+
+    @property
+    def consequences(self) -> tuple[Failure, ...]:
+        """Return what failed because of what failed first."""
+        return tuple(one for one in self._but_first() if self._is_consequence(one))
+
+    @property
+    def independent(self) -> tuple[Failure, ...]:
+        """Return what failed for another reason than what failed first."""
+        return tuple(one for one in self._but_first() if not self._is_consequence(one))
+
+    def _but_first(self) -> Iterator[Failure]:
+        first = self.first
+        return (one for one in self._known.values() if one is not first)
+
+    def _order_of(self, one: Failure) -> tuple[bool, ...]:
+        """Return what the first one has the least of; results come home after all else."""
+        return (one.code == OUTPUT_FAILED and not one.is_rank, *self._doubt(one))
+
+    def _doubt(self, one: Failure) -> tuple[bool, bool, bool]:
+        """Return how little speaks for a failure as the first one."""
+        return bool(one.exit.after), one.exit.is_loss, self._missed_a_failure(one)
+
+    def _is_consequence(self, one: Failure) -> bool:
+        return any(self._doubt(one))
+
+    def _missed_a_failure(self, one: Failure) -> bool:
+        """Tell whether a rank had lost one that failed, or whose cluster did."""
+        return any(
+            lost in self._known or lost.rpartition(":")[0] in self._known for lost in one.exit.lost
+        )

@@ -1,0 +1,498 @@
+"""The state of a run as a pure machine: events in, effects out, time handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import field
+from enum import StrEnum
+
+from gcm.records import dataclass
+from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED, OUTPUT_FAILED, TIMED_OUT
+from runtime.run.events import (
+    Aborted,
+    AssemblyEnded,
+    Begin,
+    Effect,
+    Event,
+    Explain,
+    Explained,
+    Finish,
+    GiveUp,
+    Go,
+    Halt,
+    Interrupt,
+    JobEnded,
+    Kill,
+    LeftBehind,
+    NodeLost,
+    PlaceClosed,
+    PlaceLost,
+    RankEnded,
+    RankHere,
+    RankReady,
+    Show,
+    Start,
+    StepFailed,
+    StepUp,
+    Stop,
+    TellEnd,
+    Tick,
+)
+from runtime.run.failures import Failures
+from runtime.run.outline import Outline
+from runtime.run.progress import RunProgress
+from runtime.run.rank_exit import in_words
+
+
+class RunPhase(StrEnum):
+    """Where a run is between nothing and nothing."""
+
+    PLANNED = "planned"
+    STARTING = "starting"
+    HANDSHAKING = "handshaking"
+    RUNNING = "running"
+    ENDING = "ending"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many seconds to wait for what."""
+
+    start: float = 120.0
+    """From the beginning until the application runs."""
+    settle: float = 5.0
+    """For the other clusters, once the ranks of one have ended badly."""
+    grace: float = 6.0
+    """For everything to end in order once asked."""
+    run: float = 0.0
+    """For the application; 0 means for ever."""
+    explain: float = 6.0
+    """For ranks to say what they are doing when that time is over."""
+
+
+class IllegalEvent(Exception):
+    """An event that cannot happen in this state; the machine is as it was."""
+
+
+@dataclass(slots=True)
+class RunState:
+    """One run. `handle` is the only way in; what it returns has to be done in that order.
+
+    A `steered` run goes on, whatever becomes of its codes, until it is told to halt: the program
+    that steers it starts and ends them. When it is `idle`, none is running at first.
+    """
+
+    outline: Outline
+    patience: Patience = field(default_factory=Patience)
+    steered: bool = False
+    idle: bool = False
+    state: RunPhase = RunPhase.PLANNED
+    deadline: float | None = None
+    errors: list[str] = field(default_factory=list)
+    codes: dict[str, int] = field(default_factory=dict)
+    """The exit code of every rank that has ended and was not told to."""
+    signals: dict[str, int] = field(default_factory=dict)
+    """The signal that ended a rank, of every rank that one has ended."""
+    failures: Failures = field(default_factory=Failures)
+    """What failed while the application ran."""
+    _progress: RunProgress = field(init=False)
+    _jobs: set[str] = field(default_factory=set)
+    _assembly_runs: bool = False
+    _open: set[str] = field(default_factory=set)
+    _fetched: set[str] = field(default_factory=set)
+    """Which results are being brought home, or were."""
+    _fetching: set[str] = field(default_factory=set)
+    _outcome: int | None = None
+    _killed: bool = False
+    _stopping: bool = False
+    _interrupts: int = 0
+    _settling: bool = False
+    _timed_out: bool = False
+    _halted: bool = False
+    _now: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        self._progress = RunProgress(self.outline)
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Return what an event leads to; raises IllegalEvent, and then nothing has changed."""
+        action = TRANSITIONS.get((self.state, type(event)))
+        if action is None:
+            raise IllegalEvent(f"{type(event).__name__} cannot happen while {self.state}")
+        self._now = now
+        return list(action(self, event))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Return what has been started but is not up yet; see `Progress.missing`."""
+        return self._progress.missing
+
+    # --- up to the start of the application ---------------------------------------------------
+
+    def _begin(self, _: Begin) -> Iterable[Effect]:
+        self.state = RunPhase.STARTING
+        self.deadline = self._now + self.patience.start
+        yield from self._start_what_can()
+
+    def _start_what_can(self) -> Iterable[Effect]:
+        """Start every step whose dependencies are up."""
+        for name in self._progress.next_steps():
+            if name == self.outline.start:
+                yield from self._go()
+                continue
+            if name in self.outline.places:
+                self._open.add(self.outline.places[name])
+            yield Show(self.outline.paths[name], "starting", name.partition(":")[0])
+            yield Start(name)
+        if self.state is RunPhase.STARTING and self._progress.have_all_ranks_begun:
+            self.state = RunPhase.HANDSHAKING
+
+    def _go(self) -> Iterable[Effect]:
+        self.state = RunPhase.RUNNING
+        self.deadline = self._now + self.patience.run if self.patience.run else None
+        self._progress.step_up(self.outline.start)
+        self._jobs = set() if self.idle else set(self.outline.ranks)
+        self._assembly_runs = self.outline.has_assembly and not self.steered
+        yield Go()
+        for path in () if self.idle else self.outline.rank_paths.values():
+            yield Show(path, "running")
+        yield from self._end_if_all_ended()
+
+    def _step_up(self, event: StepUp) -> Iterable[Effect]:
+        self._progress.step_up(event.step)
+        yield Show(self.outline.paths[event.step], "up", event.step.partition(":")[0])
+        yield from self._start_what_can()
+
+    def _step_failed(self, event: StepFailed) -> Iterable[Effect]:
+        yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
+        yield from self._fail(event.why, NEVER_STARTED)
+
+    def _rank_here(self, event: RankHere) -> Iterable[Effect]:
+        self._progress.rank_here(event.rank)
+        return ()
+
+    def _rank_ready(self, event: RankReady) -> Iterable[Effect]:
+        self._progress.rank_ready(event.rank)
+        yield Show(self.outline.rank_paths[event.rank], "ready")
+
+    def _too_early(self, event: RankEnded | JobEnded) -> Iterable[Effect]:
+        """A rank or a job has ended before the application began."""
+        if isinstance(event, RankEnded):
+            yield Show(self.outline.rank_paths[event.rank], "failed", f"exit code {event.code}")
+            what = f"{event.rank}: the rank ended with code {event.code} before the application ran"
+        else:
+            what = f"{event.cluster}: its MPI ended with code {event.code} before all ranks came"
+        yield from self._fail(event.why or what, NEVER_STARTED)
+
+    def _late_start(self, _: Tick) -> Iterable[Effect]:
+        if self.deadline is not None and self._now >= self.deadline:
+            waited = f"{self.patience.start:g} s"
+            missing = self._progress.missing_in_words()
+            what = f"not everything was up within {waited}; still missing: {missing}"
+            cure = "Look at the output above, or allow more time with --timeout"
+            yield from self._fail(f"{what}. {cure}", NEVER_STARTED)
+
+    # --- while the application runs -----------------------------------------------------------
+
+    def _rank_again(self, event: RankReady) -> Iterable[Effect]:
+        """A code was started, or started again."""
+        self._jobs.add(event.rank.rpartition(":")[0])
+        self.codes.pop(event.rank, None)
+        self.signals.pop(event.rank, None)
+        yield Show(self.outline.rank_paths[event.rank], "running")
+
+    def _not_again(self, event: StepFailed) -> Iterable[Effect]:
+        """A code could not be started; whoever wanted that is told why."""
+        yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
+
+    def _rank_ended(self, event: RankEnded) -> Iterable[Effect]:
+        goes_on = event.rank.rpartition(":")[0] in self.outline.survivors
+        if not self.steered:
+            is_lost = goes_on and not event.facts.is_said
+            self.failures.rank_ended(
+                event.rank, event.code, event.why, event.facts, goes_on=is_lost
+            )
+        yield from self._show_end(event)
+        if goes_on:
+            yield TellEnd(event.rank, event.code, _how(event))
+        else:
+            self._let_others_end()
+
+    def _show_end(self, event: RankEnded) -> Iterable[Effect]:
+        """Keep the code of a rank, unless others had ended it, and show it."""
+        path, words = self.outline.rank_paths[event.rank], in_words(event.code, event.facts.signal)
+        if event.facts.after and not self.steered:
+            self.codes.pop(event.rank, None)
+            yield Show(path, "ended", words)
+            return
+        self.codes[event.rank] = event.code
+        self.signals[event.rank] = event.facts.signal
+        failed = "ended" if event.facts.is_loss else "failed"
+        yield Show(path, failed if event.code else "done", words)
+
+    def _aborted(self, _: Aborted) -> Iterable[Effect]:
+        if not self.steered:
+            yield from self._stop()
+
+    def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
+        self._jobs.discard(event.cluster)
+        is_unknown = not self.failures.knows_rank_of(event.cluster)
+        goes_on = event.cluster in self.outline.survivors
+        if not self.steered and (event.is_fault or is_unknown):
+            code = LOST if event.is_fault else event.code
+            self.failures.other(event.cluster, code, event.why, goes_on=goes_on)
+        word = "done" if event.code == 0 else "failed"
+        yield Show(self.outline.paths[f"ranks:{event.cluster}"], word, f"exit code {event.code}")
+        if not goes_on:
+            self._let_others_end()
+        yield from self._end_if_all_ended()
+
+    def _let_others_end(self) -> None:
+        """Give all others a while to end by themselves once something has failed."""
+        if self.failures.code and not self._settling:
+            self._settling = True
+            self.deadline = self._now + self.patience.settle
+
+    def _assembly_ended(self, event: AssemblyEnded) -> Iterable[Effect]:
+        self._assembly_runs = False
+        self.failures.other("the assembly", event.code, event.why)
+        self._let_others_end()
+        yield from self._end_if_all_ended()
+
+    def _end_if_all_ended(self) -> Iterable[Effect]:
+        if self._jobs or self._assembly_runs or (self.steered and not self._halted):
+            return
+        yield from self._stop()
+
+    def _settled(self, _: Tick) -> Iterable[Effect]:
+        if self.deadline is None or self._now < self.deadline:
+            return
+        if not self._settling:
+            yield from self._time_is_over()
+        else:
+            left = ", ".join(sorted(self._jobs)) or "the assembly"
+            self.failures.stopped = f"{left} did not end within {self.patience.settle:g} s"
+            yield from self._stop()
+
+    def _time_is_over(self) -> Iterable[Effect]:
+        """Let it be told what the ranks are doing, then end the run, told or not."""
+        if self._timed_out:
+            yield from self._explained(Explained())
+            return
+        self._timed_out = True
+        self.deadline = self._now + self.patience.explain
+        yield Explain()
+
+    def _explained(self, _: Explained) -> Iterable[Effect]:
+        why = f"the application ran for more than {self.patience.run:g} s, so it was ended"
+        yield from self._fail(why, TIMED_OUT)
+
+    def _left_behind(self, event: LeftBehind) -> Iterable[Effect]:
+        """End a run that cannot go on: native MPI would let the ranks wait for ever."""
+        goes_on = self.steered or self.outline.survivors  # calls raise errors there
+        if not (goes_on or self._settling or self._stopping):
+            what = "ranks wait for others that have ended, which would be for ever"
+            yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
+
+    def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
+        self._open.discard(event.cluster)
+        self._jobs.discard(event.cluster)
+        yield Show(self.outline.paths[f"front-end:{event.cluster}"], "lost")
+        if self.state is RunPhase.RUNNING and event.cluster in self.outline.survivors:
+            yield from self._go_on_without(event)
+        else:
+            yield from self._lost(event.cluster, event.why)
+
+    def _go_on_without(self, event: PlaceLost) -> Iterable[Effect]:
+        """Let the others know that a front-end has gone, which its ranks do not outlive."""
+        self.failures.other(event.cluster, LOST, event.why, goes_on=True)
+        for rank in self.outline.ranks[event.cluster]:
+            if rank not in self.codes:
+                self.codes[rank] = LOST
+                yield TellEnd(rank, LOST, "was lost with its front-end")
+        yield from self._end_if_all_ended()
+
+    def _node_lost(self, event: NodeLost) -> Iterable[Effect]:
+        yield Show(self.outline.paths[event.step], "lost")
+        yield from self._lost(event.step, event.why)
+
+    def _lost(self, what: str, why: str) -> Iterable[Effect]:
+        """End the run, since a part of the machine has gone without being asked."""
+        if self.state is RunPhase.RUNNING:
+            self.failures.other(what, LOST, why)
+            yield from self._stop()
+        else:
+            yield from self._fail(why, NEVER_STARTED)
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def _fail(self, why: str, code: int) -> Iterable[Effect]:
+        self.errors.append(why)
+        self._outcome = code
+        yield from self._stop()
+
+    def _halt(self, _: Halt) -> Iterable[Effect]:
+        if self._stopping:
+            return
+        self._halted = True
+        if self.state is RunPhase.RUNNING and self.steered and not self._jobs:
+            yield from self._end_if_all_ended()
+        else:
+            self._outcome = self.failures.code
+            yield from self._stop()
+
+    def _interrupt(self, _: Interrupt) -> Iterable[Effect]:
+        self._interrupts += 1
+        if not self._stopping:
+            self._outcome = INTERRUPTED
+            yield from self._stop()
+            return
+        if self._open and not self._killed:
+            yield from self._kill()
+        if self._interrupts == 2:
+            yield GiveUp()
+
+    def _interrupt_before(self, _: Interrupt | Halt) -> Iterable[Effect]:
+        self.state = RunPhase.FAILED
+        yield Finish(INTERRUPTED)
+
+    def _stop(self) -> Iterable[Effect]:
+        self.state = RunPhase.ENDING
+        self._stopping = True
+        self.deadline = self._now + self.patience.grace
+        yield Stop()
+        yield from self._finish_if_closed()
+
+    def _kill(self) -> Iterable[Effect]:
+        self._killed = True
+        self.deadline = None
+        yield Kill()
+
+    def _overdue(self, _: Tick) -> Iterable[Effect]:
+        if self.deadline is not None and self._now >= self.deadline:
+            yield from self._kill()
+
+    def _closing_step_done(self, event: StepUp | StepFailed) -> Iterable[Effect]:
+        """Files have come home, or not; a late word of an opening step changes nothing."""
+        if event.step not in self._fetching:
+            return
+        self._fetching.discard(event.step)
+        if isinstance(event, StepFailed):
+            self.failures.other(event.step, OUTPUT_FAILED, event.why)
+            if self._outcome == 0:
+                self._outcome = OUTPUT_FAILED
+        yield from self._finish_if_closed()
+
+    def _late_rank(self, event: RankEnded) -> Iterable[Effect]:
+        """A rank ends after the run was stopped; it may be why it had to be."""
+        is_wanted = self.failures.knows(event.rank) or not self.failures.is_explained
+        if self._outcome is None and not self.steered and is_wanted:
+            self.failures.rank_ended(event.rank, event.code, event.why, event.facts)
+        yield from self._show_end(event)
+
+    def _late_job(self, event: JobEnded) -> Iterable[Effect]:
+        if self._outcome is None and event.is_fault and not self.steered:
+            self.failures.other(event.cluster, LOST, event.why)
+        return ()
+
+    def _late_assembly(self, event: AssemblyEnded) -> Iterable[Effect]:
+        """It failed while it was ended; whatever ended the run comes first."""
+        is_first = not self.errors and self.failures.first is None
+        if event.why and is_first and self._outcome is None:
+            self.failures.other("the assembly", event.code, event.why)
+        return ()
+
+    def _place_closed(self, event: PlaceClosed | PlaceLost) -> Iterable[Effect]:
+        self._open.discard(event.cluster)
+        yield Show(self.outline.paths[f"front-end:{event.cluster}"], "ended")
+        if self._stopping:
+            yield from self._finish_if_closed()
+        elif isinstance(event, PlaceLost):
+            self.failures.other(event.cluster, LOST, event.why)
+            yield from self._stop()
+
+    def _finish_if_closed(self) -> Iterable[Effect]:
+        yield from self._fetch_what_can()
+        if self._open or self._fetching:
+            return
+        self.deadline = None
+        if self.failures.was_not_survived or 0 not in self.codes.values():
+            self.failures.blame_what_was_lost()
+        code = self.failures.code if self._outcome is None else self._outcome
+        self.state = RunPhase.DONE if code == 0 else RunPhase.FAILED
+        yield Finish(code)
+
+    def _fetch_what_can(self) -> Iterable[Effect]:
+        """Bring home what was made by clusters in which nothing runs any more, however it ended."""
+        for step in self.outline.closing:
+            if step not in self._fetched and step.partition(":")[2] not in self._open:
+                self._fetched.add(step)
+                self._fetching.add(step)
+                yield Start(step)
+        if not self._open:
+            self.deadline = None
+
+    def _nothing(self, _: Event) -> Iterable[Effect]:
+        return ()
+
+
+def _how(event: RankEnded) -> str:
+    """Return how a rank has ended, as the other ranks are told."""
+    if not event.code:
+        return "ended"
+    words = in_words(event.code, event.facts.signal)
+    how = f"was killed by {words}" if event.facts.signal else f"ended with {words}"
+    return f"{how} ({event.facts.exception})" if event.facts.exception else how
+
+
+_Action = Callable[..., Iterable[Effect]]
+_S, _R = RunPhase, RunState
+_BEFORE = (_S.STARTING, _S.HANDSHAKING)
+_TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
+    ((_S.PLANNED,), Begin, _R._begin),
+    ((_S.PLANNED,), Interrupt, _R._interrupt_before),
+    ((_S.PLANNED,), Halt, _R._interrupt_before),
+    (_BEFORE, StepUp, _R._step_up),
+    (_BEFORE, StepFailed, _R._step_failed),
+    (_BEFORE, RankHere, _R._rank_here),
+    (_BEFORE, RankReady, _R._rank_ready),
+    (_BEFORE, RankEnded, _R._too_early),
+    (_BEFORE, JobEnded, _R._too_early),
+    (_BEFORE, Tick, _R._late_start),
+    ((_S.RUNNING,), StepUp, _R._nothing),
+    ((_S.RUNNING,), StepFailed, _R._not_again),
+    ((_S.RUNNING,), RankHere, _R._nothing),
+    ((_S.RUNNING,), RankReady, _R._rank_again),
+    ((_S.RUNNING,), RankEnded, _R._rank_ended),
+    ((_S.RUNNING,), Aborted, _R._aborted),
+    ((_S.RUNNING,), JobEnded, _R._job_ended),
+    ((_S.RUNNING,), AssemblyEnded, _R._assembly_ended),
+    ((_S.RUNNING,), Tick, _R._settled),
+    ((_S.RUNNING,), Explained, _R._explained),
+    ((_S.ENDING,), Explained, _R._nothing),
+    ((_S.RUNNING,), LeftBehind, _R._left_behind),
+    ((_S.ENDING,), LeftBehind, _R._nothing),
+    ((*_BEFORE, _S.RUNNING), PlaceLost, _R._place_lost),
+    ((*_BEFORE, _S.RUNNING), NodeLost, _R._node_lost),
+    ((*_BEFORE, _S.RUNNING, _S.ENDING), Interrupt, _R._interrupt),
+    ((*_BEFORE, _S.RUNNING, _S.ENDING), Halt, _R._halt),
+    ((_S.ENDING,), StepUp, _R._closing_step_done),
+    ((_S.ENDING,), StepFailed, _R._closing_step_done),
+    ((_S.ENDING,), RankHere, _R._nothing),
+    ((_S.ENDING,), RankReady, _R._nothing),
+    ((_S.ENDING,), RankEnded, _R._late_rank),
+    ((_S.ENDING,), Aborted, _R._nothing),
+    ((_S.ENDING,), JobEnded, _R._late_job),
+    ((_S.ENDING,), AssemblyEnded, _R._late_assembly),
+    ((_S.ENDING,), NodeLost, _R._nothing),
+    ((_S.ENDING,), Tick, _R._overdue),
+    ((_S.ENDING,), PlaceLost, _R._place_closed),
+    ((_S.ENDING,), PlaceClosed, _R._place_closed),
+)
+TRANSITIONS: dict[tuple[RunPhase, type], _Action] = {
+    (state, event): action for states, event, action in _TABLE for state in states
+}
+"""Which action each event leads to in each state; a pair that is not here cannot happen."""
