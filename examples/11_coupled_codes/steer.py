@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from gcm.documents import Diagnostics
+from runtime import Machine
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime import Machine
 
 DESCRIPTOR = Path(__file__).parents[2] / "descriptors" / "coupled-codes.xml"
 

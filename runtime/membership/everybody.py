@@ -42,6 +42,8 @@ class Everybody:
     residents: tuple[Resident, ...]
     front_ends: dict[tuple[int, int], Resident]
     """Where the front-ends of clusters forward, as far as they do; named by a rank of each."""
+    tag_limit: int | None = None
+    """The greatest tag that the MPIs of all clusters have, as far as they are known."""
 
     @property
     def index(self) -> int:
@@ -62,6 +64,7 @@ def everybody(link: RankLink) -> Everybody:
     told = {report["rank"]: report for report in decoded(wrapper.table)}
     residents = []
     front_ends = {}
+    tag_limits = [report["tags"] for report in told.values() if "tags" in report]
     for identifier in grid.identifiers():
         report = told.get(str(identifier))
         machine, addresses = report["doors"] if report else NOT_FOUND
@@ -72,4 +75,5 @@ def everybody(link: RankLink) -> Everybody:
         if addresses:
             front_end = Resident(identifier, host, machine, tuple(addresses))
             front_ends[identifier.site, identifier.cluster] = front_end
-    return Everybody(grid, Identifier.parse(link.name), tuple(residents), front_ends)
+    me = Identifier.parse(link.name)
+    return Everybody(grid, me, tuple(residents), front_ends, min(tag_limits, default=None))

@@ -15,9 +15,15 @@ def report(rank: str, facts: Mapping[str, Any] | None, forwarder: Found = NOT_FO
     """Return what others know of a rank: its name alone if it is started later.
 
     The first rank of a cluster stands for its front-end, too, which forwards where `forwarder`
-    says. Everybody gets all of these, so they hold nothing else.
+    says, and for its MPI, which has tags up to `tags`. Everybody gets all of these, so they hold
+    nothing else.
     """
-    found = {"forwarder": forwarder} if rank.endswith(":0") and forwarder != NOT_FOUND else {}
+    found: Report = {}
+    if rank.endswith(":0"):
+        if forwarder != NOT_FOUND:
+            found["forwarder"] = forwarder
+        if facts is not None and "tags" in facts:
+            found["tags"] = facts["tags"]
     if facts is None:
         return {"rank": rank, **found, "host": "", "doors": NOT_FOUND, "incarnation": 0}
     told = {name: facts[name] for name in ("host", "doors", "incarnation")}

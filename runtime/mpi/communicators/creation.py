@@ -18,6 +18,7 @@ from runtime.mpi.communicators.release import release
 from runtime.mpi.communicators.splitting import COMM_TYPE_CLUSTER, COMM_TYPE_SITE, Splitting
 from runtime.mpi.errors import refuse
 from runtime.mpi.process.error_handlers import hand_down
+from runtime.mpi.process.place import here
 from runtime.mpi.process.predefined import predefined
 from runtime.mpi.progress.membership import CommunicatorMembers, keep_to_itself
 from runtime.mpi.requests.requests import new_request
@@ -25,7 +26,7 @@ from runtime.mpi.values.checks import check_kind
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Any, Self
 
     from runtime.collectives.port import Steps
 
@@ -63,6 +64,12 @@ class Creation(Splitting):
         """Tell whether it has one group."""
         members = members_behind(self)
         return MPI.Comm.Is_intra(self) if members is None else not members.is_inter
+
+    def Get_attr(self, keyval: int) -> Any:
+        """Return an attribute; `TAG_UB` is what the MPIs of all clusters have."""
+        if keyval == MPI.TAG_UB and members_behind(self) is not None:
+            return here().tag_limit
+        return MPI.Comm.Get_attr(self, keyval)
 
     def Get_topology(self) -> int:
         """Return CART, GRAPH, DIST_GRAPH, or UNDEFINED without a topology."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from functools import cache
 
 from mpi4py import MPI
 
 from runtime.mpi.errors import refuse, report, tell
+from runtime.mpi.process.place import here
 from runtime.mpi.progress.landings import Fresh, InMemory, InSpec
 from runtime.mpi.progress.operations import Finished, NativeOperation, Operation
 from runtime.mpi.values.numbers import integer, is_integral
@@ -115,7 +115,7 @@ def checked(m: CommunicatorMembers, dest: Any, tag: Any) -> End | None:
     _refuse_revoked(m)
     if not 0 <= rank < len(m.peers):
         return _refused(m, MPI.ERR_RANK)
-    if not 0 <= number <= tag_limit():
+    if not 0 <= number <= here().tag_limit:
         return _refused(m, MPI.ERR_TAG)
     return rank, number
 
@@ -144,7 +144,7 @@ def _fault_of_source(m: CommunicatorMembers, source: int, tag: int) -> int:
     """Return the class of MPI's error if there is no such rank or tag to receive from, or 0."""
     if source != MPI.ANY_SOURCE and not 0 <= source < len(m.peers):
         return MPI.ERR_RANK
-    if tag != MPI.ANY_TAG and not 0 <= tag <= tag_limit():
+    if tag != MPI.ANY_TAG and not 0 <= tag <= here().tag_limit:
         return MPI.ERR_TAG
     return MPI.SUCCESS
 
@@ -170,10 +170,3 @@ def _refused(m: CommunicatorMembers, fault: int) -> End | None:
 def warn_of_buffer() -> None:
     """Say what mpi4py says of the memory for an object."""
     warnings.warn("the 'buf' argument is deprecated", UserWarning, stacklevel=3)
-
-
-@cache
-def tag_limit() -> int:
-    """Return the greatest tag of native MPI, which is that of the grid too."""
-    limit = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
-    return limit if isinstance(limit, int) else 32767  # what MPI promises at least

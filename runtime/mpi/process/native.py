@@ -6,12 +6,13 @@ from __future__ import annotations
 class NativeWorld:
     """This process's place in `COMM_WORLD` of its cluster, and which library says so."""
 
-    __slots__ = ("library", "rank", "size")
+    __slots__ = ("library", "rank", "size", "tag_limit")
 
-    def __init__(self, rank: int, size: int, library: str) -> None:
+    def __init__(self, rank: int, size: int, library: str, tag_limit: int) -> None:
         self.rank = rank
         self.size = size
         self.library = library
+        self.tag_limit = tag_limit
 
 
 def load() -> None:
@@ -43,7 +44,15 @@ def native_world() -> NativeWorld:
         _initialise()
     world = MPI.COMM_WORLD
     library = MPI.Get_library_version().splitlines()[0].strip("\0 ")
-    return NativeWorld(world.Get_rank(), world.Get_size(), library)
+    return NativeWorld(world.Get_rank(), world.Get_size(), library, greatest_tag())
+
+
+def greatest_tag() -> int:
+    """Return the greatest tag of the native MPI; the standard promises 32767 at least."""
+    from mpi4py import MPI
+
+    limit = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
+    return limit if isinstance(limit, int) else 32767
 
 
 def _initialise() -> None:

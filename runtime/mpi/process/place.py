@@ -8,6 +8,7 @@ from itertools import groupby
 from mpi4py import MPI
 
 from runtime.membership.everybody import everybody
+from runtime.mpi.process.native import greatest_tag
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -26,13 +27,28 @@ class Place:
     """
 
     def __init__(
-        self, grid: Grid, me: Identifier, hosts: Sequence[str], *, is_isolated: bool = False
+        self,
+        grid: Grid,
+        me: Identifier,
+        hosts: Sequence[str],
+        *,
+        is_isolated: bool = False,
+        tag_limit: int | None = None,
     ) -> None:
-        """Be process `me` of a grid; `hosts` are those of all processes by index."""
+        """Be process `me` of a grid; `hosts` are those of all processes by index.
+
+        `tag_limit` is the greatest tag that all their MPIs have; None: that of this one.
+        """
         self.grid = grid
         self.me = me
         self.hosts = hosts
         self.is_isolated = is_isolated
+        self._tag_limit = tag_limit
+
+    @cached_property
+    def tag_limit(self) -> int:
+        """The greatest tag of messages in the grid."""
+        return greatest_tag() if self._tag_limit is None else self._tag_limit
 
     @cached_property
     def everybody(self) -> tuple[Identifier, ...]:
@@ -101,7 +117,7 @@ def place_of_rank(link: RankLink) -> Place:
     known = everybody(link)
     is_isolated = link.wrapper.settings.get("failures") == "return"
     hosts = [one.host for one in known.residents]
-    return Place(known.grid, known.me, hosts, is_isolated=is_isolated)
+    return Place(known.grid, known.me, hosts, is_isolated=is_isolated, tag_limit=known.tag_limit)
 
 
 def place_of_plain_mpi() -> Place:

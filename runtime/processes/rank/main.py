@@ -72,6 +72,7 @@ def _facts(kind: str) -> dict[str, Any]:
 
     world = native_world()
     facts |= {"rank": world.rank, "size": world.size, "mpi": world.library}
+    facts["tags"] = world.tag_limit
     segments = mapped_segments()
     # MPICH has started once all ranks of a host have mapped theirs: nobody needs its name any more,
     # and where everything is killed at once it would stay.

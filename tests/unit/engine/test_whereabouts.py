@@ -47,3 +47,9 @@ def test_who_has_moved_is_known_although_the_handshake_is_heard_of_later() -> No
     assert known.everybody == []
     known.told([report("0:0:0", None), report("0:0:1", None)])
     assert known.everybody == [report("0:0:0", facts(3)), report("0:0:1", None)]
+
+
+def test_the_first_rank_of_a_cluster_tells_which_tags_its_mpi_has() -> None:
+    told = {**facts(5), "tags": 32767}
+    assert report("0:1:0", told)["tags"] == 32767
+    assert "tags" not in report("0:1:1", told)

@@ -51,6 +51,15 @@ def comm(engine: Engine) -> Iterator[Any]:
     made.free()
 
 
+def test_tags_go_as_far_as_the_mpis_of_all_clusters_have_them(comm: Any) -> None:
+    place = here()
+    settle(Place(place.grid, place.me, place.hosts, tag_limit=9))
+    assert comm.Get_attr(MPI.TAG_UB) == 9
+    with pytest.raises(MPI.Exception) as raised:
+        comm.Send(bytearray(1), dest=0, tag=10)
+    assert raised.value.Get_error_class() == MPI.ERR_TAG
+
+
 def test_a_communicator_knows_its_members(comm: Any) -> None:
     assert (comm.size, comm.rank, comm.is_inter, comm.is_intra) == (5, ME, False, True)
     assert (comm.topology, comm.is_topo) == (MPI.UNDEFINED, False)
