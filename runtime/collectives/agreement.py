@@ -18,7 +18,7 @@ TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-_HEAD = struct.Struct("<qBiqH")
+_HEAD = struct.Struct("!qBiqH")
 """Of a message: the number of the agreement, its kind, the ballot, the flag, the bytes of a set."""
 
 NO_BALLOT = -1

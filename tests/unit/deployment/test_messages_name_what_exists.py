@@ -57,7 +57,11 @@ def options_of(package: str) -> Iterator[str]:
                 yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant))
 
 
+OF_OTHERS = {"--force-reinstall", "--mca", "--shm-size"}
+"""Options of other programs, pip, mpiexec and docker, that cures name."""
+
 OPTIONS = {
+    *OF_OTHERS,
     *options_of("runtime"),
     *options_of("gcm"),
     *(f"--{question.option}" for question in QUESTIONS),
