@@ -340,7 +340,8 @@ def test_a_front_end_that_is_killed_at_the_far_end_is_told_with_its_place(
         os.kill(front_end, signal.SIGKILL)
         _, errors = run.process.communicate(timeout=BOUND)
         assert run.process.returncode == 204
-        assert errors.startswith("far/bad: the front-end has gone. Everything else was ended")
+        # on a slow machine its silence is told of before
+        assert "far/bad: the front-end has gone. Everything else was ended" in errors
         assert "killed by SIGKILL" in errors
         assert bench.wait_until_gone() == []
         assert had.left() == []
