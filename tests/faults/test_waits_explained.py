@@ -86,10 +86,6 @@ IN_ONE_CLUSTER = {
         "A waits in Barrier on COMM_WORLD (HERE) that B is not in,"
         " which waits in recv from A tag 1 (HERE)",
     ),
-    "a rank that left its loop early": (
-        "for _ in range(3 - me): world.Allreduce(MPI.IN_PLACE, one)",
-        "A waits in Allreduce on COMM_WORLD (HERE) that B is not in, which has ended (exit code 0)",
-    ),
     "different roots": (
         "world.Bcast(much, root=other)",
         "A is in Bcast with root B on COMM_WORLD (HERE)"
@@ -108,6 +104,14 @@ IN_ONE_CLUSTER = {
         "A waits in recv from any rank tag 9 (HERE): all others have ended",
     ),
 }
+
+ENDED = {
+    "a rank that left its loop early": (
+        "for _ in range(3 - me): world.Allreduce(MPI.IN_PLACE, one)",
+        "A waits in Allreduce on COMM_WORLD (HERE) that B is not in, which has ended (exit code 0)",
+    ),
+}
+"""Alone, because it ends the whole run."""
 
 
 @pytest.fixture
@@ -170,8 +174,8 @@ def expected(number: int, text: str, clusters: int) -> str:
 
 @pytest.mark.parametrize(
     ("cases", "clusters"),
-    [(IN_ONE_CLUSTER, 1), ({**IN_ANY, **IN_TWO_CLUSTERS}, 2)],
-    ids=["in one cluster", "in two clusters"],
+    [(IN_ONE_CLUSTER, 1), ({**IN_ANY, **IN_TWO_CLUSTERS}, 2), (ENDED, 1)],
+    ids=["in one cluster", "in two clusters", "after an end"],
 )
 def test_deadlocks_in_programs_are_explained(
     start: Start, tmp_path: Path, cases: Mapping[str, tuple[str, str]], clusters: int
