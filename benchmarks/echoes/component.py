@@ -8,12 +8,12 @@ from threading import Event
 from typing import Any, Protocol, cast
 
 from benchmarks.echoes.contract import Rounds, listening, timed
-from benchmarks.echoes.members import ENDS, member
+from benchmarks.echoes.members import member
 from gcm import primitive, provides
 from runtime.hosting.host import Host
 from runtime.transport.reactor import Reactor
 
-PATH = "/echo"
+PATH, CLIENT = "/echo", "/client"
 
 
 class Echoing(Protocol):
@@ -40,7 +40,7 @@ def serve(_way: str, host: str, port: int) -> None:
         component = primitive(Echo)
         component.start()
         here.publish(PATH, component)
-        here.listen(f"{host}:{port}", member(ENDS[1], encrypts=False))
+        here.listen(f"{host}:{port}", member(PATH, encrypts=False))
         listening()
         Event().wait()
 
@@ -49,8 +49,8 @@ def serve(_way: str, host: str, port: int) -> None:
 def client(_way: str, host: str, port: int) -> Iterator[Rounds]:
     """Connect."""
     with Reactor() as reactor:
-        here = Host("/client", reactor)
-        here.dial(f"{host}:{port}", member(ENDS[0], encrypts=False), [PATH])
+        here = Host(CLIENT, reactor)
+        here.dial(f"{host}:{port}", member(CLIENT, encrypts=False))
         found: Any = here.find(PATH, "echo")
         stub = cast("Echoing", found.stub)
 
