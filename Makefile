@@ -24,7 +24,7 @@ EXAMPLES := $(patsubst %/,%,$(dir $(wildcard examples/*/*.py)))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help run test test-all lint format conformance fractal bench mutate clean
+.PHONY: help run test test-slow test-all lint format conformance fractal bench mutate clean
 MAKEFLAGS += --no-print-directory
 
 help:
@@ -46,9 +46,10 @@ run: $(VENV)/.run
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest --quiet $(if $(filter tests,$(TESTS)),$(QUICK)) $(TESTS)
 
-test-all: $(VENV)/.dev
-	@$(BIN)/python -m pytest --quiet $(QUICK) tests
+test-slow: $(VENV)/.dev
 	@$(BIN)/python -m pytest --quiet --only slow tests
+
+test-all: test test-slow
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet .

@@ -74,7 +74,7 @@ def test_ranks_part_from_one_process_and_see_what_they_would_see_without(
     for one in alone:
         one["open"] -= 1  # the pipe by which it notices that its parent has gone
     for one in parted:
-        assert one == next(other for other in alone if other["rank"] == one["rank"])
+        assert one == next(other for other in alone if other["name"] == one["name"])
         assert one["number"] == one["rank"]
     assert alone[0]["mine"] == "yes"
     assert alone[0]["argv"][1:] == ["a b"]
