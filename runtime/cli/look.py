@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gcm.cli.output import counted
+from runtime.cli.errors import UsageError
 from runtime.cli.inspection import inspected, running_deployments
 from runtime.cli.options import Format, command_parser
 from runtime.cli.streams import write
@@ -43,8 +44,13 @@ def look(command: str, words: Sequence[str]) -> int:
         help="for people or for programs",
     )  # fmt: skip
     found = parser.parse_args(words)
-    processes = found.processes or running_deployments()
-    runs = [inspected(one, stacks=command == "stacks") for one in processes]
+    runs = []
+    for one in found.processes or running_deployments():
+        try:
+            runs.append(inspected(one, stacks=command == "stacks"))
+        except UsageError:
+            if found.processes:
+                raise  # else it has just ended, or it is another user's
     if found.format == Format.JSON:
         import json
 

@@ -32,6 +32,8 @@ class HeartbeatLoop:
     """Drives one member's detector, all on the reactor's thread.
 
     `send` must not wait, and what it cannot send is lost. `found` gets what the detector finds out.
+    `received` tells how many bytes have come from a member: while a large message comes, heartbeats
+    wait behind it. A member that does not decide suspects others only.
     """
 
     def __init__(
@@ -42,12 +44,17 @@ class HeartbeatLoop:
         *,
         send: Callable[[Invocation], None],
         found: Callable[[Effect], None],
+        received: Callable[[str], int],
+        decides: bool,
     ) -> None:
         self._reactor = reactor
         self._watch = watch
         self._own = own
         self._send = send
         self._found = found
+        self._received = received
+        self._bytes: dict[str, int] = {}
+        self._only_suspected = watch.only_suspected if decides else watch.members
         self._detector: Detector | None = None
         self._timer: Timer | None = None
         self._begun = 0.0
@@ -63,13 +70,13 @@ class HeartbeatLoop:
         return [] if self._detector is None else self._detector.suspects
 
     def begin(self, late: float = 0.0) -> None:
-        """WatchedGroup from now on; the others began so many seconds before."""
+        """Watch from now on; the others began so many seconds before."""
         if self._detector is not None:
             return
         self._begun = now = time.monotonic()
         self._detector = Detector(
             self._watch.members, self._own, self._watch.settings, now,
-            late=late, arbiter=ARBITER, only_suspected=self._watch.only_suspected,
+            late=late, arbiter=ARBITER, only_suspected=self._only_suspected,
         )  # fmt: skip
         self._set_timer()
 
@@ -93,14 +100,19 @@ class HeartbeatLoop:
             self._do(self._detector.gone(member, why, time.monotonic()))
 
     def end(self) -> None:
-        """WatchedGroup no more."""
+        """Watch no more."""
         self._detector = None
         if self._timer is not None:
             self._timer.cancel()
 
     def _tick(self) -> None:
         if self._detector is not None:
-            self._do(self._detector.advance(time.monotonic()))
+            now = time.monotonic()
+            for member in self._watch.members:
+                before, self._bytes[member] = self._bytes.get(member, 0), self._received(member)
+                if self._bytes[member] != before:
+                    self._do(self._detector.alive(member, now))
+            self._do(self._detector.advance(now))
             self._set_timer()
 
     def _set_timer(self) -> None:

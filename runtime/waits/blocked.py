@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
+from runtime.waits.states import (
+    COLLECTIVE,
+    RECEIVE,
+    SEND,
+    UNKNOWN,
+    KnownCommunicator,
+    Part,
+    RankState,
+    Wait,
+)
 
 _OPPOSITE = {RECEIVE: SEND, SEND: RECEIVE}
+
+_SYNCHRONISING = {
+    *("barrier", "allreduce", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"),
+    *("reduce_scatter", "reduce_scatter_block", "dup", "split", "create"),
+}
+"""Collectives that no member can leave before all have entered them."""
 
 
 class Picture:
@@ -25,6 +40,8 @@ class Picture:
         self.states = states
         self.ended = ended
         self._last = last or {}
+        self._absent: dict[tuple[KnownCommunicator, int | None], list[str]] = {}
+        self._collectives: dict[KnownCommunicator, list[tuple[str, Wait]]] = {}
         self.blocked: set[str] = set()
         """Those that can never go on."""
         self._find_blocked()
@@ -52,8 +69,9 @@ class Picture:
     def can_be_done(self, rank: str, wait: Wait, part: Part) -> bool:
         """Tell whether one thing that a call waits for may happen."""
         if part.kind == COLLECTIVE:
-            return self.mismatch(rank, wait) is None and all(
-                map(self._can_act, self.absent(rank, wait))
+            return not _is_counted(wait) or (
+                self.mismatch(rank, wait) is None
+                and all(map(self._can_act, self.absent(rank, wait)))
             )
         return any(
             self._can_act(other) or self._is_meeting(other, rank, wait, part)
@@ -74,21 +92,36 @@ class Picture:
 
     def absent(self, rank: str, wait: Wait) -> list[str]:
         """Return the members without which a collective cannot be done, that are not in it."""
-        members = wait.comm.ranks or tuple(self.states)
-        return [one for one in members if one != rank and not self._has_entered(one, wait)]
+        key = wait.comm, wait.turn
+        if key not in self._absent:
+            self._absent[key] = [one for one in wait.comm.ranks if not self._has_entered(one, wait)]
+        return [one for one in self._absent[key] if one != rank]
 
     def mismatch(self, rank: str, wait: Wait) -> tuple[str, Wait] | None:
         """Return a member that is in another collective of the same communicator instead."""
-        for other in wait.comm.ranks:
-            for theirs in self._waits_of(other) if other != rank else ():
-                is_other = (theirs.call.lower(), theirs.root) != (wait.call.lower(), wait.root)
-                if theirs.is_collective and is_other and _is_same_turn(wait, theirs):
-                    return other, theirs
+        for other, theirs in self._calls_on(wait.comm) if _is_counted(wait) else ():
+            is_other = (theirs.call.lower(), theirs.root) != (wait.call.lower(), wait.root)
+            if other != rank and is_other and _is_counted(theirs) and _is_same_turn(wait, theirs):
+                return other, theirs
         return None
+
+    def _calls_on(self, comm: KnownCommunicator) -> list[tuple[str, Wait]]:
+        """Return the different collectives in which members are, with one of those in each."""
+        if comm not in self._collectives:
+            found: dict[tuple[str, str, int | None, str], tuple[str, Wait]] = {}
+            for other in comm.ranks:
+                for one in self._waits_of(other):
+                    if one.is_collective:
+                        call = one.call.lower(), one.root, one.turn, one.comm.id
+                        found.setdefault(call, (other, one))
+            self._collectives[comm] = list(found.values())
+        return self._collectives[comm]
 
     def _has_entered(self, rank: str, wait: Wait) -> bool:
         state = self.states.get(rank) or self._last.get(rank)
-        if state is not None and wait.turn is not None:
+        if wait.turn is not None:
+            if state is None:  # it cannot be asked any more, and may have done its part
+                return rank in self.ended
             return state.turns.get(wait.comm.id, 0) >= wait.turn
         return any(
             theirs.is_collective and theirs.comm.is_like(wait.comm)
@@ -113,6 +146,19 @@ class Picture:
             for one in self._waits_of(other)
             for theirs in one.parts
         )
+
+
+def _is_counted(wait: Wait) -> bool:
+    """Tell whether members that are not in a collective cannot have done their part of it before.
+
+    Native MPI does not say how many collectives a member has begun, so those in which members do
+    not wait for each other say nothing, unless there are only two of them.
+    """
+    if wait.turn is not None:
+        return True
+    return len(wait.comm.ranks) == 2 or (
+        bool(wait.comm.ranks) and wait.call.lower() in _SYNCHRONISING
+    )
 
 
 def _is_same_turn(wait: Wait, other: Wait) -> bool:

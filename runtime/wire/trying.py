@@ -32,7 +32,7 @@ HEAD_START = 0.3
 MOST_AT_ONCE = 6
 """How many routes are tried at the same time."""
 
-CALLED_AFTER_REFUSAL = 0.5
+CALLED_AFTER_REFUSAL = 3.0
 """Seconds for a peer to dial at whose address nobody listens: if it lives, a firewall refuses."""
 
 _AS_SLOW, _SLOW = 2.0, 1.0

@@ -77,25 +77,16 @@ def deploy(grid: EmulatedGrid, folder: Path, program: str, ranks: tuple[int, ...
     return lines, json.loads(summary)
 
 
-def test_only_the_first_rank_waits_for_a_firewall(grid: EmulatedGrid, tmp_path: Path) -> None:
+def test_a_firewall_that_lets_the_other_end_dial_costs_nobody_seconds(
+    grid: EmulatedGrid, tmp_path: Path
+) -> None:
     grid.firewall("c1", [PORT])
     lines, summary = deploy(grid, tmp_path, ONE_AFTER_THE_OTHER, (3, 1))
     taken = {int(rank): float(seconds) for rank, seconds in map(str.split, lines)}
-    assert 3.0 < taken[0] < 8.0
-    assert taken[1] < 3.0
-    assert taken[2] < 3.0
-    found = summary["connections"]
-    assert found["failures"] == 1
-    assert found["tries"] > 3
-    assert found["misses"] >= 3
-    assert found["hits"] + found["misses"] == 120
-    (pair,) = found["ways"]
+    assert max(taken.values()) < 3.0
+    (pair,) = summary["connections"]["ways"]
     assert pair["between"] == ["site0/cluster0", "site1/cluster0"]
-    assert pair["routes"] == {"through site1/cluster0": 3}
-    (relay,) = found["relays"]
-    assert (relay["cluster"], relay["ways"]) == ("site1/cluster0", 3)
-    assert (relay["hits"], relay["misses"]) == (3, 0)
-    assert relay["bytes"] > 0
+    assert pair["routes"] == {"direct": 3}
 
 
 def test_an_address_that_both_sites_use_does_not_mislead(

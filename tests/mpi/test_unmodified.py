@@ -68,7 +68,6 @@ def test_tasks_are_computed_by_ranks_of_other_clusters(grid: Grid) -> None:
         ("MPI.File.Open(world, 'data', MPI.MODE_RDONLY)", "COMM_CLUSTER"),
         ("world.Spawn('program')", "descriptor"),
         ("world.Accept('port')", "descriptor"),
-        ("world.Shrink()", "process is lost"),
     ],
 )
 def test_what_is_not_possible_says_what_to_use_instead(grid: Grid, call: str, instead: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import time
 from collections.abc import Iterator
 
 from Pyro5.errors import CommunicationError
 
-from runtime.transport.pyro_messages import CONNECT, INVOKE, JSON, SERPENT, PyroMessage
+from runtime.transport.pyro_messages import BATCH, CONNECT, INVOKE, JSON, SERPENT, PyroMessage
 from tests.security.test_doors_under_attack import LONG, PATIENCE, Entrance, rest_of
 
 MIB = 1 << 20
@@ -89,3 +90,12 @@ def test_idle_clients_keep_nobody_out() -> None:
         assert rest_of(idle[0]) == b""  # the one that was idle for longest
         entrance.close()
         assert "idle while others were waiting for a place" in entrance.log
+
+
+def test_a_batch_of_many_calls_is_answered_and_the_client_is_idle_again() -> None:
+    calls = json.dumps([["ping", [], {}]] * 5000)
+    batch = f'{{"object":"Pyro.Daemon","method":"<batch>","params":{calls},"kwargs":{{}}}}'
+    with Entrance("pyro") as entrance, connected(entrance, 1) as (client,):
+        client.sendall(PyroMessage(INVOKE, batch.encode(), flags=BATCH).joined())
+        assert client.recv(4096)
+        entrance.enter()

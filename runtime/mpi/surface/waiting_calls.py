@@ -24,6 +24,11 @@ _RUNTIME = f"{HOME}/runtime/"
 _AT_REST = ("threading.py", "queue.py", "selectors.py", "concurrent/futures/_base.py")
 """Files of Python in which threads wait for other threads of their process."""
 
+CO_OPTIMIZED = 1
+"""Set for the code of functions; see `inspect`, which a rank does not load for that."""
+
+LOOKS_AT_LOCALS = {"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe"}
+
 _NO_FUNCTION = compile("", "", "exec").co_name
 
 SENDS = {"Send", "Ssend", "Rsend", "Bsend", "send", "ssend", "bsend"}
@@ -293,6 +298,22 @@ def _fingerprint(frame: FrameType) -> tuple[Any, ...]:
     found: list[Any] = []
     one: FrameType | None = frame
     while one is not None and not one.f_code.co_filename.startswith(OWN_FRAMES):
-        found.append((id(one), one.f_lasti, hash(tuple(map(id, one.f_locals.values())))))
+        found.append((id(one), one.f_lasti, _hash_of_locals(one)))
         one = one.f_back
     return tuple(found)
+
+
+def _hash_of_locals(frame: FrameType) -> int:
+    """Return what differs, as a rule, when local variables have other values.
+
+    Before Python 3.13 the variables of a function are copied for that into a dictionary that stays
+    with the frame, and what is in it with it; so it is emptied. A function that may have asked for
+    that dictionary itself is not asked.
+    """
+    if frame.f_code.co_flags & CO_OPTIMIZED and LOOKS_AT_LOCALS.intersection(frame.f_code.co_names):
+        return 0
+    found = frame.f_locals
+    made = hash(tuple(map(id, found.values())))
+    if frame.f_code.co_flags & CO_OPTIMIZED and sys.version_info < (3, 13):
+        found.clear()
+    return made

@@ -32,6 +32,10 @@ Among that may be the word to kill it.
 """
 
 
+ENDS = ("unable", "ended", "aborted")
+"""The operations of `Health` after which a rank says no more."""
+
+
 class Watcher(Protocol):
     """Who is told that ranks come and go; called on the reactor's thread, so it must not wait.
 
@@ -207,7 +211,7 @@ class _Guest:
             args = request.invocation().args
             if args[:1] != (self.name,):
                 raise NotServed(f"{interface}.{operation} is told in the name of another member")
-            self._has_told_its_end |= interface == CONTRACTS[Health]
+            self._has_told_its_end |= interface == CONTRACTS[Health] and operation in ENDS
             self.served.call(interface, operation, args)
         except GridError as fault:
             _log.warning("what %s says is not understood: %s", self.name, fault)

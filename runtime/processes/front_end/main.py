@@ -38,6 +38,7 @@ from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.ranks_life import RanksLife
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.processes.member_host import MemberHost
+from runtime.processes.watch import ARBITER
 from runtime.run.outcome import Connections, ForwardedTraffic
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
@@ -307,8 +308,12 @@ class FrontEndProcess:
 
         own = self._configuration.cluster
         return HeartbeatLoop(
-            self._reactor, watch, own, send=self._send_heartbeat, found=self._found
-        )
+            self._reactor, watch, own,
+            send=self._send_heartbeat, found=self._found, received=self._received, decides=False,
+        )  # fmt: skip
+
+    def _received(self, member: str) -> int:
+        return self._channel.received_bytes if member == ARBITER else 0
 
     def _send_heartbeat(self, call: Invocation) -> None:
         with suppress(ChannelClosed):  # which ends this process

@@ -388,7 +388,8 @@ class RanksLife:
         self._reactor.later(HUSH, self._end_broken_job)
 
     def _end_broken_job(self) -> None:
-        if not self.is_over and not self._stopping:
+        # if no rank is left, only `mpiexec` is: it has output that nobody reads yet
+        if not self.is_over and not self._stopping and self._connected:
             self._ends.helper_is_outlived()
             self._job.stop()
 

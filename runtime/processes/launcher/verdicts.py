@@ -45,10 +45,13 @@ class Verdicts:
         self._is_over = False
         self._loop = None
         if watch is not None:
-            self._loop = HeartbeatLoop(reactor, watch, ARBITER, send=self._send, found=self._found)
+            self._loop = HeartbeatLoop(
+                reactor, watch, ARBITER,
+                send=self._send, found=self._found, received=self._received, decides=True,
+            )  # fmt: skip
 
     def begin(self) -> None:
-        """WatchedGroup from now on, and let the front-ends do so."""
+        """Watch from now on, and let the front-ends do so."""
         if self._loop is not None and not self._is_over:
             self._reactor.soon(self._begin)
 
@@ -64,7 +67,7 @@ class Verdicts:
         self._reactor.soon(partial(self._judge, place, words, None))
 
     def end(self) -> None:
-        """WatchedGroup no more: everything is about to end."""
+        """Watch no more: everything is about to end."""
         self._is_over = True
         if self._loop is not None:
             self._reactor.soon(self._loop.end)
@@ -82,6 +85,10 @@ class Verdicts:
         if place.channel is not None:
             with suppress(ChannelClosed):
                 place.channel.note(call, now=True)
+
+    def _received(self, member: str) -> int:
+        place = self._places.get(member)
+        return 0 if place is None or place.channel is None else place.channel.received_bytes
 
     def _found(self, effect: Effect) -> None:
         place = self._places.get(getattr(effect, "member", ""))

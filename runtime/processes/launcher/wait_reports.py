@@ -201,10 +201,18 @@ class WaitReports:
 
     def _tell(self, seen: Snapshot) -> None:
         """Tell what was not told before."""
-        fresh = [one for one in seen.findings if one.text not in self._told][:MOST_FINDINGS]
-        self._told.update(one.text for one in fresh)
+        fresh = [one for one in seen.findings if _told_once(one) not in self._told]
+        fresh = fresh[:MOST_FINDINGS]
+        self._told.update(map(_told_once, fresh))
         if fresh:
             _log.warning("%s", "\n".join(in_lines(fresh)))
+
+
+def _told_once(finding: WaitFinding) -> str:
+    """Return of what it is told once; in a wait that goes on there are others at each look."""
+    from runtime.waits.findings import SLOW
+
+    return finding.text.partition(" in ")[2] if finding.kind == SLOW else finding.text
 
 
 def as_dict(seen: Snapshot) -> dict[str, Any]:

@@ -62,7 +62,11 @@ class RankWaits:
         if code == 0 and _has_communicators():
             from runtime.mpi.surface.rank_state import state_at_end
 
-            state = state_at_end()
+            try:
+                state = state_at_end()
+            except Exception:  # the program has ended well, whatever is wrong here
+                _log.exception("what this rank has not received is not known")
+                return
             if state["turns"] or state["unreceived"]:
                 self._wrapper.health.waiting(self._wrapper.name, AT_THE_END, state)
 

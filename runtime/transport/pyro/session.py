@@ -47,6 +47,9 @@ _MOST_CALLS = 64
 _MOST_UNSENT = 1 << 20
 """How many bytes of answers a client may leave unread before nothing more is done for it: 1 MiB."""
 
+UNREAD_TIMEOUT = 30.0
+"""For how many seconds a client may read none of its answers: its place is wanted by others."""
+
 
 class ClientSession:
     """Serves one client; all methods are for the reactor's thread."""
@@ -60,6 +63,7 @@ class ClientSession:
         most_bytes: Mapping[int, int],
         gone: Callable[[ClientSession], None],
         clock: Callable[[], float] = time.monotonic,
+        unread_timeout: float = UNREAD_TIMEOUT,
     ) -> None:
         self._guests = guests
         self._stream = stream
@@ -68,6 +72,7 @@ class ClientSession:
         self._most_bytes = most_bytes
         self._reader = MessageReader(_MOST_GREETING)
         self._clock = clock
+        self._unread_timeout = unread_timeout
         self.since = clock()
         """When the client was last served, or came."""
         self.unfinished_since = self.since
@@ -82,6 +87,9 @@ class ClientSession:
         """Whether a call of it is being served."""
         self._serving_bytes = 0
         self._handshake_timer: Timer | None = None
+        self._unread_timer: Timer | None = None
+        self._read_at = 0.0
+        """When it last read some of its answers, or got them."""
         self._is_connected = False
         self._is_open = True
 
@@ -100,8 +108,9 @@ class ClientSession:
         """Hang up; twice is once."""
         if self._is_open:
             self._is_open = False
-            if self._handshake_timer is not None:
-                self._handshake_timer.cancel()
+            for timer in (self._handshake_timer, self._unread_timer):
+                if timer is not None:
+                    timer.cancel()
             self._reader = MessageReader(0)  # who waits for a call of it may hold this
             self._waiting.clear()
             self._stream.close()
@@ -120,6 +129,17 @@ class ClientSession:
     def _end_handshake(self) -> None:
         if not self._is_connected:
             self.send_away("slow", "it did not say in time to which object it connects")
+
+    def _look_after_unread(self) -> None:
+        self._unread_timer = None
+        if self._to_send and self._clock() - self._read_at >= self._unread_timeout:
+            self.send_away("unread", "it does not read its answers")
+        else:
+            self._watch_unread()
+
+    def _watch_unread(self) -> None:
+        if self._to_send and self._is_open and not self._unread_timer and self._reactor:
+            self._unread_timer = self._reactor.later(self._unread_timeout, self._look_after_unread)
 
     def send_away(self, kind: str, why: str) -> None:
         """Hang up, and tell the log why."""
@@ -275,6 +295,8 @@ class ClientSession:
 
     def _send(self, message: PyroMessage) -> None:
         parts = [memoryview(part) for part in message.parts() if len(part)]
+        if not self._to_send:
+            self._read_at = self._clock()
         self._to_send.extend(parts)
         self._unsent += sum(map(len, parts))
         self._flush()
@@ -286,6 +308,7 @@ class ClientSession:
                 if not count:
                     break
                 self._unsent -= count
+                self._read_at = self._clock()
                 while count:
                     first = self._to_send[0]
                     if count < len(first):
@@ -295,6 +318,7 @@ class ClientSession:
         except OSError as error:
             _log.info("the connection to the Pyro5 client %s broke: %s", self._where, error)
             self.close()
+        self._watch_unread()
 
     def _want(self) -> None:
         if self._is_open:
@@ -323,22 +347,33 @@ class _Work:
         self._results: list[Any] = []
 
     def go_on(self) -> None:
-        """Begin the next call, or send what came of all."""
-        method, args, kwargs = self._calls.popleft()
-        self._session.call(self._name, method, args, kwargs).add_done_callback(self._ended)
+        """Make the next calls until one takes its time, or send what came of all."""
+        has_more = True
+        while has_more:
+            method, args, kwargs = self._calls.popleft()
+            done = self._session.call(self._name, method, args, kwargs)
+            if not done.done():
+                done.add_done_callback(self._ended)
+                return
+            has_more = self._took(done)
 
     def _ended(self, done: Future[Any]) -> None:
+        if self._took(done):
+            self.go_on()
+
+    def _took(self, done: Future[Any]) -> bool:
+        """Take what came of a call; tell whether there are more to be made."""
         error = done.exception()
         if self._batch:
             self._results.append(done.result() if error is None else wrapped(error, _trace(error)))
             if error is None and self._calls:
-                self.go_on()
-            else:
-                self._send(BATCH, self._results)
+                return True
+            self._send(BATCH, self._results)
         elif error is None:
             self._send(0, done.result())
         else:
             self._fail(error)
+        return False
 
     def _fail(self, error: BaseException) -> None:
         payload = self._language.failure(error, _trace(error))

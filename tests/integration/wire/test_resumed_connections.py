@@ -123,7 +123,7 @@ def test_whoever_ended_without_a_word_is_lost_at_once(ranks: Ranks) -> None:
 
     words, _ = ranks.run(victim, survivor)[1]
     assert "is lost" in words
-    assert "it could not be resumed: rank 0:0:0 on here" in words
+    assert "it could not be resumed: " in words
     assert "Connection refused" in words
 
 

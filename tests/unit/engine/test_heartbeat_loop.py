@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import queue
 import threading
 from collections.abc import Callable
 
@@ -26,7 +28,15 @@ class Three:
         self.found: list[tuple[str, Effect]] = []
         self.changed = threading.Condition()
         self.loops = {
-            own: HeartbeatLoop(reactor, GROUP, own, send=self.sender(own), found=self.finder(own))
+            own: HeartbeatLoop(
+                reactor,
+                GROUP,
+                own,
+                send=self.sender(own),
+                found=self.finder(own),
+                received=lambda _: 0,
+                decides=own == "launcher",
+            )
             for own in GROUP.members
         }
         for loop in self.loops.values():
@@ -87,7 +97,10 @@ def test_a_message_in_the_name_of_another_member_is_not_heard(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with Reactor("heartbeats") as reactor, caplog.at_level(logging.WARNING):
-        loop = HeartbeatLoop(reactor, GROUP, "0:0", send=lambda _: None, found=lambda _: None)
+        loop = HeartbeatLoop(
+            reactor, GROUP, "0:0",
+            send=lambda _: None, found=lambda _: None, received=lambda _: 0, decides=False,
+        )  # fmt: skip
         loop.begin()
         loop.hear("launcher", "ping", ("1:0", 0, ""))
         loop.hear("launcher", "nonsense", ())
@@ -102,3 +115,22 @@ def test_the_launcher_is_called_at_its_contract_and_front_ends_at_their_controll
         ("/launcher", "heartbeats", "hear"),
         ("/grid/site1/cluster0/clustering", "health-controller", "hear"),
     ]
+
+
+def test_a_member_whose_large_message_comes_is_not_accused_while_its_heartbeats_wait() -> None:
+    came = itertools.count()
+    with Reactor("heartbeats") as reactor:
+        found: queue.Queue[Effect] = queue.Queue()
+        loop = HeartbeatLoop(
+            reactor, GROUP, "launcher",
+            send=lambda _: None, found=found.put,
+            received=lambda one: next(came) if one == "0:0" else 0,
+            decides=True,
+        )  # fmt: skip
+        reactor.soon(loop.begin)
+        declared = found.get(timeout=LONG)
+        while not isinstance(declared, Declare):
+            declared = found.get(timeout=LONG)
+        assert declared.member == "1:0"
+        assert loop.suspects == []
+        reactor.soon(loop.end)

@@ -10,6 +10,7 @@ from runtime.health import (
     Detector,
     DetectorProtocol,
     DetectorSettings,
+    Effect,
     Expel,
     Join,
     Ping,
@@ -173,3 +174,15 @@ def test_fitted_settings_keep_to_the_timeout(protocol: DetectorProtocol, members
     found = fitted(protocol, members, timeout=3.0)
     assert found.cleanup(members) + found.max_hang == pytest.approx(3.0)
     assert found.period <= 0.5
+
+
+def test_other_bytes_of_a_member_show_that_it_lives() -> None:
+    watcher = Detector(["a", "b"], "a", DetectorSettings(period=1.0, max_hang=1.0), now=0.0)
+    found: list[Effect] = []
+    for second in range(1, 20):
+        found += watcher.alive("b", float(second))
+        found += watcher.advance(float(second))
+    assert not [one for one in found if isinstance(one, Suspect | Declare)]
+    for second in range(20, 30):
+        found += watcher.advance(float(second))
+    assert [one.member for one in found if isinstance(one, Declare)] == ["b"]

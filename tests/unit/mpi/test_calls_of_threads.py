@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from runtime.home import HOME
-from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch
+from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch, _fingerprint
 
 # As if they were of the package: what counts is the file of the code, and its name.
 OURS = """
@@ -71,6 +73,34 @@ def test_a_call_that_is_seen_again_is_the_same_and_the_next_one_is_another(
     assert first == again != other.mark.serial
     line = Program.step.__code__.co_firstlineno + 2
     assert (other.name, other.where) == ("Recv", f"test_calls_of_threads.py:{line} in step")
+
+
+def test_a_look_leaves_the_variables_of_the_program_as_they_are() -> None:
+    class Large:
+        pass
+
+    def look(thread: int) -> None:
+        looking = threading.Thread(target=lambda: _fingerprint(sys._current_frames()[thread]))
+        looking.start()
+        looking.join()
+
+    def program() -> bool:
+        large = Large()
+        freed = weakref.ref(large)
+        look(threading.get_ident())
+        del large
+        return freed() is None
+
+    def other_program() -> list[str]:
+        first = 1
+        taken = locals()
+        second = first
+        look(threading.get_ident())
+        del second
+        return list(taken)
+
+    assert program()
+    assert "second" not in other_program()
 
 
 def test_a_call_that_only_asks_is_no_wait(programs: list[Program]) -> None:

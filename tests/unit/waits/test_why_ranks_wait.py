@@ -111,6 +111,9 @@ def test_a_member_that_has_left_the_collective_is_not_missed() -> None:
     states = {A: RankState(A, (collective("Reduce", turn=4, comm=TWO),), turns={"w": 4})}
     assert explain(states, {B: "exit code 0"}, last, limit=1.0) == []
     (found,) = explain(states, {B: "exit code 0"})
+    assert found.kind == "slow"  # B told nothing at its end, and may have done its part
+    early = {B: RankState(B, turns={"w": 3})}
+    (found,) = explain(states, {B: "exit code 0"}, early)
     assert found.kind == "ended"
 
 
@@ -273,3 +276,40 @@ def test_what_interceptors_did_travels_with_the_state_of_a_rank() -> None:
     }
     assert state_from(A, told).intercepted == ()
     assert state_from(A, {**told, "intercepted": ["held"]}).intercepted == ("held",)
+
+
+THREE = KnownCommunicator("", "MPI_COMM_WORLD", (("0:0", 0, 2),))
+
+
+def test_who_has_left_a_collective_that_nobody_counts_may_have_done_its_part() -> None:
+    states = {
+        "0:0:0": RankState("0:0:0", (collective("gather", comm=THREE),)),
+        "0:0:2": RankState("0:0:2", may_act=True),
+    }
+    assert left_behind(explain(states, {"0:0:1": "exit code 0"})) == []
+    (found,) = explain(states, {"0:0:1": "exit code 0"}, limit=0.0)
+    assert found.kind == "slow"
+
+
+def test_who_is_in_the_next_collective_may_have_done_its_part_of_this_one() -> None:
+    states = {
+        "0:0:0": RankState("0:0:0", (collective("gather", comm=THREE),)),
+        "0:0:1": RankState("0:0:1", (collective("Barrier", comm=THREE),)),
+        "0:0:2": RankState("0:0:2", may_act=True),
+    }
+    assert [one for one in explain(states, {}, limit=1.0) if one.kind != "slow"] == []
+
+
+def test_nobody_leaves_a_barrier_before_all_have_come() -> None:
+    states = {
+        "0:0:0": RankState("0:0:0", (collective("Barrier", comm=THREE),)),
+        "0:0:2": RankState("0:0:2", may_act=True),
+    }
+    (found,) = left_behind(explain(states, {"0:0:1": "exit code 0"}))
+    assert found.gone == ("0:0:1",)
+
+
+def test_nothing_follows_from_a_collective_whose_members_nobody_knows() -> None:
+    unknown = collective("Barrier", comm=KnownCommunicator())
+    states = {A: RankState(A, (unknown,)), B: RankState(B, may_act=True)}
+    assert left_behind(explain(states, {C: "exit code 0"})) == []
