@@ -187,3 +187,30 @@ def test_a_receive_from_any_rank_goes_on_once_the_loss_is_acknowledged(grid: Gri
     )
     assert said[0][-1] == "late"
     assert said[0][0].startswith("True 0:1:0 on")
+
+
+def test_a_receive_that_begins_in_the_moment_of_a_revocation_ends_too(grid: Grid) -> None:
+    said = grid(
+        "1+1|1",
+        """
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        ended = 0
+        for _ in range(100):
+            comm = world.Dup()
+            if world.rank == 0:
+                world.recv(source=1)
+                comm.Revoke()
+            elif world.rank == 1:
+                world.send("now", 0)
+                try:
+                    comm.recv(source=2)
+                except MPI.Exception as error:
+                    ended += error.Get_error_class() == MPI.ERR_REVOKED
+            comm.Shrink().Free()
+            comm.Free()
+        print(ended)
+        """,
+        failures="return",
+    )
+    assert said[1] == ["100"]

@@ -188,10 +188,8 @@ class Engine:
         Messages longer than the memory end with an MPI.Exception of class ERR_TRUNCATE. Collectives
         may receive from any rank and with any tag, too.
         """
-        if m.recovery.revoked_by is not None:
-            return Failed(m.recovery.error)
         if source == MPI.PROC_NULL:
-            return Finished()
+            return Failed(m.recovery.error) if m.recovery.revoked_by is not None else Finished()
         landing: Landing
         if into is None:
             landing = Fresh()
@@ -199,6 +197,9 @@ class Engine:
             landing = InMemory(into) if isinstance(into, memoryview) else into
         any_source = source == MPI.ANY_SOURCE
         with self.lock:
+            # Under the lock: what is posted after everything pending was ended would wait for ever.
+            if m.recovery.revoked_by is not None:
+                return Failed(m.recovery.error)
             box = self._box(m.context, inner)
             if landing.sized and source in m.near and not box.matcher.queue:
                 request = box.native.Irecv(landing.native(0), m.near[source], tag)
