@@ -1,7 +1,7 @@
 """What the replication core wants done, and what the cores of a run say to each other.
 
-A *process* is known by its index in the machine, a *rank* by its number in COMM_WORLD; the replicas of a
-rank are several processes.
+A *process* is known by its index in the machine, a *rank* by its number in COMM_WORLD; the replicas
+of a rank are several processes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     Stream: TypeAlias = tuple[Hashable, int, int, int]
     """A context, the rank that sends, the rank that receives, and a tag: what counts one by one."""
-    Sequence: TypeAlias = Hashable
-    """Decisions of one kind, which count one by one in program order: `("match", context)`."""
     Word: TypeAlias = tuple[Any, ...]
     """What one core says to another: a name and plain values, for `hear` of the other one."""
 
@@ -26,7 +24,7 @@ class Transmit:
     """Send a message to a process, with its stream and number in the header.
 
     `message` is what was given to `send`. What is transmitted to one process arrives there in this
-    order, in one line with the words of `Tell`, or the process is lost.
+    order, in one line with the words of `Tell`; of a process that is lost the last may be missing.
     """
 
     to: int
@@ -47,7 +45,7 @@ class Tell:
 class Keep:
     """Copy the payload of a message that was given to `send`: the program may go on now.
 
-    Whoever sees this is not the master. The copy may be let go at `Drop`.
+    The copy may be let go at `Drop`, or when the message has been transmitted to all.
     """
 
     message: Any
@@ -55,10 +53,10 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Nothing is to be done for this message any more: every receiver has it.
+    """Nothing is to be done for this message any more: every receiver has it, or is dead.
 
-    The program may go on if it waits for it, and a copy may be let go. A message that is
-    transmitted is done when the transmission is, and there is no `Drop`.
+    The program may go on if it waits for it, and a copy may be let go. A message for which there is
+    a `Transmit` is done when the transmissions are, and there is no `Drop`.
     """
 
     message: Any
@@ -75,21 +73,23 @@ class Deliver:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A decision is known now, which was asked for with `ask` when it was not."""
+    """A decision is known now, which was not when it was asked for."""
 
-    sequence: Sequence
+    sequence: Hashable
     number: int
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """This process decides from now on: decide all that was asked for and is not decided."""
+    """This process decides from now on: decide what was asked for and is not decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """All living replicas know all decisions: what waits to be shown outside may be shown."""
+    """All living replicas know the first so many decisions."""
+
+    count: int
 
 
 Effect = Transmit | Tell | Keep | Drop | Deliver | Decided | Lead | Settled
