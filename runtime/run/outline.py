@@ -45,7 +45,6 @@ def outline_of(plan: DeploymentPlan) -> Outline:
     paths = {part.identifier: part.path for part in parts}
     clusters = [cluster for cluster in plan.deployment.clusters() if cluster.ranks]
     surviving = {one.name for one in plan.deployment.applications if one.goes_on}
-    table = plan.deployment.replica_table
     return Outline(
         steps={step.name: frozenset(step.depends_on) for step in plan.steps},
         start=next(step.name for step in plan.steps if step.kind is StepKind.START),
@@ -65,13 +64,15 @@ def outline_of(plan: DeploymentPlan) -> Outline:
             cluster.identifier for cluster in clusters if cluster.application in surviving
         ),
         has_assembly=plan.deployment.assembly is not None,
-        replicas={}
-        if table is None
-        else {
-            str(one): table.replica_at(index).rank
-            for index, one in enumerate(plan.grid.identifiers())
-        },
+        replicas=replica_ranks(plan),
     )
+
+
+def replica_ranks(plan: DeploymentPlan) -> dict[str, int]:
+    """Return the rank of COMM_WORLD of each process; nothing where every rank is one process."""
+    table = plan.deployment.replica_table
+    processes = () if table is None else plan.grid.identifiers()
+    return {str(one): table.replica_at(at).rank for at, one in enumerate(processes) if table}
 
 
 def _path(step: Step, paths: Mapping[str, str]) -> str:

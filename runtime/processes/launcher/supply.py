@@ -266,8 +266,7 @@ def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
 def _goes_on(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
     """Tell whether the ranks of a cluster go on when others are lost."""
     return any(
-        one.name == cluster.application and one.goes_on
-        for one in plan.deployment.applications
+        one.name == cluster.application and one.goes_on for one in plan.deployment.applications
     )
 
 
