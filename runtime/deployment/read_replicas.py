@@ -46,6 +46,13 @@ def _obstacles(application: Application, deployment: Deployment) -> list[tuple[s
                 "deploy it alone",
             )
         )
+    if any(one.every for one in deployment.transfers):
+        found.append(
+            (
+                "files that come home during the run would come from several replicas",
+                "leave out `every`: they come home after the run",
+            )
+        )
     return found
 
 

@@ -12,6 +12,7 @@ from runtime.run.events import (
     Aborted,
     AssemblyEnded,
     Begin,
+    Discard,
     Effect,
     Event,
     Explain,
@@ -458,13 +459,33 @@ class RunState:
 
     def _fetch_what_can(self) -> Iterable[Effect]:
         """Bring home what was made by clusters in which nothing runs any more, however it ended."""
-        for step in self.outline.closing:
-            if step not in self._fetched and step.partition(":")[2] not in self._open:
+        needed = self._clusters_of_results()
+        for step in () if self._open and self.outline.replicas else self.outline.closing:
+            cluster = step.partition(":")[2]
+            if step not in self._fetched and cluster not in self._open:
                 self._fetched.add(step)
                 self._fetching.add(step)
-                yield Start(step)
+                yield Start(step) if cluster in needed else Discard(step)
         if not self._open:
             self.deadline = None
+
+    def _clusters_of_results(self) -> set[str]:
+        """Return the clusters whose results are needed: with replicas those of one of each rank.
+
+        Clusters that have lost nobody come first.
+        """
+        replicas, needed, done = self.outline.replicas, set[str](), set[int]()
+        if not replicas or self._ranks_without_result():
+            return {step.partition(":")[2] for step in self.outline.closing}
+        good = {
+            cluster: {replicas[one] for one in ranks if self.codes.get(one) == 0}
+            for cluster, ranks in self.outline.ranks.items()
+        }
+        for cluster in sorted(good, key=lambda one: len(self.outline.ranks[one]) - len(good[one])):
+            if good[cluster] - done:
+                needed.add(cluster)
+                done |= good[cluster]
+        return needed
 
     def _nothing(self, _: Event) -> Iterable[Effect]:
         return ()

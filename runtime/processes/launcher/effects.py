@@ -59,6 +59,7 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.member_host import BETWEEN_FRONT_ENDS, sender_of
 from runtime.processes.watch import watch_of
 from runtime.run.events import (
+    Discard,
     Effect,
     Explain,
     Explained,
@@ -240,6 +241,8 @@ class Executor:
         match effect:
             case Start(step):
                 self._start(self._steps[step])
+            case Discard(step):
+                self._homecoming.discard(self._steps[step])
             case Go():
                 self._go()
             case Stop():
