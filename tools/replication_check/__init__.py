@@ -1,1 +1,1 @@
-"""Exhaustive check of `runtime.replicas`: the very code, all interleavings, crashes at every step."""
+"""Exhaustive check of `runtime.replicas`: the very code, every interleaving, every crash."""

@@ -1,7 +1,8 @@
 """Explore small runs of the replication protocol and print how many states each has.
 
-    python -m tools.replication_check                  all sizes
-    python -m tools.replication_check --size "there and back" --crashes 2
+python -m tools.replication_check                  all sizes
+python -m tools.replication_check --size "there and back" --crashes 2
+python -m tools.replication_check --mutations      protocols that are wrong in one point
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import dataclasses
 import sys
 import time
 
+from tools.replication_check.mutations import MUTATIONS
 from tools.replication_check.properties import NAMES, AllProperties
 from tools.replication_check.sizes import SIZES
 from tools.replication_check.space import explore
@@ -22,9 +24,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--size", action="append", choices=list(SIZES))
     parser.add_argument("--crashes", type=int, help="how many processes may die")
     parser.add_argument("--most", type=int, default=10**7, help="states at most")
+    parser.add_argument("--mutations", action="store_true", help="wrong protocols instead")
     chosen = parser.parse_args(arguments)
     for name, rule in NAMES.items():
         print(f"{name}: {rule}")
+    if chosen.mutations:
+        return _try_mutations()
     failed = False
     for name in chosen.size or SIZES:
         size = SIZES[name]
@@ -42,6 +47,16 @@ def main(arguments: list[str] | None = None) -> int:
         )
         failed = failed or bool(found.problem)
     return int(failed)
+
+
+def _try_mutations() -> int:
+    missed = 0
+    for name, mutation in MUTATIONS.items():
+        with mutation.planted():
+            found = explore(SIZES[mutation.size], AllProperties)
+        missed += not found.problem
+        print(f"{name}: {found.problem or 'not noticed'}", *found.trace, sep="\n    ")
+    return int(missed > 0)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,8 @@ class Process:
             self._do(self.core.arrive(*facts), out)
         elif name == "word":
             self._do(self.core.hear(*facts), out)
-        self._do(self.core.flush(), out)
+        if not self.can_step():
+            self._do(self.core.flush(), out)
         return out
 
     def can_step(self) -> bool:

@@ -11,7 +11,7 @@ SIZES = {
     size.name: size
     for size in (
         Size(
-            "one message, three replicas to two",
+            "one message",
             ((("send", 1, 0),), (("receive", 0, 0),)),
             (3, 2),
             1,
@@ -43,6 +43,7 @@ SIZES = {
             ),
             (3, 1),
             2,
+            is_quick=False,
         ),
         Size(
             "room for one message",

@@ -19,13 +19,15 @@ Action = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Size:
-    """A small run: programs, one for each rank, how many replicas of each, and how many crashes."""
+    """A small run: program and replicas of each rank, and how many processes may die."""
 
     name: str
     programs: tuple[Program, ...]
     replicas: tuple[int, ...]
     crashes: int
     limits: Limits = field(default_factory=lambda: Limits(batch=1))
+    is_quick: bool = True
+    """Whether it takes a few seconds only."""
 
     @property
     def ranks(self) -> tuple[tuple[int, ...], ...]:
@@ -63,9 +65,7 @@ class Space:
         everybody = range(count)
         self._links = [(a, b) for a in everybody for b in everybody if a != b]
         self._place = {link: count + place for place, link in enumerate(self._links)}
-        self._into = [
-            [(a, self._place[a, me]) for a in everybody if a != me] for me in everybody
-        ]
+        self._into = [[(a, self._place[a, me]) for a in everybody if a != me] for me in everybody]
         packets = self.processes.packets
         self._lost = [packets.of(("lost", one)) for one in everybody]
         self._lines = Numbers()
