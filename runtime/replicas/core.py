@@ -193,7 +193,7 @@ class Replication:
         effects = self._arrivals.acknowledge(self._wants_to_know)
         if self._leads:
             return effects + self._sends.commit()
-        if self._roster.is_living(self._master):
+        if self._master in self._roster.twins:
             effects += self._decisions.tell(self._master)
         return effects
 

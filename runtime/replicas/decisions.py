@@ -7,6 +7,7 @@ their place in the one line in which masters make them. All replicas know a firs
 from __future__ import annotations
 
 from collections import deque
+from enum import Enum
 
 from runtime.replicas.effects import Decided, Settled, Tell
 from runtime.replicas.limits import ReplicationError
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
     Made: TypeAlias = tuple[Hashable, int, Any]
     """A sequence, a number in it, and the value."""
 
-UNKNOWN = object()
+
+class _Unknown(Enum):
+    """The one value of `UNKNOWN`, which stays the same in copies."""
+
+    UNKNOWN = "unknown"
+
+
+UNKNOWN = _Unknown.UNKNOWN
 """The value of a decision that is not known yet."""
 
 
