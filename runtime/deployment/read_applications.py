@@ -66,6 +66,8 @@ def _application(
         location=entry.location,
         travelling=travelling(reading.surroundings.environment),
         failures=_failures(entry, kind, name, reading),
+        recovery=entry.text("recovery"),
+        recovery_messages=_recovery_messages(entry, name, reading),
     )
 
 
@@ -84,15 +86,38 @@ def _comm_world(entry: CheckedElement, kind: ProgramKind, name: str, reading: Re
 
 def _failures(entry: CheckedElement, kind: ProgramKind, name: str, reading: Reading) -> FailureMode:
     mode = FailureMode(entry.text("failures"))
+    recovery = entry.text("recovery")
+    if recovery and recovery != FailureMode.ABORT:
+        if entry.has("failures") and mode is FailureMode.ABORT:
+            reading.fault(
+                "cannot-survive",
+                f"the application '{name}' cannot recover from a loss that ends the run",
+                entry.location,
+                hint=f'leave out failures="abort" or recovery="{recovery}"',
+            )
+        mode = FailureMode.RETURN
     is_of_grid = kind is not ProgramKind.EXECUTABLE and entry.text("comm-world") == CommWorld.GRID
     if mode is FailureMode.RETURN and not is_of_grid:
         reading.fault(
             "cannot-survive",
             f"the application '{name}' cannot survive the loss of a rank: its COMM_WORLD is native",
             entry.location,
-            hint='leave out failures="return", or run a Python program with comm-world="grid"',
+            hint='leave out failures="return" and recovery, or run a Python program with'
+            ' comm-world="grid"',
         )
     return mode
+
+
+def _recovery_messages(entry: CheckedElement, name: str, reading: Reading) -> str:
+    words = entry.text("recovery-messages")
+    if words and entry.text("recovery") in ("", FailureMode.ABORT):
+        reading.fault(
+            "no-recovery",
+            f"the application '{name}' says recovery-messages, and no recovery that would need it",
+            entry.location,
+            hint='add recovery="shrink", "blank" or "rebuild", or leave out recovery-messages',
+        )
+    return words
 
 
 def read_assembly(root: CheckedElement, reading: Reading) -> PlacedAssembly | None:

@@ -99,6 +99,10 @@ class RunState:
     """What failed while the application ran."""
     _progress: RunProgress = field(init=False)
     _jobs: set[str] = field(default_factory=set)
+    _ended: set[str] = field(default_factory=set)
+    """The ranks that have ended, and were not started again since."""
+    _held: set[str] = field(default_factory=set)
+    """Clusters whose job goes on for ranks that may be started again in place of lost ones."""
     _assembly_runs: bool = False
     _open: set[str] = field(default_factory=set)
     _fetched: set[str] = field(default_factory=set)
@@ -198,7 +202,8 @@ class RunState:
     # --- while the application runs -----------------------------------------------------------
 
     def _rank_again(self, event: RankReady) -> Iterable[Effect]:
-        """A code was started, or started again."""
+        """A code, or a rank in place of a lost one, was started, or started again."""
+        self._ended.discard(event.rank)
         self._jobs.add(event.rank.rpartition(":")[0])
         self.codes.pop(event.rank, None)
         self.signals.pop(event.rank, None)
@@ -218,8 +223,19 @@ class RunState:
         yield from self._show_end(event)
         if goes_on:
             yield TellEnd(event.rank, event.code, _how(event))
+            yield from self._end_if_none_is_left(event)
         else:
             self._let_others_end()
+
+    def _end_if_none_is_left(self, event: RankEnded) -> Iterable[Effect]:
+        """End the run with the last rank: where one was lost no job ends before."""
+        self._ended.add(event.rank)
+        if event.code:
+            self._held.add(event.rank.rpartition(":")[0])
+        yield from self._end_if_all_ended()
+
+    def _has_ended(self, cluster: str) -> bool:
+        return cluster in self._held and self._ended.issuperset(self.outline.ranks[cluster])
 
     def _show_end(self, event: RankEnded) -> Iterable[Effect]:
         """Keep the code of a rank, unless others had ended it, and show it."""
@@ -263,7 +279,8 @@ class RunState:
         yield from self._end_if_all_ended()
 
     def _end_if_all_ended(self) -> Iterable[Effect]:
-        if self._jobs or self._assembly_runs or (self.steered and not self._halted):
+        jobs_go_on = any(not self._has_ended(one) for one in self._jobs)
+        if jobs_go_on or self._assembly_runs or (self.steered and not self._halted):
             return
         yield from self._stop()
 
@@ -313,6 +330,7 @@ class RunState:
             if rank not in self.codes:
                 self.codes[rank] = LOST
                 yield TellEnd(rank, LOST, "was lost with its front-end")
+            self._ended.add(rank)
         yield from self._end_if_all_ended()
 
     def _node_lost(self, event: NodeLost) -> Iterable[Effect]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -21,6 +21,7 @@ from runtime.deployment.model import ASSEMBLY
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.errors import GridError
+from runtime.exit_codes import LOST
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
@@ -67,6 +68,7 @@ from runtime.run.events import (
     Kill,
     LeftBehind,
     PlaceClosed,
+    RankEnded,
     Start,
     StepFailed,
     StepUp,
@@ -76,6 +78,14 @@ from runtime.run.events import (
 from runtime.run.exchanged import Exchanged
 from runtime.run.hierarchy import host_of
 from runtime.run.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
+from runtime.run.rank_exit import RankExit
+from runtime.run.replacements import (
+    EndRank,
+    ReplacementEffect,
+    Replacements,
+    StartAgain,
+    TellMoved,
+)
 from runtime.run.state import RunPhase, RunState
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
@@ -161,6 +171,8 @@ class Executor:
         self._helpers: list[Helper] = []
         self._facts: dict[str, dict[str, Any]] = {}
         self._exchanged = Exchanged()
+        self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
+        self._lost_places: set[str] = set()
         self._stopping = False
         self._started: float | None = None
         self._assembly = assembly
@@ -254,9 +266,41 @@ class Executor:
 
     def _tell_end(self, rank: str, code: int, why: str) -> None:
         host = self._facts.get(rank, {}).get("host", "")
-        reports = [end_of(rank, code, why, host, time.strftime("%H:%M:%S"))]
+        when, incarnation = time.strftime("%H:%M:%S"), self._replacements.incarnation(rank)
+        reports = [end_of(rank, code, why, host, when, incarnation=incarnation)]
+        effects = self._replacements.ended(rank)
+        self._replace(one for one in effects if isinstance(one, TellMoved))  # else nobody knows it
         for place in self._places.values():
             place.views.lost(reports)
+        self._replace(one for one in effects if not isinstance(one, TellMoved))
+
+    def replace_ranks(self, lost: list[str]) -> None:
+        """Start ranks again in place of lost ones, unless the run ends."""
+        if not self._stopping:
+            self._replace(self._replacements.wanted(lost))
+
+    def rank_ready(self, rank: str, facts: dict[str, Any]) -> None:
+        """Let all know where a rank is that was started again."""
+        self._replace(self._replacements.ready(rank, facts))
+
+    def _replace(self, effects: Iterable[ReplacementEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case StartAgain(rank, incarnation):
+                    self._start_again(rank, incarnation)
+                case EndRank(rank):
+                    self._places[rank.rpartition(":")[0]].control.end_rank(rank)
+                case TellMoved(report):
+                    for place in self._places.values():
+                        place.views.moved([report])
+
+    def _start_again(self, rank: str, incarnation: int) -> None:
+        cluster = rank.rpartition(":")[0]
+        if cluster in self._lost_places:
+            text = "could not be started again: its front-end is lost"
+            self._post(RankEnded(rank, LOST, text, RankExit()))
+        else:
+            self._places[cluster].control.start_again(rank, incarnation)
 
     def report(self, state: RunState) -> Report:
         """Return what ran where and what was carried; tell of what nobody has received."""
@@ -383,6 +427,7 @@ class Executor:
         """Do what a verdict leads to: the run ends, or waits for one place less."""
         if fault is not None:
             place.kill()  # what is not heard of any more must not come back
+        self._lost_places.add(place.identifier)
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
         else:
