@@ -44,6 +44,7 @@ class CommunicatorMembers:
         "children",
         "collecting",
         "context",
+        "dense",
         "engine",
         "gaps",
         "group",
@@ -96,6 +97,8 @@ class CommunicatorMembers:
         self.near = near
         self.gaps = gaps
         """Members that were lost before it was made, whose ranks stay empty."""
+        self.dense: Any = None
+        """The communicator of its members without gaps, for collectives; None until the first."""
         self.topology: Any = None
         """What `runtime.mpi.communicators.topologies` keeps, or None."""
         self.collecting: Any = None

@@ -123,13 +123,14 @@ def _engine(place: Place, link: RankLink) -> Engine:
         make = partial(
             InterceptedConnections, ports=Ports(composition, place.everybody, place.index)
         )
-    connections = open_connections(link, engine, make, composition)
-    engine.attach(connections, connections.wake_ups)
     if place.is_isolated:
-        connections.ends_are_told = True
         from runtime.mpi.progress.replacements import Replacements
 
-        engine.replacements = Replacements(place, engine, link)
+        engine.replacements = Replacements(place, engine, link)  # before anybody can say anything
+    connections = open_connections(link, engine, make, composition)
+    engine.attach(connections, connections.wake_ups)
+    if engine.replacements is not None:
+        connections.ends_are_told = True
         link.wrapper.hear_of_views(engine.replacements.hear_of_view)
         link.wrapper.hear_of_ends(engine.replacements.hear_of_ends)
     return engine
