@@ -6,7 +6,7 @@ import warnings
 
 from mpi4py import MPI
 
-from runtime.mpi.errors import refuse, report, tell
+from runtime.mpi.errors import report, tell
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.landings import Fresh, InMemory, InSpec
 from runtime.mpi.progress.operations import Finished, NativeOperation, Operation
