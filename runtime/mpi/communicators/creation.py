@@ -6,6 +6,7 @@ from mpi4py import MPI
 
 from runtime.later import Later
 from runtime.mpi.communicators import group_algebra as algebra
+from runtime.mpi.communicators.attributes import FT_INCARNATION, FT_STATE
 from runtime.mpi.communicators.children import (
     attendance_of,
     duplicate,
@@ -32,12 +33,6 @@ if TYPE_CHECKING:
     from runtime.collectives.port import Steps
 
 __all__ = ["COMM_TYPE_CLUSTER", "COMM_TYPE_SITE", "Creation"]
-
-FT_STATE, FT_PROCESSES, FT_ERRORS, FT_INCARNATION = -7001, -7002, -7003, -7004
-"""Attributes of communicators over several clusters: the state of the communicator, the states of
-its members by rank, what is known of those that are lost, how often this process was started."""
-
-FT_LAST = FT_INCARNATION
 
 _recovering: Any = Later("runtime.mpi.communicators.recovering")
 
@@ -82,8 +77,10 @@ class Creation(Splitting):
         members = members_behind(self)
         if keyval == MPI.TAG_UB and members is not None:
             return here().tag_limit
-        if FT_LAST <= keyval <= FT_STATE:
-            return None if members is None else _recovering.attribute(members, keyval)
+        if FT_INCARNATION <= keyval <= FT_STATE:
+            if members is None:
+                return _recovering.attribute_of_native(self, keyval)
+            return _recovering.attribute(members, keyval)
         return MPI.Comm.Get_attr(self, keyval)
 
     def Get_topology(self) -> int:

@@ -12,12 +12,13 @@ from runtime.collectives.recovery_modes import (
     KEYS,
     RECOVERY_KEY,
     CommunicatorEvent,
+    CommunicatorState,
     Modes,
     ProcessState,
     RecoveryMode,
     with_places_taken,
 )
-from runtime.mpi.communicators.attributes import remember
+from runtime.mpi.communicators.attributes import FT_ERRORS, FT_PROCESSES, FT_STATE, remember
 from runtime.mpi.communicators.children import finish, inherit, over, over_two
 from runtime.mpi.communicators.classes import wrap
 from runtime.mpi.communicators.members import members_behind
@@ -91,16 +92,27 @@ def use_info(m: CommunicatorMembers, info: MPI.Info) -> None:
         m.recovery.use(chosen)
 
 
+def attribute_of_native(comm: MPI.Comm, keyval: int) -> Any:
+    """Return the same of a communicator that native MPI serves, which does not outlive a loss."""
+    everybody = MPI.Comm.Get_group(comm)
+    size = everybody.Get_size()
+    everybody.Free()
+    return {
+        FT_STATE: str(CommunicatorState.OK),
+        FT_PROCESSES: (str(ProcessState.OK),) * size,
+        FT_ERRORS: [],
+    }.get(keyval, 1)
+
+
 def attribute(m: CommunicatorMembers, keyval: int) -> Any:
-    """Return what an attribute tells of losses, see `FT_STATE` in `creation`."""
+    """Return what an attribute tells of losses, see `FTFT_STATE` in `creation`."""
     m.engine.poll()
     place, gone = here(), m.engine.losses.gone
-    state, processes, errors = -7001, -7002, -7003
-    if keyval == state:
+    if keyval == FT_STATE:
         return str(m.recovery.life.state)
-    if keyval == processes:
+    if keyval == FT_PROCESSES:
         return tuple(str(_state_of(one, gone.get(one), place.newest(one))) for one in m.peers)
-    if keyval == errors:
+    if keyval == FT_ERRORS:
         lost = [one for one in gone if one in m.peers]
         return [
             {
