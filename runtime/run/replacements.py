@@ -85,6 +85,10 @@ class _Process:
         self.state = ProcessState.OK
 
 
+def _is_in(rank: str, cluster: str) -> bool:
+    return rank.rpartition(":")[0] == cluster
+
+
 class Replacements:
     """Who has which rank now, of so many ranks at the start.
 
@@ -106,6 +110,11 @@ class Replacements:
     def state(self, rank: str) -> ProcessState:
         """Return the state of the process that has a rank."""
         return self._of(rank).state
+
+    def joining(self, cluster: str) -> list[str]:
+        """Return the ranks of a cluster that are being started again."""
+        known = ((rank, one) for rank, one in self._processes.items() if _is_in(rank, cluster))
+        return [rank for rank, one in known if one.state is ProcessState.JOINING]
 
     def wanted(self, lost: Iterable[str]) -> list[ReplacementEffect]:
         """Take the wish for other processes in place of lost ones, such as `0:1:0#2`.

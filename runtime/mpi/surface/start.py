@@ -130,7 +130,7 @@ def _engine(place: Place, link: RankLink) -> Engine:
     connections = open_connections(link, engine, make, composition)
     engine.attach(connections, connections.wake_ups)
     if engine.replacements is not None:
-        connections.ends_are_told = True
+        connections.suspect = partial(_tell_suspicion, place, link)
         link.wrapper.hear_of_views(engine.replacements.hear_of_view)
         link.wrapper.hear_of_ends(engine.replacements.hear_of_ends)
     return engine
@@ -147,3 +147,7 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
     cluster = place.grid.cluster_of(me)
     path = f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}"
     return Composition(told, path, (me.site, me.cluster))
+
+
+def _tell_suspicion(place: Place, link: RankLink, index: int, why: Exception) -> None:
+    link.wrapper.health.suspects(link.name, str(place.everybody[index]), str(why))

@@ -541,6 +541,10 @@ class RanksLife:
         """Pass on that others are wanted in place of lost ranks."""
         self._launcher.health.replace_ranks(self._launcher.name, lost)
 
+    def suspects(self, member: str, rank: str, why: str) -> None:
+        """Pass on that a rank believes another one to be lost."""
+        self._launcher.health.rank_suspected(self._launcher.name, member, rank, why)
+
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Pass on what a rank is doing."""
         self._launcher.health.rank_waiting(self._launcher.name, member, number, state)

@@ -60,6 +60,7 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.member_host import BETWEEN_FRONT_ENDS, sender_of
 from runtime.processes.watch import watch_of
 from runtime.run.events import (
+    Condemn,
     Effect,
     Explain,
     Explained,
@@ -73,6 +74,7 @@ from runtime.run.events import (
     StepFailed,
     StepUp,
     Stop,
+    Suspected,
     TellEnd,
 )
 from runtime.run.exchanged import Exchanged
@@ -103,8 +105,11 @@ _OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
 
 PATIENCE = 5.0
 
+_HOMELESS = "could not be started again: its front-end is lost"
+
 _ABOUT_RANKS = {
     "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
+    "rank_suspected",
 }  # fmt: skip
 """Operations whose second argument is a rank of the cluster that tells it."""
 
@@ -142,6 +147,7 @@ class Executor:
         self._plan = plan
         self._local = local
         self._post = post
+        self._reactor = reactor
         self._crew = Crew()
         self._output = OutputSpreader(listener, post)
         self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
@@ -173,6 +179,7 @@ class Executor:
         self._exchanged = Exchanged()
         self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
         self._lost_places: set[str] = set()
+        self._ends: dict[str, dict[str, Any]] = {}  # as the ranks that go on were told of them
         self._stopping = False
         self._started: float | None = None
         self._assembly = assembly
@@ -180,7 +187,7 @@ class Executor:
             assembly.connect(self._host, self._places, post)
         self.waits = WaitReports(
             self._places.values(),
-            partial(self._later, reactor),
+            self._later,
             lambda why: post(LeftBehind(why)),
         )
         self._codes = codes
@@ -206,9 +213,9 @@ class Executor:
             waits=self.waits,
         ).served()
 
-    def _later(self, reactor: Reactor, seconds: float, then: Callable[[], None]) -> None:
+    def _later(self, seconds: float, then: Callable[[], None]) -> None:
         """Do something on the engine's thread after some time."""
-        reactor.later(seconds, lambda: self._post(then))
+        self._reactor.later(seconds, lambda: self._post(then))
 
     def __enter__(self) -> Self:
         """Return the executor, to be closed at the end of the block."""
@@ -253,8 +260,12 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
-            case TellEnd(rank, code, why):
+            case TellEnd(rank, code, why, True):
                 self._tell_end(rank, code, why)
+            case TellEnd(rank):
+                self._tell_again(rank)
+            case Condemn(cluster, why):
+                self._verdicts.condemn(self._places[cluster], why)
             case Explain():
                 self.waits.look(self._explained, with_stacks=True)
             case GiveUp():
@@ -268,11 +279,18 @@ class Executor:
         host = self._facts.get(rank, {}).get("host", "")
         when, incarnation = time.strftime("%H:%M:%S"), self._replacements.incarnation(rank)
         reports = [end_of(rank, code, why, host, when, incarnation=incarnation)]
+        self._ends[rank] = reports[0]
         effects = self._replacements.ended(rank)
         self._replace(one for one in effects if isinstance(one, TellMoved))  # else nobody knows it
         for place in self._places.values():
-            place.views.lost(reports)
+            if not place.was_lost:
+                place.views.lost(reports)
         self._replace(one for one in effects if not isinstance(one, TellMoved))
+
+    def _tell_again(self, rank: str) -> None:
+        for place in self._places.values():
+            if not place.was_lost:
+                place.views.lost([self._ends[rank]])
 
     def replace_ranks(self, lost: list[str]) -> None:
         """Start ranks again in place of lost ones, unless the run ends."""
@@ -296,9 +314,11 @@ class Executor:
 
     def _start_again(self, rank: str, incarnation: int) -> None:
         cluster = rank.rpartition(":")[0]
-        if cluster in self._lost_places:
-            text = "could not be started again: its front-end is lost"
+        if self._codes.incarnation(cluster) > 1:
+            text = "could not be started again alone: its code was itself started again"
             self._post(RankEnded(rank, LOST, text, RankExit()))
+        elif cluster in self._lost_places:
+            self._post(RankEnded(rank, LOST, _HOMELESS, RankExit()))
         else:
             self._places[cluster].control.start_again(rank, incarnation)
 
@@ -426,8 +446,10 @@ class Executor:
     def _lose(self, place: Place, words: str, fault: GridError | None) -> None:
         """Do what a verdict leads to: the run ends, or waits for one place less."""
         if fault is not None:
-            place.kill()  # what is not heard of any more must not come back
+            place.expel()  # what is not heard of any more must not come back
         self._lost_places.add(place.identifier)
+        for rank in self._replacements.joining(place.identifier):
+            self._post(RankEnded(rank, LOST, _HOMELESS, RankExit()))
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
         else:
@@ -577,6 +599,17 @@ class Executor:
             if self._input.is_terminal:
                 place.input.show_prompts()
             self._input.want(size)
+
+    def suspected(self, by: str, rank: str, why: str) -> None:
+        """Let it be decided who is lost, once all else that could explain it is known."""
+        incarnation = self._replacements.incarnation(rank)
+        self._later(
+            self._verdicts.known_after, lambda: self._decide(Suspected(by, rank, why), incarnation)
+        )
+
+    def _decide(self, event: Suspected, incarnation: int) -> None:
+        if incarnation == self._replacements.incarnation(event.rank):  # else another one is there
+            self._post(event)
 
     def front_end_up(self, place: Place) -> None:
         """Once all front-ends are there, let their components wait for their members."""

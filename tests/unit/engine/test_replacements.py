@@ -83,6 +83,14 @@ def test_one_that_does_not_come_has_an_index_so_that_all_can_know_of_its_loss() 
     assert ranks.wanted([f"{RANK}#2"]) == [StartAgain(RANK, 3)]
 
 
+def test_those_that_are_being_started_are_known_by_their_cluster() -> None:
+    ranks = Replacements(4)
+    for rank in ("0:0:0", "0:1:0", "0:1:1"):
+        ranks.ended(rank)
+    ranks.wanted(["0:0:0#1", "0:1:1#1"])
+    assert ranks.joining("0:1") == ["0:1:1"]
+
+
 def test_indexes_are_given_in_the_order_in_which_ranks_are_ready() -> None:
     ranks = Replacements(4)
     for rank in ("0:0:0", "0:1:0"):
