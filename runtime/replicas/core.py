@@ -147,17 +147,26 @@ class Replication:
         """
         return self._decisions.ask(sequence)
 
-    def decide(self, sequence: Hashable, number: int, value: Any) -> list[Effect]:
+    def is_open(self, sequence: Hashable, number: int) -> bool:
+        """Tell whether a decision was asked for, and neither made nor given to `decide`."""
+        return self._decisions.is_open(sequence, number)
+
+    def decide(
+        self, sequence: Hashable, number: int, value: Any, *, at_once: bool = False
+    ) -> list[Effect]:
         """Decide what was asked for. Among the effects, now or later, is `Decided`: act then.
+
+        It is later if the slowest replica is too far behind. With `at_once` it is now even so:
+        for what has happened already, of which the program itself bounds how much there is.
 
         Raises:
             ReplicationError: this process does not lead, or it is decided already.
         """
-        if not self._leads or not self._decisions.is_open(sequence, number):
+        if not self._leads or not self.is_open(sequence, number):
             raise ReplicationError(
                 f"decision {number} of {sequence} is not for process {self._roster.me} to make"
             )
-        return self._decisions.decide((sequence, number, value))
+        return self._decisions.decide((sequence, number, value), at_once=at_once)
 
     # ---------------------------------------------------------------------------- between cores
 

@@ -78,22 +78,26 @@ class Decisions:
 
     # ------------------------------------------------------------------------------ the master
 
-    def decide(self, made: Made) -> list[Effect]:
+    def decide(self, made: Made, *, at_once: bool) -> list[Effect]:
         """Make an open decision, or let it wait while the slowest replica is too far behind."""
         self._open.discard(made[:2])
+        if at_once:
+            return self._make(made)
         self._waiting.append(made)
         return self._make_those_waiting()
 
     def _make_those_waiting(self) -> list[Effect]:
         effects: list[Effect] = []
         while self._waiting and not self._is_too_far():
-            made = self._waiting.popleft()
-            word = ("decision", self.made, self.settled, *made)
-            effects += [Tell(twin, word) for twin in self._roster.twins]
-            self._add(made)
-            self._used += 1
-            effects.append(Decided(*made))
+            effects += self._make(self._waiting.popleft())
         return effects
+
+    def _make(self, made: Made) -> list[Effect]:
+        word = ("decision", self.made, self.settled, *made)
+        effects: list[Effect] = [Tell(twin, word) for twin in self._roster.twins]
+        self._add(made)
+        self._used += 1
+        return [*effects, Decided(*made)]
 
     def _is_too_far(self) -> bool:
         slowest = min((self._used_by[twin] for twin in self._roster.twins), default=self.made)

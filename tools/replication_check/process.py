@@ -130,7 +130,7 @@ class Process:
         return source
 
     def _is_open(self) -> bool:
-        return self.asked is not None and self.core._decisions.is_open(*self.asked)
+        return self.asked is not None and self.core.is_open(*self.asked)
 
     def _first(self, source: int | None, tag: int) -> int | None:
         for place, (sender, its_tag, _) in enumerate(self.mailbox):

@@ -20,7 +20,7 @@ from runtime.topology import Communicator, rank_table
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from runtime.machine.composition import Composition
@@ -46,6 +46,14 @@ def start() -> Predefined:
 def find(name: str) -> MPI.Comm:
     """Return a communicator that is there from the start by its name."""
     return start().comms[name]
+
+
+def agreed_calls() -> dict[str, Callable[..., object]]:
+    """Return what replicas of a rank have to call instead of the function of MPI of that name."""
+    engine = start().engine
+    if engine is None or engine.decisions is None:
+        return {}
+    return {"Wtime": engine.decisions.now}
 
 
 def handle_errors() -> None:
@@ -108,7 +116,10 @@ def _engine(place: Place, link: RankLink) -> Engine:
     replicated = _replicated(place, link, engine, replicas) if replicas > 1 else None
     connections = open_connections(link, replicated or engine, make, composition)
     if replicated is not None:
+        from runtime.mpi.progress.decision_points import DecisionPoints
+
         replicated.stand_on(connections)
+        engine.decisions = DecisionPoints(engine, replicated)
     engine.attach(replicated or connections, connections.wake_ups)
     if place.is_isolated:
         connections.ends_are_told = True
