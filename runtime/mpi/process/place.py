@@ -36,6 +36,7 @@ class Place:
         hosts: Sequence[str],
         *,
         is_isolated: bool = False,
+        has_replicas: bool = False,
         tag_limit: int | None = None,
     ) -> None:
         """Be process `me` of a grid; `hosts` are those of all processes by index.
@@ -46,6 +47,7 @@ class Place:
         self.me = me
         self.hosts = hosts
         self.is_isolated = is_isolated
+        self.has_replicas = has_replicas
         self._tag_limit = tag_limit
 
     @cached_property
@@ -127,7 +129,14 @@ def place_of_rank(link: RankLink) -> Place:
         table = ReplicaTable(grid.size // replicas, replicas)
         me = known.residents[table.replica_at(known.index).rank].identifier
         grid, hosts = grid.first(table.ranks), hosts[: table.ranks]
-    return Place(grid, me, hosts, is_isolated=is_isolated, tag_limit=known.tag_limit)
+    return Place(
+        grid,
+        me,
+        hosts,
+        is_isolated=is_isolated,
+        has_replicas=replicas > 1,
+        tag_limit=known.tag_limit,
+    )
 
 
 def place_of_plain_mpi() -> Place:
