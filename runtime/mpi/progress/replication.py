@@ -208,9 +208,12 @@ class ReplicatedConnections:
             self._sink.lost(rank, self._why(rank))
 
     def _fail(self, sending: Sending) -> None:
-        """End what nobody is left to receive; a redundant replica has nothing to say any more."""
+        """End what nobody is left to receive; that is an error only of who would transmit it.
+
+        A replica that is behind may still send what its master has sent before the receiver ended.
+        """
         sending.done = True
-        if not self._is_redundant:
+        if self.core.leads and not self._is_redundant:
             sending.error = self._why(sending.to)
 
     def _why(self, rank: int) -> Exception:
