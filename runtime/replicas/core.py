@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtime.replicas.arrivals import Arrivals
 from runtime.replicas.decisions import Decisions
 from runtime.replicas.effects import Deliver, Drop, Lead, Tell
-from runtime.replicas.limits import Limits, ReplicationError
+from runtime.replicas.limits import ReplicationError, ReplicationLimits
 from runtime.replicas.roster import Roster
 from runtime.replicas.sends import Sends
 
@@ -30,10 +30,10 @@ class Replication:
     """
 
     def __init__(
-        self, me: int, ranks: Sequence[Sequence[int]], limits: Limits | None = None
+        self, me: int, ranks: Sequence[Sequence[int]], limits: ReplicationLimits | None = None
     ) -> None:
         """Begin as process `me`; `ranks` has the processes of each rank, the first master first."""
-        self._limits = limits = limits or Limits()
+        self._limits = limits = limits or ReplicationLimits()
         self._roster = Roster(me, ranks)
         self._sends = Sends(self._roster, limits)
         self._arrivals = Arrivals()
@@ -59,7 +59,7 @@ class Replication:
         """How many decisions all living replicas know, if this process leads.
 
         Before the program has an effect outside of messages, such as a line of output, as many have
-        to be settled as are `made` at that moment: wait for `Settled`.
+        to be settled as are `made` at that moment: wait for `DecisionsSettled`.
         """
         return self._decisions.settled
 

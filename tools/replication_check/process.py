@@ -25,8 +25,8 @@ from runtime.replicas import (
     Drop,
     Effect,
     Keep,
-    Limits,
     Replication,
+    ReplicationLimits,
     Tell,
     Transmit,
 )
@@ -205,7 +205,11 @@ class Processes:
         self._can_step: dict[int, bool] = {0: False}
 
     def begin(
-        self, me: int, ranks: tuple[tuple[int, ...], ...], program: Program, limits: Limits
+        self,
+        me: int,
+        ranks: tuple[tuple[int, ...], ...],
+        program: Program,
+        limits: ReplicationLimits,
     ) -> int:
         """Return the number of a process that has not begun."""
         return self._number(Process(Replication(me, ranks, limits), program))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from runtime.replicas import Limits
+from runtime.replicas import ReplicationLimits
 from tools.replication_check.space import Size
 
-_ROOM_FOR_ONE = Limits(kept_bytes=400, decisions=2, batch=1)
+_ROOM_FOR_ONE = ReplicationLimits(kept_bytes=400, decisions=2, batch=1)
 
 SIZES = {
     size.name: size
