@@ -68,6 +68,14 @@ class Replication:
         """How many bytes the copies take that `Keep` asked for."""
         return self._sends.kept
 
+    @property
+    def owes(self) -> bool:
+        """Whether messages of the program would be lost if all replicas left now.
+
+        A process whose program has come to its end may not leave before.
+        """
+        return bool(self._sends.backup)
+
     def processes_of(self, rank: int) -> tuple[int, ...]:
         """Return the living processes of a rank, its master first; none if the rank is lost."""
         return self._roster.living[rank]

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 TAIL = struct.Struct("<?q")
 """What follows the head of a message: whether it has a number in its stream, and which."""
 
+_LOOK_AGAIN = 1.0
+"""After how many seconds to look whether the master has sent everything, if nothing comes."""
+
 _FOR_CORE = HEAD.pack(bytes(8), True, 0, 0)
 """How words from core to core begin; no communicator has this context."""
 
@@ -141,8 +144,15 @@ class ReplicatedConnections:
         return [word for words in found for word in words]
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is to be sent, say goodbye, and hang up."""
+        """Send what is to be sent, say goodbye, and hang up.
+
+        That is not before the master has sent all that this replica has, which would be lost if
+        both were gone.
+        """
         self.carry_out(self.core.flush())
+        while self.core.owes:
+            if not self.progress():
+                self.below.ready(_LOOK_AGAIN)
         self.below.close(timeout)
 
     # --- what the connections below call back -----------------------------------------------------
