@@ -128,7 +128,7 @@ MUTATIONS = {
         Replication, "_lead", _does_not_say_lead, ANY, "no deadlock"
     ),
     "asks nobody as a new master": Mutation(
-        Replication, "_succeed", _asks_nobody, TEST, "same order"
+        Replication, "_succeed", _asks_nobody, TEST, "same order", is_quick=False
     ),
     "tells no old decisions as a new master": Mutation(
         Decisions, "teach", _nothing, TEST, "nothing left", is_quick=False

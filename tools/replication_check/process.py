@@ -25,8 +25,8 @@ from runtime.replicas import (
     Drop,
     Effect,
     Keep,
-    Limits,
     Replication,
+    ReplicationLimits,
     Tell,
     Transmit,
 )
@@ -130,7 +130,7 @@ class Process:
         return source
 
     def _is_open(self) -> bool:
-        return self.asked is not None and self.core._decisions.is_open(*self.asked)
+        return self.asked is not None and self.core.is_open(*self.asked)
 
     def _first(self, source: int | None, tag: int) -> int | None:
         for place, (sender, its_tag, _) in enumerate(self.mailbox):
@@ -205,7 +205,11 @@ class Processes:
         self._can_step: dict[int, bool] = {0: False}
 
     def begin(
-        self, me: int, ranks: tuple[tuple[int, ...], ...], program: Program, limits: Limits
+        self,
+        me: int,
+        ranks: tuple[tuple[int, ...], ...],
+        program: Program,
+        limits: ReplicationLimits,
     ) -> int:
         """Return the number of a process that has not begun."""
         return self._number(Process(Replication(me, ranks, limits), program))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from runtime.replicas import Limits, ReplicationError
+from runtime.replicas import ReplicationError, ReplicationLimits
 from tools.replication_check.process import Numbers, Process, Processes, Program
 
 State = tuple[int, ...]
@@ -25,7 +25,7 @@ class Size:
     programs: tuple[Program, ...]
     replicas: tuple[int, ...]
     crashes: int
-    limits: Limits = field(default_factory=lambda: Limits(batch=1))
+    limits: ReplicationLimits = field(default_factory=lambda: ReplicationLimits(batch=1))
     is_quick: bool = True
     """Whether it takes a few seconds only."""
 

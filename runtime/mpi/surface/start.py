@@ -21,7 +21,7 @@ from runtime.topology import Communicator, rank_table
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from runtime.machine.composition import Composition
@@ -67,6 +67,14 @@ def _use_modes(comms: dict[str, MPI.Comm], link: RankLink) -> None:
 def find(name: str) -> MPI.Comm:
     """Return a communicator that is there from the start by its name."""
     return start().comms[name]
+
+
+def agreed_calls() -> dict[str, Callable[..., object]]:
+    """Return what replicas of a rank have to call instead of the function of MPI of that name."""
+    engine = start().engine
+    if engine is None or engine.decisions is None:
+        return {}
+    return {"Wtime": engine.decisions.now}
 
 
 def handle_errors() -> None:
@@ -133,7 +141,10 @@ def _engine(place: Place, link: RankLink) -> Engine:
         engine.replacements = Replacements(place, engine, link)  # before anybody can say anything
     connections = open_connections(link, replicated or engine, make, composition)
     if replicated is not None:
+        from runtime.mpi.progress.decision_points import DecisionPoints
+
         replicated.stand_on(connections)
+        engine.decisions = DecisionPoints(engine, replicated)
     engine.attach(replicated or connections, connections.wake_ups)
     if place.is_isolated:
         connections.suspect = partial(_tell_suspicion, link)

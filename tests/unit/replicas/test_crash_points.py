@@ -5,7 +5,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from runtime.replicas import Deliver, Drop, Effect, Keep, Limits, Replication, Tell, Transmit
+from runtime.replicas import (
+    Deliver,
+    Drop,
+    Effect,
+    Keep,
+    Replication,
+    ReplicationLimits,
+    Tell,
+    Transmit,
+)
 
 SENDERS, RECEIVERS = (0, 1, 2), (3, 4)
 STREAM = ("world", 0, 1, 7)
@@ -16,7 +25,7 @@ class Wires:
 
     def __init__(self) -> None:
         ranks = (SENDERS, RECEIVERS)
-        self.cores = {one: Replication(one, ranks, Limits(batch=1)) for one in range(5)}
+        self.cores = {one: Replication(one, ranks, ReplicationLimits(batch=1)) for one in range(5)}
         self.lines: deque[tuple[int, Tell | Transmit]] = deque()
         self.got: dict[int, list[object]] = {one: [] for one in RECEIVERS}
         self.free: set[int] = set()

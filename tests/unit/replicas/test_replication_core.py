@@ -1,17 +1,17 @@
-"""Limits, decisions and mistakes of the replication core."""
+"""ReplicationLimits, decisions and mistakes of the replication core."""
 
 import pytest
 
 from runtime.replicas import (
     UNKNOWN,
     Decided,
+    DecisionsSettled,
     Drop,
     Keep,
     Lead,
-    Limits,
     Replication,
     ReplicationError,
-    Settled,
+    ReplicationLimits,
     Tell,
     Transmit,
 )
@@ -27,13 +27,26 @@ def test_a_message_before_an_earlier_one_of_its_stream_is_an_error() -> None:
 
 
 def test_a_replica_waits_when_its_copies_would_take_too_much_memory() -> None:
-    core = Replication(1, TWO_AND_ONE, Limits(kept_bytes=2000))
+    core = Replication(1, TWO_AND_ONE, ReplicationLimits(kept_bytes=2000))
     assert core.send(STREAM, "a", 1000)[1] == [Keep("a")]
     assert core.send(STREAM, "b", 1000)[1] == []
     assert core.kept_bytes <= 2000
     assert core.hear(0, ("committed", ((STREAM, 2),))) == [Drop("a"), Drop("b")]
     assert core.kept_bytes == 0
     assert core.send(STREAM, "c", 1000)[1] == [Keep("c")]
+
+
+def test_who_has_messages_that_are_not_sent_may_not_leave() -> None:
+    master, replica = (Replication(me, TWO_AND_ONE) for me in (0, 1))
+    replica.send(STREAM, "a", 1)
+    assert replica.owes
+    replica.hear(0, ("committed", ((STREAM, 1),)))
+    assert not replica.owes
+    master.decide("test", master.ask("test")[0], True)
+    master.send(STREAM, "a", 1)
+    assert master.owes
+    master.hear(1, ("known", 1, 0))
+    assert not master.owes
 
 
 def test_a_replica_that_is_behind_skips_what_is_committed() -> None:
@@ -51,7 +64,7 @@ def test_nothing_leaves_the_master_before_all_replicas_know_what_it_depends_on()
     effects = core.decide("test", number, True)
     assert effects == [Tell(1, ("decision", 0, 0, "test", 0, True)), Decided("test", 0, True)]
     assert core.send(STREAM, "depends", 1)[1] == [Keep("depends")]
-    assert core.hear(1, ("known", 1, 0)) == [Settled(1), Transmit(2, STREAM, 0, "depends")]
+    assert core.hear(1, ("known", 1, 0)) == [DecisionsSettled(1), Transmit(2, STREAM, 0, "depends")]
 
 
 def test_later_decisions_do_not_hold_up_what_does_not_depend_on_them() -> None:
@@ -66,7 +79,7 @@ def test_later_decisions_do_not_hold_up_what_does_not_depend_on_them() -> None:
 
 
 def test_the_master_waits_for_a_replica_that_is_too_many_decisions_behind() -> None:
-    core = Replication(0, TWO_AND_ONE, Limits(decisions=2))
+    core = Replication(0, TWO_AND_ONE, ReplicationLimits(decisions=2))
     for _ in range(2):
         assert Decided("any", _, 7) in core.decide("any", core.ask("any")[0], 7)
     number, _ = core.ask("any")
@@ -94,7 +107,7 @@ def test_a_replica_may_not_decide_nor_a_master_twice() -> None:
 
 
 def test_acknowledgements_and_commits_are_collected() -> None:
-    master, receiver = (Replication(me, TWO_AND_ONE, Limits(batch=8)) for me in (0, 2))
+    master, receiver = (Replication(me, TWO_AND_ONE, ReplicationLimits(batch=8)) for me in (0, 2))
     for number in range(7):
         master.send(STREAM, number, 1)
         assert len(receiver.arrive(0, STREAM, number, number)) == 1

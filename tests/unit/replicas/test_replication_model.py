@@ -30,7 +30,7 @@ def test_the_check_notices_a_protocol_that(name: str) -> None:
 def test_the_command_prints_states_and_the_way_to_a_problem(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    arguments = ["--size", "one message", "--crashes", "1"]
+    arguments = ["--size", "one message", "--crashes", "0"]
     assert main(arguments) == 0
     assert "states of processes" in capsys.readouterr().out
     with MUTATIONS["never commits"].planted():
