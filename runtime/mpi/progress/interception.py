@@ -97,8 +97,14 @@ class Port:
     def send(
         self, head: bytes, payload: Sequence[memoryview], sync: bool, now: Callable[[], float]
     ) -> Outgoing:
-        """Send a message, or hold it, or drop it; raises what interceptors raise."""
+        """Send a message, or hold it, or drop it; raises what interceptors raise.
+
+        What members say of losses and of calls that do not fit is no message of the program: it
+        passes by, or calls that should end with an error would never end.
+        """
         _, inner, _, tag = HEAD.unpack(head)
+        if tag < 0:
+            return self._forward(head, payload, sync)
         envelope = MessageEnvelope(self.me, self.peer, sum(map(len, payload)), tag, inner)
         sizes, delay, holding = [], 0.0, []
         for link in self.links:
@@ -143,9 +149,11 @@ class Port:
         """Return a message as the receiver gets it; raises what interceptors raise."""
         own, head = self.sizes.size, incoming.head
         sizes: list[int] = []
-        if own:
+        if own and len(head) > HEAD.size:
             sizes, head = list(self.sizes.unpack_from(head)), head[own:]
         _, inner, _, tag = HEAD.unpack(head)
+        if tag < 0:
+            return incoming
         envelope = MessageEnvelope(self.peer, self.me, incoming.size, tag, inner)
         left = sizes[:] if own else sizes
         for link in self.back:
