@@ -69,6 +69,8 @@ def document_of(
                 variables=tuple(variables),
                 results=tuple(results),
                 failures=one_line.failures,
+                recovery=one_line.recovery,
+                recovery_messages=one_line.recovery_messages,
             )
         )
     except ValueError as error:

@@ -182,6 +182,8 @@ class Application:
     location: Location
     travelling: Mapping[str, str] = field(default_factory=dict)
     failures: FailureMode = FailureMode.ABORT
+    recovery: str = ""
+    recovery_messages: str = ""
 
     @property
     def is_file(self) -> bool:

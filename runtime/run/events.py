@@ -208,11 +208,15 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class TellEnd:
-    """Tell the ranks that go on that one has ended: its code, and how, in words."""
+    """Tell the ranks that go on that one has ended: its code, and how, in words.
+
+    It is not `is_new` where they were told of it before.
+    """
 
     rank: str
     code: int
     why: str
+    is_new: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import field, replace
 from enum import StrEnum
 
 from gcm.records import dataclass
@@ -101,6 +101,10 @@ class RunState:
     """What failed while the application ran."""
     _progress: RunProgress = field(init=False)
     _jobs: set[str] = field(default_factory=set)
+    _ended: set[str] = field(default_factory=set)
+    """The ranks that have ended, and were not started again since."""
+    _held: set[str] = field(default_factory=set)
+    """Clusters whose job goes on for ranks that may be started again in place of lost ones."""
     _assembly_runs: bool = False
     _open: set[str] = field(default_factory=set)
     _fetched: set[str] = field(default_factory=set)
@@ -202,7 +206,8 @@ class RunState:
     # --- while the application runs -----------------------------------------------------------
 
     def _rank_again(self, event: RankReady) -> Iterable[Effect]:
-        """A code was started, or started again."""
+        """A code, or a rank in place of a lost one, was started, or started again."""
+        self._ended.discard(event.rank)
         self._jobs.add(event.rank.rpartition(":")[0])
         self.codes.pop(event.rank, None)
         self.signals.pop(event.rank, None)
@@ -223,8 +228,19 @@ class RunState:
         yield from self._show_end(event)
         if goes_on:
             yield self._tell(TellEnd(event.rank, event.code, _how(event)))
+            yield from self._end_if_none_is_left(event)
         else:
             self._let_others_end()
+
+    def _end_if_none_is_left(self, event: RankEnded) -> Iterable[Effect]:
+        """End the run with the last rank: where one was lost no job ends before."""
+        self._ended.add(event.rank)
+        if event.code:
+            self._held.add(event.rank.rpartition(":")[0])
+        yield from self._end_if_all_ended()
+
+    def _has_ended(self, cluster: str) -> bool:
+        return cluster in self._held and self._ended.issuperset(self.outline.ranks[cluster])
 
     def _show_end(self, event: RankEnded) -> Iterable[Effect]:
         """Keep the code of a rank, unless others had ended it, and show it."""
@@ -268,7 +284,8 @@ class RunState:
         yield from self._end_if_all_ended()
 
     def _end_if_all_ended(self) -> Iterable[Effect]:
-        if self._jobs or self._assembly_runs or (self.steered and not self._halted):
+        jobs_go_on = any(not self._has_ended(one) for one in self._jobs)
+        if jobs_go_on or self._assembly_runs or (self.steered and not self._halted):
             return
         yield from self._stop()
 
@@ -318,6 +335,7 @@ class RunState:
             if rank not in self.codes:
                 self.codes[rank] = LOST
                 yield self._tell(TellEnd(rank, LOST, "was lost with its front-end"))
+            self._ended.add(rank)
         yield from self._end_if_all_ended()
 
     def _tell(self, end: TellEnd) -> TellEnd:
@@ -331,7 +349,7 @@ class RunState:
         """
         clusters = {one.rpartition(":")[0] for one in (event.by, event.rank)}
         if event.rank in self._told:
-            yield self._told[event.rank]
+            yield replace(self._told[event.rank], is_new=False)
         elif event.by not in self._told and clusters <= self.outline.survivors:
             order = list(self.outline.ranks)
             yield Condemn(

@@ -124,7 +124,7 @@ class MismatchDetector:
             return
         self._has_asked = turn
         m = self._members
-        if m.recovery.revoked_by is not None:
+        if m.recovery.is_closed:
             return
         first, *others = self._cluster()
         told = [first]
@@ -138,7 +138,7 @@ class MismatchDetector:
     @property
     def is_troubled(self) -> bool:
         """Whether there may be a reason why a call cannot be done."""
-        is_revoked = self._members.recovery.revoked_by is not None
+        is_revoked = self._members.recovery.is_closed
         known = self._trouble is not None or self._lost or self._heard
         return bool(is_revoked or known or self._engine.losses.gone) or self._box.has_news
 

@@ -81,7 +81,7 @@ class Collecting:
             both = sorted((*members.group, *members.peers))
             context = derived_context(members.context, "collectives")
             self.everybody = intra(members.engine, both, members.inner, members.inner, context)
-            self.everybody.recovery.revoked_by = members.recovery.revoked_by
+            self.everybody.recovery.closing = members.recovery.closing
         self.mismatches = MismatchDetector(self.everybody)
         self._chosen: dict[tuple[str, int | None, bool], str] = {}
 

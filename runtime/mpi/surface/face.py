@@ -18,6 +18,10 @@ from mpi4py import MPI as _native
 
 from runtime.later import Later as _Later
 from runtime.mpi.collectives.reductions import AVG as AVG
+from runtime.mpi.communicators.attributes import FT_ERRORS as FT_ERRORS
+from runtime.mpi.communicators.attributes import FT_INCARNATION as FT_INCARNATION
+from runtime.mpi.communicators.attributes import FT_PROCESSES as FT_PROCESSES
+from runtime.mpi.communicators.attributes import FT_STATE as FT_STATE
 from runtime.mpi.communicators.creation import COMM_TYPE_CLUSTER as COMM_TYPE_CLUSTER
 from runtime.mpi.communicators.creation import COMM_TYPE_SITE as COMM_TYPE_SITE
 from runtime.mpi.communicators.groups import Group as Group

@@ -8,6 +8,7 @@ from mpi4py import MPI
 
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.classes import near, wrap
+from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.process import predefined
 from runtime.mpi.process.error_handlers import handle_errors_as_asked
 from runtime.mpi.process.place import Place, place_of_plain_mpi, place_of_rank, settle
@@ -37,8 +38,28 @@ def start() -> Predefined:
         settle(place)
         engine = None if link is None or place.is_one_cluster else _engine(place, link)
         _made = Predefined(engine, _communicators(place, engine), find)
+        if link is not None and engine is not None and place.is_isolated:
+            _use_modes(_made.comms, link)
         predefined.settle(_made)
     return _made
+
+
+def _use_modes(comms: dict[str, MPI.Comm], link: RankLink) -> None:
+    """Let COMM_WORLD get over losses as the run asks for; a process started again joins by it."""
+    m = members_behind(comms["COMM_GRID"])
+    recovery, messages = link.wrapper.settings["recovery"]
+    if m is not None and recovery:
+        from runtime.collectives.recovery_modes import MESSAGES_KEY, RECOVERY_KEY, Modes
+
+        told = {RECOVERY_KEY: recovery} | ({MESSAGES_KEY: messages} if messages else {})
+        with m.engine.lock:
+            m.recovery.use(Modes.of(told))
+    if link.is_again:
+        for comm in comms.values():
+            joining = members_behind(comm)
+            if joining is not None:
+                with joining.engine.lock:
+                    joining.recovery.be_joining()
 
 
 def find(name: str) -> MPI.Comm:
@@ -102,11 +123,16 @@ def _engine(place: Place, link: RankLink) -> Engine:
         make = partial(
             InterceptedConnections, ports=Ports(composition, place.everybody, place.index)
         )
+    if place.is_isolated:
+        from runtime.mpi.progress.replacements import Replacements
+
+        engine.replacements = Replacements(place, engine, link)  # before anybody can say anything
     connections = open_connections(link, engine, make, composition)
     engine.attach(connections, connections.wake_ups)
-    if place.is_isolated:
+    if engine.replacements is not None:
         connections.suspect = partial(_tell_suspicion, place, link)
-        link.wrapper.hear_of_ends(lambda reports: _hear_of_ends(place, engine, reports))
+        link.wrapper.hear_of_views(engine.replacements.hear_of_view)
+        link.wrapper.hear_of_ends(engine.replacements.hear_of_ends)
     return engine
 
 
@@ -125,15 +151,3 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
 
 def _tell_suspicion(place: Place, link: RankLink, index: int, why: Exception) -> None:
     link.wrapper.health.suspects(link.name, str(place.everybody[index]), str(why))
-
-
-def _hear_of_ends(place: Place, engine: Engine, reports: list[dict[str, Any]]) -> None:
-    from runtime.machine.ends import in_words
-    from runtime.topology import Identifier
-    from runtime.wire import PeerLeft, PeerLost
-
-    for one in reports:
-        kind = PeerLost if one["code"] else PeerLeft
-        index = place.index_of(Identifier(*map(int, one["rank"].split(":"))))
-        if index != place.index:
-            engine.explain(index, kind(in_words(one)))

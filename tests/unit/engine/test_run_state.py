@@ -702,6 +702,42 @@ def test_ranks_that_go_on_are_told_of_one_that_is_lost_and_the_run_ends_well(
     assert said(surviving) == []
 
 
+def test_the_job_of_a_lost_rank_is_kept_for_another_one_and_the_run_ends_with_the_last_rank(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > RankEnded 0:0:1 7
+        /0:0:1 is failed exit code 7
+        tell all that 0:0:1 ended with exit code 7 (7)
+        > RankReady 0:0:1
+        /0:0:1 is running
+        > RankEnded 1:0:0 0
+        /1:0:0 is done exit code 0
+        tell all that 1:0:0 ended (0)
+        > RankEnded 1:0:1 0
+        /1:0:1 is done exit code 0
+        tell all that 1:0:1 ended (0)
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        > RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > RankEnded 0:0:1 0
+        /0:0:1 is done exit code 0
+        tell all that 0:0:1 ended (0)
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 0
+        """,
+    )
+    assert said(surviving) == []
+
+
 def test_a_front_end_that_is_lost_takes_only_its_own_ranks_along_where_others_go_on(
     surviving: RunState,
 ) -> None:
