@@ -316,9 +316,9 @@ class Executor:
         cluster = rank.rpartition(":")[0]
         if self._codes.incarnation(cluster) > 1:
             text = "could not be started again alone: its code was itself started again"
-            self._post(RankEnded(rank, LOST, text, RankExit()))
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=text)))
         elif cluster in self._lost_places:
-            self._post(RankEnded(rank, LOST, _HOMELESS, RankExit()))
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
         else:
             self._places[cluster].control.start_again(rank, incarnation)
 
@@ -449,7 +449,7 @@ class Executor:
             place.expel()  # what is not heard of any more must not come back
         self._lost_places.add(place.identifier)
         for rank in self._replacements.joining(place.identifier):
-            self._post(RankEnded(rank, LOST, _HOMELESS, RankExit()))
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
         else:
