@@ -68,6 +68,10 @@ class Health(Protocol):
         """Tell that a rank ends the run."""
         ...
 
+    def suspects(self, member: str, rank: str, why: str) -> None:
+        """Tell that another rank seems lost; if `Views.lost` says that it is, it is."""
+        ...
+
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Tell what a rank is doing, as answer to a question with a number.
 
@@ -247,6 +251,10 @@ class ClusterHealth(Protocol):
 
     def rank_frozen(self, member: str, rank: str, seconds: float) -> None:
         """Tell that a rank has been stopped for so long; 0 if it goes on again."""
+        ...
+
+    def rank_suspected(self, member: str, by: str, rank: str, why: str) -> None:
+        """Tell that a rank of this cluster believes another one to be lost."""
         ...
 
     def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:

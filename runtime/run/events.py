@@ -123,6 +123,15 @@ class LeftBehind:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspected:
+    """A rank, `by`, cannot reach another one, and nobody has told since that either has ended."""
+
+    by: str
+    rank: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
     """It has been told what all ranks were doing when the time of the run was over."""
 
@@ -149,6 +158,7 @@ Event = (
     | Halt
     | Explained
     | LeftBehind
+    | Suspected
     | Tick
 )
 
@@ -206,10 +216,18 @@ class TellEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class Condemn:
+    """Declare a cluster lost although it lives: others cannot reach it."""
+
+    cluster: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """There is nothing left; the run ended with this code."""
 
     code: int
 
 
-Effect = Start | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Finish
+Effect = Start | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Condemn | Finish

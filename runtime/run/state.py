@@ -12,6 +12,7 @@ from runtime.run.events import (
     Aborted,
     AssemblyEnded,
     Begin,
+    Condemn,
     Effect,
     Event,
     Explain,
@@ -35,6 +36,7 @@ from runtime.run.events import (
     StepFailed,
     StepUp,
     Stop,
+    Suspected,
     TellEnd,
     Tick,
 )
@@ -112,6 +114,8 @@ class RunState:
     _timed_out: bool = False
     _halted: bool = False
     _now: float = 0.0
+    _told: dict[str, TellEnd] = field(default_factory=dict)
+    """The ends that ranks which go on were told of."""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
@@ -202,6 +206,7 @@ class RunState:
         self._jobs.add(event.rank.rpartition(":")[0])
         self.codes.pop(event.rank, None)
         self.signals.pop(event.rank, None)
+        self._told.pop(event.rank, None)
         yield Show(self.outline.rank_paths[event.rank], "running")
 
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
@@ -217,7 +222,7 @@ class RunState:
             )
         yield from self._show_end(event)
         if goes_on:
-            yield TellEnd(event.rank, event.code, _how(event))
+            yield self._tell(TellEnd(event.rank, event.code, _how(event)))
         else:
             self._let_others_end()
 
@@ -312,8 +317,29 @@ class RunState:
         for rank in self.outline.ranks[event.cluster]:
             if rank not in self.codes:
                 self.codes[rank] = LOST
-                yield TellEnd(rank, LOST, "was lost with its front-end")
+                yield self._tell(TellEnd(rank, LOST, "was lost with its front-end"))
         yield from self._end_if_all_ended()
+
+    def _tell(self, end: TellEnd) -> TellEnd:
+        self._told[end.rank] = end
+        return end
+
+    def _suspected(self, event: Suspected) -> Iterable[Effect]:
+        """Decide for all who is lost of two ranks that live and cannot reach each other.
+
+        It is one's whole cluster, since both cannot go on: that with fewer ranks, or the later one.
+        """
+        clusters = {one.rpartition(":")[0] for one in (event.by, event.rank)}
+        if event.rank in self._told:
+            yield self._told[event.rank]
+        elif event.by not in self._told and clusters <= self.outline.survivors:
+            order = list(self.outline.ranks)
+            yield Condemn(
+                min(clusters, key=lambda one: (self._living(one), -order.index(one))), event.why
+            )
+
+    def _living(self, cluster: str) -> int:
+        return sum(rank not in self._told for rank in self.outline.ranks[cluster])
 
     def _node_lost(self, event: NodeLost) -> Iterable[Effect]:
         yield Show(self.outline.paths[event.step], "lost")
@@ -475,6 +501,8 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     ((_S.ENDING,), Explained, _R._nothing),
     ((_S.RUNNING,), LeftBehind, _R._left_behind),
     ((_S.ENDING,), LeftBehind, _R._nothing),
+    ((_S.RUNNING,), Suspected, _R._suspected),
+    ((_S.ENDING,), Suspected, _R._nothing),
     ((*_BEFORE, _S.RUNNING), PlaceLost, _R._place_lost),
     ((*_BEFORE, _S.RUNNING), NodeLost, _R._node_lost),
     ((*_BEFORE, _S.RUNNING, _S.ENDING), Interrupt, _R._interrupt),

@@ -91,8 +91,11 @@ class PeerConnections:
         """What is called once, when all has been sent and all have heard goodbye."""
         self._sleepers = 0
         self._is_closed = False
-        self.ends_are_told = False
-        """Whether `explain` is called for each peer that ends."""
+        self.suspect: Callable[[int, PeerLost], None] | None = None
+        """Who is told that a peer seems lost, where it is not decided here whether it is.
+
+        By `explain` it is told of each peer that has ended; until then the peer is waited for.
+        """
         self._epoll.register(self._wake_up, READ)
         self.wake_ups = WakeUps(me, directory)
         """Those of this machine; `ready` returns when somebody wakes this rank."""

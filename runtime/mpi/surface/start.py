@@ -105,7 +105,7 @@ def _engine(place: Place, link: RankLink) -> Engine:
     connections = open_connections(link, engine, make, composition)
     engine.attach(connections, connections.wake_ups)
     if place.is_isolated:
-        connections.ends_are_told = True
+        connections.suspect = partial(_tell_suspicion, place, link)
         link.wrapper.hear_of_ends(lambda reports: _hear_of_ends(place, engine, reports))
     return engine
 
@@ -121,6 +121,10 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
     cluster = place.grid.cluster_of(me)
     path = f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}"
     return Composition(told, path, (me.site, me.cluster))
+
+
+def _tell_suspicion(place: Place, link: RankLink, index: int, why: Exception) -> None:
+    link.wrapper.health.suspects(link.name, str(place.everybody[index]), str(why))
 
 
 def _hear_of_ends(place: Place, engine: Engine, reports: list[dict[str, Any]]) -> None:

@@ -470,6 +470,10 @@ class RanksLife:
         self.ended(member, code, f"called MPI.Abort({code})", *facts)
         self._launcher.health.rank_aborted(self._launcher.name, member)
 
+    def suspects(self, member: str, rank: str, why: str) -> None:
+        """Pass on that a rank believes another one to be lost."""
+        self._launcher.health.rank_suspected(self._launcher.name, member, rank, why)
+
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Pass on what a rank is doing."""
         self._launcher.health.rank_waiting(self._launcher.name, member, number, state)

@@ -48,6 +48,10 @@ class Run(Protocol):
         """Know that a front-end is there."""
         ...
 
+    def suspected(self, by: str, rank: str, why: str) -> None:
+        """Know that a rank believes another one to be lost."""
+        ...
+
     def read_input(self, place: Place, size: int) -> None:
         """Read what the first rank wants to read."""
         ...
@@ -158,6 +162,10 @@ class ClusterReports:
             _log.warning(text, rank, seconds)
         else:
             _log.warning("rank %s goes on", rank)
+
+    def rank_suspected(self, member: str, by: str, rank: str, why: str) -> None:  # noqa: ARG002
+        """Let it be decided who of two ranks is lost that cannot reach each other."""
+        self._run.suspected(by, rank, why)
 
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
         """Know that the native MPI of the cluster has ended."""

@@ -59,6 +59,7 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.member_host import BETWEEN_FRONT_ENDS, sender_of
 from runtime.processes.watch import watch_of
 from runtime.run.events import (
+    Condemn,
     Effect,
     Explain,
     Explained,
@@ -71,6 +72,7 @@ from runtime.run.events import (
     StepFailed,
     StepUp,
     Stop,
+    Suspected,
     TellEnd,
 )
 from runtime.run.exchanged import Exchanged
@@ -95,6 +97,7 @@ PATIENCE = 5.0
 
 _ABOUT_RANKS = {
     "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
+    "rank_suspected",
 }  # fmt: skip
 """Operations whose second argument is a rank of the cluster that tells it."""
 
@@ -132,6 +135,7 @@ class Executor:
         self._plan = plan
         self._local = local
         self._post = post
+        self._reactor = reactor
         self._crew = Crew()
         self._output = OutputSpreader(listener, post)
         self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
@@ -168,7 +172,7 @@ class Executor:
             assembly.connect(self._host, self._places, post)
         self.waits = WaitReports(
             self._places.values(),
-            partial(self._later, reactor),
+            self._later,
             lambda why: post(LeftBehind(why)),
         )
         self._codes = codes
@@ -194,9 +198,9 @@ class Executor:
             waits=self.waits,
         ).served()
 
-    def _later(self, reactor: Reactor, seconds: float, then: Callable[[], None]) -> None:
+    def _later(self, seconds: float, then: Callable[[], None]) -> None:
         """Do something on the engine's thread after some time."""
-        reactor.later(seconds, lambda: self._post(then))
+        self._reactor.later(seconds, lambda: self._post(then))
 
     def __enter__(self) -> Self:
         """Return the executor, to be closed at the end of the block."""
@@ -243,6 +247,8 @@ class Executor:
                 self._stop()
             case TellEnd(rank, code, why):
                 self._tell_end(rank, code, why)
+            case Condemn(cluster, why):
+                self._verdicts.condemn(self._places[cluster], why)
             case Explain():
                 self.waits.look(self._explained, with_stacks=True)
             case GiveUp():
@@ -256,7 +262,8 @@ class Executor:
         host = self._facts.get(rank, {}).get("host", "")
         reports = [end_of(rank, code, why, host, time.strftime("%H:%M:%S"))]
         for place in self._places.values():
-            place.views.lost(reports)
+            if not place.was_lost:
+                place.views.lost(reports)
 
     def report(self, state: RunState) -> Report:
         """Return what ran where and what was carried; tell of what nobody has received."""
@@ -382,7 +389,7 @@ class Executor:
     def _lose(self, place: Place, words: str, fault: GridError | None) -> None:
         """Do what a verdict leads to: the run ends, or waits for one place less."""
         if fault is not None:
-            place.kill()  # what is not heard of any more must not come back
+            place.expel()  # what is not heard of any more must not come back
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
         else:
@@ -532,6 +539,12 @@ class Executor:
             if self._input.is_terminal:
                 place.input.show_prompts()
             self._input.want(size)
+
+    def suspected(self, by: str, rank: str, why: str) -> None:
+        """Let it be decided who is lost, once all else that could explain it is known."""
+        self._reactor.later(
+            self._verdicts.known_after, lambda: self._post(Suspected(by, rank, why))
+        )
 
     def front_end_up(self, place: Place) -> None:
         """Once all front-ends are there, let their components wait for their members."""

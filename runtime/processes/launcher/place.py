@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,6 +33,12 @@ from runtime.transport.messages import PLAIN, Codec
 from runtime.transport.queued import ProcessStream
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream
+
+SSH_TIMEOUT = 30.0
+"""Seconds in which a host has to be reached by ssh."""
+
+SILENT_HOST_TIMEOUT = 8.0
+"""Seconds for the same where nothing was heard of the host for long; the network may be back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +71,11 @@ class Place:
         self.folder = ""  # where the ranks start, and what paths of results begin at
         self.is_up = False
         self.was_lost = False  # its front-end could not clean up
+        self.is_silent = False  # it was lost because nothing is heard of its host any more
         self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
         self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # of `Relay`
         self.process: Process | None = None
+        self.pid = 0  # of its front-end, where `process` is that of others, too
         self.channel: Channel | None = None
         told = FrontEndStubs(self._send)
         self.control, self.views, self.input = told.control, told.views, told.input
@@ -117,6 +127,12 @@ class Place:
         with suppress(LaunchError):
             process.kill()
 
+    def expel(self) -> None:
+        """End the front-end of this cluster alone, and its ranks: the others hold them for lost."""
+        if self.pid and self.channel is not None and not self.channel.is_closed:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
     def close(self) -> None:
         """Let go of the cluster."""
         if self.channel is not None:
@@ -156,18 +172,24 @@ class RemotePlace(Place):
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
-        before, self.launcher = self.launcher, ssh_launcher(self.cluster, self._local)
-        before.close()
+        patience = SILENT_HOST_TIMEOUT if self.is_silent else SSH_TIMEOUT
+        self.let_go()
+        self.launcher = ssh_launcher(self.cluster, self._local, patience=patience)
         self.launcher.ready()
 
     def let_go(self) -> None:
         """Give up the connection, so that there will be another one."""
-        self.launcher.close()
+        if isinstance(self.launcher, SshLauncher):
+            self.launcher.abandon()
 
     def abort(self) -> None:
         """Give up: `open` raises, or the front-end is ended."""
         self._given_up.set()
         self.close()
+
+    def expel(self) -> None:
+        """End the front-end and its ranks, if they can be reached."""
+        self.kill()
 
     def close(self) -> None:
         """Let go of the cluster; whatever still runs there is ended."""
@@ -208,7 +230,7 @@ def last_words(process: Process) -> str:
 
 
 def ssh_launcher(
-    cluster: DeployedCluster, local: LocalLauncher, *, patience: float = 30.0
+    cluster: DeployedCluster, local: LocalLauncher, *, patience: float = SSH_TIMEOUT
 ) -> SshLauncher:
     """Return what starts processes where the front-end of a cluster runs; it is not waited for."""
     python = cluster.front_end.python

@@ -13,6 +13,7 @@ from runtime.exit_codes import LOST
 from runtime.run import events
 from runtime.run.events import (
     Begin,
+    Condemn,
     Effect,
     Event,
     Explain,
@@ -78,6 +79,8 @@ def write(effect: Effect) -> str:
             return f"finish {code}"
         case TellEnd(rank, code, why):
             return f"tell all that {rank} {why} ({code})"
+        case Condemn(cluster, why):
+            return f"condemn {cluster} {why}"
         case Go() | Stop() | Kill() | Explain() | GiveUp():
             return type(effect).__name__.lower()
 
@@ -733,3 +736,52 @@ def test_the_run_has_failed_if_nobody_is_left_to_bring_it_to_its_end(surviving: 
         """.replace("202", str(LOST)),
     )
     assert any("0:0:1" in line for line in said(surviving))
+
+
+def test_of_two_ranks_that_cannot_reach_each_other_the_later_cluster_is_lost_whoever_tells(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > Suspected 0:0:1 1:0:0 "the link is cut"
+        condemn 1:0 the link is cut
+        > Suspected 1:0:0 0:0:1 "the link is cut"
+        condemn 1:0 the link is cut
+        """,
+    )
+
+
+def test_of_two_clusters_that_cannot_reach_each_other_the_one_with_fewer_living_ranks_is_lost(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > RankEnded 0:0:0 7
+        /0:0:0 is failed exit code 7
+        tell all that 0:0:0 ended with exit code 7 (7)
+        > Suspected 1:0:0 0:0:1 "the link is cut"
+        condemn 0:0 the link is cut
+        """,
+    )
+
+
+def test_a_suspicion_of_a_rank_that_has_ended_is_answered_with_its_end_and_harms_nobody(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > RankEnded 0:0:0 7
+        /0:0:0 is failed exit code 7
+        tell all that 0:0:0 ended with exit code 7 (7)
+        > Suspected 1:0:0 0:0:0 "the connection ended"
+        tell all that 0:0:0 ended with exit code 7 (7)
+        > Suspected 0:0:0 1:0:0 "the connection ended"
+        """,
+    )
+
+
+def test_where_losses_end_the_run_a_suspicion_changes_nothing(started: RunState) -> None:
+    assert started.handle(events.Suspected("0:0:0", "1:0:0", "cut"), 1.0) == []
