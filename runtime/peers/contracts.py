@@ -85,9 +85,10 @@ class Staging(Protocol):
         ...
 
     def fetch(self, caller: str, key: str, content: list[Any], sources: list[str]) -> Plain:
-        """Let the peer get a content `[digest, size]` itself, from peers (`peer:NAME=HOST:PORT`) or URLs, in order.
+        """Let the peer get a content `[digest, size]` itself.
 
-        The answer comes when it is there: `bytes` and `source`; else it is refused.
+        `sources` are peers (`peer:NAME=HOST:PORT`) or URLs, tried in order. The answer comes when
+        it is there: `bytes` and `source`; else it is refused.
         """
         ...
 
