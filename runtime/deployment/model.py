@@ -120,7 +120,11 @@ class FrontEnd:
 
 @dataclass(frozen=True, slots=True)
 class DeployedCluster:
-    """A cluster with the way to it and the code it runs; `application` is empty without one."""
+    """A cluster with the way to it and the code it runs; `application` is empty without one.
+
+    The way is that of ssh over `hops`, the daemon of the peer of that name, or none for a cluster
+    of the launcher's machine.
+    """
 
     name: str
     position: Position
@@ -132,6 +136,7 @@ class DeployedCluster:
     reachability: Reachability
     location: Location
     application: str = ""
+    peer: str = ""
 
     @property
     def identifier(self) -> str:
@@ -141,7 +146,12 @@ class DeployedCluster:
     @property
     def is_local(self) -> bool:
         """Tell whether it is emulated on the launcher's machine."""
-        return not self.hops
+        return not self.hops and not self.peer
+
+    @property
+    def host(self) -> str:
+        """Return the machine of its front-end, as the way there calls it."""
+        return self.hops[-1].host if self.hops else self.peer or "localhost"
 
     @property
     def ranks(self) -> int:
