@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from runtime.peers.model import Role
+
 Plain = dict[str, Any]
 
 
@@ -28,23 +30,32 @@ class Membership(Protocol):
         """Answer at once: the round trip is what is measured."""
         ...
 
-    def alive(self, caller: str, rows: list[Any]) -> list[Any]:
-        """Tell rows of the host table, one's own among them; the answer has those that are newer.
+    def alive(self, caller: str, row: list[Any]) -> Plain:
+        """Tell a supernode the caller's own row of the table; see `runtime.peers.membership`.
 
-        Rows are those of `runtime.peers.membership`. Peers tell supernodes their own row alone.
+        The answer says, where there is something to say, `row`: what the supernode knows of the
+        caller and is newer, and `fault`: why nobody could reach the caller where it says it is.
         """
         ...
 
-    def exchange(self, caller: str, digest: Plain) -> Plain:
-        """Compare two tables, for supernodes: a digest of one's own; what differs is answered."""
+    def exchange(self, caller: str, news: Plain) -> Plain:
+        """Tell another supernode what has changed since it last took something; it answers so."""
         ...
 
-    def hosts(self, caller: str) -> list[Any]:
-        """Return the plain form of each peer that is known to be there."""
+    def hosts(self, caller: str, most: int) -> list[Any]:
+        """Return rows of peers that are known to be there, at most so many and by chance which."""
         ...
 
     def leave(self, caller: str) -> None:
         """Tell that the caller ends in order."""
+        ...
+
+
+class Watching(Protocol):
+    """What a peer tells about itself; to users, and to whoever has its own credential."""
+
+    def status(self, caller: str) -> Plain:
+        """Return shares, reservations, runs, hosts and round trips; see `gcm-peer status`."""
         ...
 
 
@@ -112,8 +123,34 @@ class Launch(Protocol):
 
 CONTRACTS: dict[type, str] = {
     Membership: "membership",
+    Watching: "watching",
     Reservation: "reservation",
     Staging: "staging",
     Launch: "launch",
 }
 """The name of the service through which each contract is called."""
+
+_USERS = frozenset({Role.USER})
+_PEERS = frozenset({Role.PEER, Role.SUPERNODE})
+_ALL = _USERS | _PEERS
+
+CALLERS: dict[tuple[type, str], frozenset[Role]] = {
+    (Membership, "ping"): _ALL,
+    (Membership, "alive"): _PEERS,
+    (Membership, "exchange"): frozenset({Role.SUPERNODE}),
+    (Membership, "hosts"): _ALL,
+    (Membership, "leave"): _PEERS,
+    (Watching, "status"): _ALL,
+    (Reservation, "reserve"): _USERS,
+    (Reservation, "renew"): _USERS,
+    (Reservation, "release"): _USERS,
+    (Staging, "held"): _USERS,
+    (Staging, "put"): _USERS,
+    (Staging, "get"): _ALL,
+    (Staging, "fetch"): _USERS,
+    (Launch, "launch"): _USERS,
+}
+"""For whom each operation is."""
+
+GUARDED = frozenset({Reservation, Staging, Launch})
+"""The contracts that serve nobody whose address is on the deny list."""

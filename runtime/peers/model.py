@@ -52,6 +52,8 @@ class Reason(StrEnum):
     """The request is no request."""
     ENDING = "ending"
     """The peer is about to end."""
+    FAILED = "failed"
+    """Something at the peer went wrong; its log has more."""
     DISK = "disk"
     """The peer has no room for files."""
 

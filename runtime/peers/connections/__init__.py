@@ -1,0 +1,10 @@
+"""Connections between members of a lab, and the calls of services that go over them."""
+
+from __future__ import annotations
+
+from runtime.peers.connections.connection import Connection
+from runtime.peers.connections.dialling import Dialler
+from runtime.peers.connections.listening import Listener
+from runtime.peers.connections.serving import Services
+
+__all__ = ["Connection", "Dialler", "Listener", "Services"]
