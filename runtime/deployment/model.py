@@ -301,6 +301,26 @@ class NamedClass:
 
 
 @dataclass(frozen=True, slots=True)
+class PeersRequest:
+    """Places to be booked at peers, for so many ranks; `wait` is in seconds."""
+
+    ranks: int
+    strategy: str
+    wait: float
+    credential: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class BookedPeer:
+    """A peer that is booked: its name, the address where others reach it, and its ranks."""
+
+    name: str
+    address: str
+    ranks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """A whole checked descriptor.
 
@@ -326,6 +346,8 @@ class Deployment:
     """After how many seconds in an MPI call ranks say what they wait for; 0 means never."""
     run_timeout: float = 0.0
     """For how many seconds the application may run; 0 means for ever."""
+    peers: PeersRequest | None = None
+    """What has to be booked before there is a machine; the sites stand for it until then."""
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""
