@@ -3,11 +3,11 @@
 ```
             begin               enough              begun at all hosts
    (new) ─────────► ASKING ────────────► HOLDING ────────────────────► OVER
-                    ▲    │ too few          │ a host is lost: ask for another one
-         pause over │    │ (all released)   │
-                    │    ▼                  ▼
-                    PAUSING               ASKING
-                    └── the search is over, cancelled ──► OVER (all released)
+                    ▲ ▲  │ too few          │ a host is lost: ask another one
+         pause over │ └──│──────────────────┘
+                    │    ▼ (all released)
+                    PAUSING
+   any but OVER: the search is over, or cancelled ──► OVER (all released)
 ```
 
 An asker never waits while it holds places at some peers and lacks others: when everybody asked has
@@ -163,22 +163,20 @@ class Asker:
         """A peer has answered to a renewal."""
         if is_there or key not in self._held or key in self._begun:
             return []
-        return self.lost(self._held[key].peer, "it has given up the reservation", now)
+        return self.lost(key, "it has given up the reservation", now)
 
-    def lost(self, peer: str, why: str, now: float) -> list[AskerEffect]:
+    def lost(self, key: Key, why: str, now: float) -> list[AskerEffect]:
         """A host that is held has died or given up; another one is asked for.
 
-        Once something was started at any host it is too late for that: the run has to end.
+        What has begun at others goes on: they are booked again, perhaps with other ranks.
         """
-        key = next((key for key, one in self._held.items() if one.peer == peer), None)
-        if key is None or self.state not in (AskerState.ASKING, AskerState.HOLDING):
+        if key not in self._held:
             return []
-        del self._held[key]
+        peer = self._held[key].peer
+        self._drop(key)
         self._refusals[peer] = why
         self._silent.add(peer)
         effects: list[AskerEffect] = [ReleasePlaces(peer, key)]
-        if self._begun:
-            return effects + self._give_up(now)
         if self.state is AskerState.HOLDING:
             self.state = AskerState.ASKING
             self._order, self._next = self._worth_asking(), 0
@@ -186,14 +184,13 @@ class Asker:
 
     def begun(self, key: Key) -> list[AskerEffect]:
         """The peer of a key has confirmed it: the connection of the job holds the places now."""
-        if key in self._held and self.state is AskerState.HOLDING:
+        if key in self._held:
             self._begun.add(key)
-            if len(self._begun) == len(self._held):
-                self.state, self._renewal = AskerState.OVER, FOREVER
+            self._end_if_all_begun()
         return []
 
     def cancel(self) -> list[AskerEffect]:
-        """Give back everything that was not begun; nothing is wanted any more."""
+        """Give back everything; nothing is wanted any more."""
         self.state = AskerState.OVER
         return self._release_all()
 
@@ -300,10 +297,11 @@ class Asker:
         for key, offer in list(self._held.items()):
             keys[offer.peer] = key
             if offer.peer not in needed:
-                del self._held[key]
+                self._drop(key)
                 effects.append(ReleasePlaces(offer.peer, key))
         effects += self._forget_pending()
         self.state = AskerState.HOLDING
+        self._end_if_all_begun()
         return [*effects, Booked(tuple(BookedHost(one, keys[one.offer.peer]) for one in found))]
 
     def _pause(self, now: float) -> list[AskerEffect]:
@@ -330,14 +328,21 @@ class Asker:
 
     def _release_all(self) -> list[AskerEffect]:
         effects: list[AskerEffect] = [
-            ReleasePlaces(offer.peer, key)
-            for key, offer in self._held.items()
-            if key not in self._begun
+            ReleasePlaces(offer.peer, key) for key, offer in self._held.items()
         ]
         self._held.clear()
+        self._begun.clear()
         self._lease = self.settings.lease
         self._renewal = self._resume = FOREVER
         return effects + self._forget_pending()
+
+    def _drop(self, key: Key) -> None:
+        del self._held[key]
+        self._begun.discard(key)
+
+    def _end_if_all_begun(self) -> None:
+        if self.state is AskerState.HOLDING and len(self._begun) == len(self._held):
+            self.state, self._renewal = AskerState.OVER, FOREVER
 
     def _forget_pending(self) -> list[AskerEffect]:
         """Give back what was asked for and is not answered yet."""

@@ -32,7 +32,10 @@ class RenewPlaces:
 
 @dataclass(frozen=True, slots=True)
 class ReleasePlaces:
-    """Call `release` of a peer; whether that works does not matter, as leases end by themselves."""
+    """Call `release` of a peer, or end the connection if a job was begun with the key.
+
+    Whether that works does not matter, as leases end by themselves.
+    """
 
     peer: str
     key: Key
@@ -62,7 +65,10 @@ class BookedHost:
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """All places are there, the nearest host first. Everything else was released."""
+    """All places are there, the nearest host first. Everything else was released.
+
+    Said again when a host was lost and another one found; keys at which a job was begun stay.
+    """
 
     hosts: tuple[BookedHost, ...]
 
