@@ -96,6 +96,10 @@ def _dispatch(options: Options) -> int:
         from runtime.cli.show import show_variables
 
         return show_variables(deployment.variables, options.format)
+    if deployment.peers is not None and not options.export_adl:
+        from runtime.cli.on_peers import run_on_peers
+
+        return run_on_peers(deployment, options)
     from runtime.cli.programs import look_at_programs
     from runtime.deployment import make_plan
 
