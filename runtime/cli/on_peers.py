@@ -51,7 +51,7 @@ def _lab(request: PeersRequest) -> Lab:
 
 
 def _demand(deployment: Deployment, request: PeersRequest) -> Demand:
-    replicas = max((getattr(one, "replicas", 1) for one in deployment.applications), default=1)
+    replicas = max((one.replicas for one in deployment.applications), default=1)
     return Demand(request.ranks, replicas)
 
 
