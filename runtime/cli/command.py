@@ -115,7 +115,7 @@ def _dispatch(options: Options) -> int:
 
 
 def _run(plan: DeploymentPlan, options: Options) -> int:
-    if all(cluster.hops for cluster in plan.deployment.clusters()):
+    if not any(cluster.is_local for cluster in plan.deployment.clusters()):
         from runtime.cli.run import run_plan
 
         gc.enable()

@@ -42,8 +42,11 @@ class Membership(Protocol):
         """Tell another supernode what has changed since it last took something; it answers so."""
         ...
 
-    def hosts(self, caller: str, most: int) -> list[Any]:
-        """Return rows of peers that are known to be there, at most so many and by chance which."""
+    def hosts(self, caller: str, most: int) -> Plain:
+        """Return `rows` of peers that are known to be there, at most so many, by chance which.
+
+        `complete` says whether there are no others.
+        """
         ...
 
     def leave(self, caller: str) -> None:
@@ -152,5 +155,5 @@ CALLERS: dict[tuple[type, str], frozenset[Role]] = {
 }
 """For whom each operation is."""
 
-GUARDED = frozenset({Reservation, Staging, Launch})
-"""The contracts that serve nobody whose address is on the deny list."""
+GUARDED = frozenset({Staging, Launch})
+"""The contracts that serve nobody whose address is on the deny list; `Reservation` says so."""

@@ -20,6 +20,7 @@ from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
+from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
 from runtime.machine.launcher import FrontEndStubs
 from runtime.processes.configuration import Keys, as_first_input
@@ -123,8 +124,12 @@ class Place:
             self.channel.close()
 
 
+Reach = Callable[[DeployedCluster, LocalLauncher], GuardSession]
+"""Returns what starts processes where the front-end of a cluster runs; it is not waited for."""
+
+
 class RemotePlace(Place):
-    """A cluster behind one or several ssh hops. `open`, `abort` and `close` wait."""
+    """A cluster on another host, to which `reach` leads. `open`, `abort` and `close` wait."""
 
     def __init__(
         self,
@@ -132,16 +137,18 @@ class RemotePlace(Place):
         local: LocalLauncher,
         relay: Relay | None = None,
         *,
+        reach: Reach,
         idle: bool = False,
         codec: Codec = PLAIN,
     ) -> None:
         super().__init__(cluster, local, relay, idle=idle, codec=codec)
         self._local = local
+        self._reach = reach
         self._given_up = threading.Event()
 
     def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
-        self.launcher = ssh_launcher(self.cluster, self._local)
+        self.launcher = self._reach(self.cluster, self._local)
         self._check_wanted()
         given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle)
         self.work, self.folder = given.work, given.folder
@@ -156,7 +163,7 @@ class RemotePlace(Place):
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
-        before, self.launcher = self.launcher, ssh_launcher(self.cluster, self._local)
+        before, self.launcher = self.launcher, self._reach(self.cluster, self._local)
         before.close()
         self.launcher.ready()
 
