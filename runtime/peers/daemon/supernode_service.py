@@ -77,14 +77,13 @@ class SupernodeService:
         with self._lock:
             self._advance(clock())
             fault = self._fault_of(found)
-            if fault is None:
-                return {}
+            answer: Plain = {"members": len(self._table.living)}
             if fault:
-                return {"fault": fault}
-            if self._table.take(found, 0.0, clock()):
-                return {}
-            known = self._table.known(found.name)
-        return {"row": known.plain()} if known else {}
+                answer["fault"] = fault
+            if fault == "" and not self._table.take(found, 0.0, clock()):
+                known = self._table.known(found.name)
+                answer["row"] = known.plain() if known else None
+        return answer
 
     def exchange(self, caller: str, news: Plain) -> Plain:
         """Compare with another supernode."""
@@ -99,7 +98,7 @@ class SupernodeService:
         now = clock()
         with self._lock:
             self._advance(now)
-            living = list(self._table.living)
+            living = self._table.living
             ages = [self._table.age(row.name, now) for row in living]
         pairs = list(zip(living, ages, strict=True))
         most = max(0, min(most, MOST_HOSTS))
@@ -133,7 +132,7 @@ class SupernodeService:
                     {**_shown(row.peer), "seconds": round(self._table.age(row.name, now), 1)}
                     for row in self._table.living
                 ],
-                "supernodes": sorted(set(self._partners.values())),
+                "supernodes": sorted({*self._partners.values()} - {str(self._surroundings.me)}),
             }
 
     # --- whether members are where they say -----------------------------------------------------
