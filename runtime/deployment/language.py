@@ -95,6 +95,15 @@ _APPLICATION = ElementType(
             choices=("abort", "return"),
         ),
         Attribute(
+            "replicas",
+            ValueKind.NUMBER,
+            "How many processes on different hosts run the Python program for each rank, so that "
+            "it goes on while one of them lives; the clusters have as many times more places.",
+            default="1",
+            least=1,
+            most=16,
+        ),
+        Attribute(
             "folder",
             ValueKind.TEXT,
             "The program folder, in which ranks start, relative to the descriptor's folder. By "

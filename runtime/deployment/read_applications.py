@@ -66,6 +66,7 @@ def _application(
         location=entry.location,
         travelling=travelling(reading.surroundings.environment),
         failures=_failures(entry, kind, name, reading),
+        replicas=entry.number("replicas") or 1,
     )
 
 

@@ -26,7 +26,7 @@ def read_machine(root: CheckedElement, reading: Reading) -> tuple[tuple[Deployed
             hint="keep one of them",
         )
     if given:
-        return _MACHINES[given[0].type.name](given[0], reading)
+        return _MACHINES[given[0].type.name](root, given[0], reading)
     if not root.incomplete:
         reading.fault(
             "no-machine",
@@ -125,5 +125,11 @@ def _check_ports(sites: list[DeployedSite], reading: Reading) -> None:
         first.setdefault(key, cluster)
 
 
-_MACHINES: Mapping[str, Callable[[CheckedElement, Reading], tuple[tuple[DeployedSite, ...], int]]]
-_MACHINES = {"grid": _grid, "emulate": _emulated, "peers": peer_sites}
+Sites = tuple[tuple[DeployedSite, ...], int]
+
+_MACHINES: Mapping[str, Callable[[CheckedElement, CheckedElement, Reading], Sites]]
+_MACHINES = {
+    "grid": lambda _, grid, reading: _grid(grid, reading),
+    "emulate": lambda _, entry, reading: _emulated(entry, reading),
+    "peers": peer_sites,
+}

@@ -15,8 +15,8 @@ from runtime.deployment.structure import CheckedElement
 from runtime.deployment.surroundings import Reading
 from runtime.topology import Node, Reachability
 
-NOT_BOOKED = "not-booked-yet"
-"""The peer that stands for all others before any is booked."""
+NOT_BOOKED = "peer"
+"""Before any is booked, as many peers stand for all as each rank has replicas."""
 
 
 def read_peers(root: CheckedElement, reading: Reading) -> PeersRequest | None:
@@ -33,11 +33,15 @@ def read_peers(root: CheckedElement, reading: Reading) -> PeersRequest | None:
     )
 
 
-def peer_sites(entry: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
+def peer_sites(
+    root: CheckedElement, entry: CheckedElement, reading: Reading
+) -> tuple[tuple[DeployedSite, ...], int]:
     """Return the sites of the peers that are booked; each peer is a cluster."""
     ranks = entry.number("ranks") or 1
-    booked = reading.surroundings.booked or ((BookedPeer(NOT_BOOKED, NOT_BOOKED, ranks),),)
-    if not reading.extent.grow(MachineAmount.RANKS, ranks, entry.location):
+    replicas = max((one.number("replicas") or 1 for one in root.each("application")), default=1)
+    stand_ins = [BookedPeer(f"{NOT_BOOKED}-{number}", "", ranks) for number in range(replicas)]
+    booked = reading.surroundings.booked or [stand_ins]
+    if not reading.extent.grow(MachineAmount.RANKS, ranks * replicas, entry.location):
         return (), 0
     mpi = read_mpi([entry])
 

@@ -9,6 +9,7 @@ from mpi4py import MPI
 
 from runtime.membership.everybody import everybody
 from runtime.mpi.process.native import greatest_tag
+from runtime.replicas.table import ReplicaTable
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -24,6 +25,8 @@ class Place:
     Every process has an index, its rank in COMM_GRID. Those from `first` to before `last` share the
     native MPI of this process, where their ranks begin with 0. Where the program survives failures
     (`is_isolated`) each process has its native MPI to itself, since that would not survive them.
+
+    Where ranks have several replicas, all replicas of a rank have the place of the first one.
     """
 
     def __init__(
@@ -115,9 +118,16 @@ def settle(place: Place) -> None:
 def place_of_rank(link: RankLink) -> Place:
     """Return the place of a rank that a front-end started."""
     known = everybody(link)
-    is_isolated = link.wrapper.settings.get("failures") == "return"
+    settings = link.wrapper.settings
+    replicas = settings.get("replicas", 1)
+    is_isolated = settings.get("failures") == "return" or replicas > 1
+    grid, me = known.grid, known.me
     hosts = [one.host for one in known.residents]
-    return Place(known.grid, known.me, hosts, is_isolated=is_isolated, tag_limit=known.tag_limit)
+    if replicas > 1:
+        table = ReplicaTable(grid.size // replicas, replicas)
+        me = known.residents[table.replica_at(known.index).rank].identifier
+        grid, hosts = grid.first(table.ranks), hosts[: table.ranks]
+    return Place(grid, me, hosts, is_isolated=is_isolated, tag_limit=known.tag_limit)
 
 
 def place_of_plain_mpi() -> Place:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Steps
+    from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.mpi.values.specs import Data
     from runtime.wire import Incoming, Outgoing, PeerLost
     from runtime.wire.peer_connections import PeerConnections
@@ -77,7 +78,7 @@ class Engine:
         self.is_alone = last - first == 1
         """Whether there is nobody else in this cluster."""
         self.lock = threading.RLock()
-        self.connections: PeerConnections | None = None
+        self.connections: PeerConnections | ReplicatedConnections | None = None
         self.wake_ups: WakeUps | None = None
         """What wakes members of this cluster for which native MPI has something."""
         self.composition: Composition | None = None
@@ -91,7 +92,9 @@ class Engine:
         self._landing: set[Receive] = set()
         self.losses = Losses(name_of)
 
-    def attach(self, connections: PeerConnections, wake_ups: WakeUps | None = None) -> None:
+    def attach(
+        self, connections: PeerConnections | ReplicatedConnections, wake_ups: WakeUps | None = None
+    ) -> None:
         """Use connections whose sink is this engine; a thread looks after them from now on."""
         self.connections, self.wake_ups = connections, wake_ups
         politeness.use(self)

@@ -98,7 +98,7 @@ class Port:
         self, head: bytes, payload: Sequence[memoryview], sync: bool, now: Callable[[], float]
     ) -> Outgoing:
         """Send a message, or hold it, or drop it; raises what interceptors raise."""
-        _, inner, _, tag = HEAD.unpack(head)
+        _, inner, _, tag = HEAD.unpack_from(head)
         envelope = MessageEnvelope(self.me, self.peer, sum(map(len, payload)), tag, inner)
         sizes, delay, holding = [], 0.0, []
         for link in self.links:
@@ -145,7 +145,7 @@ class Port:
         sizes: list[int] = []
         if own:
             sizes, head = list(self.sizes.unpack_from(head)), head[own:]
-        _, inner, _, tag = HEAD.unpack(head)
+        _, inner, _, tag = HEAD.unpack_from(head)
         envelope = MessageEnvelope(self.peer, self.me, incoming.size, tag, inner)
         left = sizes[:] if own else sizes
         for link in self.back:

@@ -6,6 +6,7 @@ from functools import partial
 
 from mpi4py import MPI
 
+from runtime.membership.everybody import everybody
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.classes import near, wrap
 from runtime.mpi.process import predefined
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from runtime.machine.composition import Composition
     from runtime.membership.rank_link import RankLink
+    from runtime.mpi.progress.replication import ReplicatedConnections
 
 _made: Predefined | None = None
 
@@ -102,12 +104,27 @@ def _engine(place: Place, link: RankLink) -> Engine:
         make = partial(
             InterceptedConnections, ports=Ports(composition, place.everybody, place.index)
         )
-    connections = open_connections(link, engine, make, composition)
-    engine.attach(connections, connections.wake_ups)
+    replicas = link.wrapper.settings.get("replicas", 1)
+    replicated = _replicated(place, link, engine, replicas) if replicas > 1 else None
+    connections = open_connections(link, replicated or engine, make, composition)
+    if replicated is not None:
+        replicated.stand_on(connections)
+    engine.attach(replicated or connections, connections.wake_ups)
     if place.is_isolated:
         connections.ends_are_told = True
-        link.wrapper.hear_of_ends(lambda reports: _hear_of_ends(place, engine, reports))
+        link.wrapper.hear_of_ends(partial(_hear_of_ends, link, engine))
     return engine
+
+
+def _replicated(
+    place: Place, link: RankLink, engine: Engine, replicas: int
+) -> ReplicatedConnections:
+    # only where ranks have replicas
+    from runtime.mpi.progress.replication import ReplicatedConnections
+    from runtime.replicas.table import ReplicaTable
+
+    table = ReplicaTable(place.grid.size, replicas)
+    return ReplicatedConnections(everybody(link).index, table, engine)
 
 
 def _composition(place: Place, link: RankLink) -> Composition | None:
@@ -123,13 +140,12 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
     return Composition(told, path, (me.site, me.cluster))
 
 
-def _hear_of_ends(place: Place, engine: Engine, reports: list[dict[str, Any]]) -> None:
+def _hear_of_ends(link: RankLink, engine: Engine, reports: list[dict[str, Any]]) -> None:
     from runtime.machine.ends import in_words
-    from runtime.topology import Identifier
     from runtime.wire import PeerLeft, PeerLost
 
+    indexes = {str(one.identifier): at for at, one in enumerate(everybody(link).residents)}
     for one in reports:
         kind = PeerLost if one["code"] else PeerLeft
-        index = place.index_of(Identifier(*map(int, one["rank"].split(":"))))
-        if index != place.index:
-            engine.explain(index, kind(in_words(one)))
+        if one["rank"] != link.name:
+            engine.explain(indexes[one["rank"]], kind(in_words(one)))

@@ -117,11 +117,13 @@ def _user(found: str) -> str:
     return found if found == "*" else Principal.parse(f"{Role.USER}:{found}").name
 
 
-def _optional_address(found: Any) -> Address | None:
+def _address(found: Any) -> str:
     try:
-        return Address.parse(_text(found), PORT) if _text(found) else None
-    except PeerError:
+        if _text(found):
+            Address.parse(found, PORT)
+    except (ValueError, PeerError):
         raise ValueError('an address such as "lab7.example.org" or "lab7:7700"') from None
+    return str(found)
 
 
 def _level(found: Any) -> str:
@@ -159,7 +161,7 @@ SETTINGS = (
     Setting("listen", "", _text, "the address to listen at; empty for all of this machine"),
     Setting("ports", "7700-7709", _ports, "the port to listen at, or a range of which the first "
             "free one is taken; 0 for any"),
-    Setting("address", "", _optional_address, "where others reach this peer, HOST or HOST:PORT; "
+    Setting("address", "", _address, "where others reach this peer, HOST or HOST:PORT; "
             "empty for the address from which it reaches its supernode"),
     Setting("supernodes", [], _list(lambda one: Address.parse(one, PORT), "addresses"),
             "where supernodes are, HOST or HOST:PORT; all addresses of a DNS name are tried; "
@@ -181,8 +183,9 @@ SETTINGS = (
     Setting("cache_size", "4 GiB", _size, "how much of staged files is kept on disk"),
     Setting("owner_load", 0, _load, "the load of this machine, without that of programs of the "
             "lab, from which its owner comes first; 0: never"),
-    Setting("owner_idle", 0, seconds(0), "after how many seconds without a key pressed or a mouse "
-            "moved the owner counts as away; until then the owner comes first; 0: never"),
+    Setting("owner_idle", 0, seconds(0), "after how many seconds without a key pressed at a "
+            "terminal of this machine its owner counts as away; until then the owner comes first; "
+            "0: never"),
     Setting("owner_applications", 0, count(), "how many applications may begin while the owner "
             "comes first; 0: none"),
     Setting("owner_processes", 0, count(), "how many processes of one application may begin "

@@ -17,7 +17,7 @@ from runtime.deployment.commands import (
     node_command,
     shared_front_end_command,
 )
-from runtime.deployment.model import DeployedCluster, FailureMode
+from runtime.deployment.model import DeployedCluster
 from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
@@ -266,8 +266,7 @@ def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
 def _goes_on(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
     """Tell whether the ranks of a cluster go on when others are lost."""
     return any(
-        one.name == cluster.application and one.failures is FailureMode.RETURN
-        for one in plan.deployment.applications
+        one.name == cluster.application and one.goes_on for one in plan.deployment.applications
     )
 
 

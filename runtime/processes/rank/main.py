@@ -59,6 +59,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     link.wrapper.membership.ready(name, 0, [facts])
     link.wait_for_go()
     link.wrapper.settings["failures"] = options.failures
+    link.wrapper.settings["replicas"] = options.replicas
     remember(link)
     return _run(options, link)
 

@@ -17,6 +17,7 @@ class RankOptions:
         "goes_on",
         "kind",
         "path",
+        "replicas",
         "room",
         "umask",
     )
@@ -33,7 +34,8 @@ class RankOptions:
         self.application = named["--application"]
         self.comm_world = named["--comm-world"]
         self.failures = named.get("--failures", "abort")
-        self.goes_on = self.failures == "return"
+        self.replicas = int(named.get("--replicas", "1"))
+        self.goes_on = self.failures == "return" or self.replicas > 1
         self.room = named["--room"]
         self.umask = int(named["--umask"], 8)
         self.kind = kinds[0]

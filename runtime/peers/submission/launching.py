@@ -1,0 +1,48 @@
+"""Launchers on booked peers: the key is checked by the peer, which starts a guard for it."""
+
+from __future__ import annotations
+
+import socket
+
+from runtime.launchers.errors import LaunchError
+from runtime.launchers.peer import PeerLauncher
+from runtime.peers.contracts import Launch
+from runtime.peers.errors import PeerError
+from runtime.peers.submission.booking import Booking
+
+LAUNCH_TIMEOUT = 15.0
+
+
+class NotLaunched(LaunchError):
+    """A peer that was booked did not start anything."""
+
+
+def launcher_on(booking: Booking, peer: str, *, place: str) -> PeerLauncher:
+    """Return what starts processes on a booked peer; the first call waits for it."""
+
+    def connect(size: int, marker: tuple[str, str]) -> tuple[socket.socket, bytes]:
+        try:
+            connection = booking.lab.connect(peer)
+        except PeerError as fault:
+            raise _not_launched(place, fault) from fault
+        try:
+            service = connection.stub(Launch, LAUNCH_TIMEOUT)
+            key = booking.keys[peer]
+            service.launch(booking.lab.me, key, booking.application, size, list(marker))
+        except PeerError as fault:
+            connection.close()
+            raise _not_launched(place, fault) from fault
+        booking.launched(peer)
+        return connection.detach(), b""
+
+    return PeerLauncher(connect, place=place)
+
+
+def _not_launched(place: str, fault: PeerError) -> NotLaunched:
+    where = f"{place}: {fault.place}" if fault.place else place
+    return NotLaunched(
+        fault.what,
+        place=where,
+        cause=fault.cause,
+        cure=fault.cure or "Start the run again: peers that do not answer are left out",
+    )
