@@ -18,7 +18,7 @@ from runtime.peers.booking import (
     strategy_named,
 )
 from runtime.peers.model import Key
-from runtime.testing.simulated_bookings import BookingWorld, SimulatedUser
+from runtime.testing.simulated_bookings import BookingWorld
 
 STALE = 0.014
 """Which share of the hosts that are known has died lately, with 1 % of them dying in a minute."""
@@ -104,7 +104,7 @@ class BookingRun:
             took=time.perf_counter() - begun,
         )
 
-    def _book(self) -> SimulatedUser:
+    def _book(self) -> None:
         case, random = self._case, Random(self._random.random())
         demand = Demand(case.ranks, case.replicas)
         asker = Asker(
@@ -114,7 +114,7 @@ class BookingRun:
             new_key=lambda: Key(f"{random.getrandbits(128):032x}"),
             settings=AskerSettings(search=case.search),
         )
-        return self.world.begin("somebody", asker, self._some(2 * demand.overbooked), case.job)
+        self.world.begin("somebody", asker, self._some(2 * demand.overbooked), case.job)
 
     def _churn(self) -> None:
         """Let peers die; as many others come back, so that the lab stays as large as it was."""

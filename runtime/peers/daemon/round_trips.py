@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from runtime.peers.connections import Connection
 from runtime.peers.contracts import Membership
 from runtime.peers.daemon.surroundings import Surroundings, clock
-from runtime.peers.latency import RttTable, Target, network_of
+from runtime.peers.latency import RttTable, RttTarget, network_of
 from runtime.peers.model import Peer
 
 PINGS = 3
@@ -50,6 +50,6 @@ class RoundTrips:
         return None if found == float("inf") else found
 
 
-def _target(peer: Peer) -> Target:
+def _target(peer: Peer) -> RttTarget:
     host = peer.addresses[0].host if peer.addresses else ""
-    return Target(str(peer.principal), network_of(host))
+    return RttTarget(str(peer.principal), network_of(host))
