@@ -17,6 +17,8 @@ from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, Principal, Role
 
 PORT = 7700
+"""Where supernodes listen, if nobody says otherwise."""
+DEFAULT_PORTS = {Role.SUPERNODE: range(PORT, PORT + 1), Role.PEER: range(PORT + 1, PORT + 10)}
 Network = IPv4Network | IPv6Network
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]i?)?B?", re.ASCII)
@@ -69,7 +71,9 @@ def _cores(found: Any) -> int:
         raise ValueError('a whole number from 1, or "cores"') from None
 
 
-def _ports(found: Any) -> range:
+def _ports(found: Any) -> range | None:
+    if found == "usual":
+        return None
     if isinstance(found, int) and not isinstance(found, bool):
         found = str(found)
     written = _PORTS.fullmatch(found) if isinstance(found, str) else None
@@ -78,7 +82,7 @@ def _ports(found: Any) -> range:
         last = int(written[2] or first)
         if first <= last < 1 << 16:
             return range(first, last + 1)
-    raise ValueError('a port such as 7700, or a range such as "7700-7709"')
+    raise ValueError('a port such as 7701, or a range such as "7701-7709"')
 
 
 def _size(found: Any) -> int:
@@ -159,8 +163,8 @@ SETTINGS = (
     Setting("revoked", [], _list(Principal.parse, 'names such as "user:mallory"'),
             "members of the lab whose credentials count for nothing here"),
     Setting("listen", "", _text, "the address to listen at; empty for all of this machine"),
-    Setting("ports", "7700-7709", _ports, "the port to listen at, or a range of which the first "
-            "free one is taken; 0 for any"),
+    Setting("ports", "usual", _ports, "the port to listen at, or a range of which the first free "
+            'one is taken; 0 for any; "usual" is 7700 for a supernode, and 7701-7709 for a peer'),
     Setting("address", "", _address, "where others reach this peer, HOST or HOST:PORT; "
             "empty for the address from which it reaches its supernode"),
     Setting("supernodes", [], _list(lambda one: Address.parse(one, PORT), "addresses"),

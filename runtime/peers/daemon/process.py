@@ -75,7 +75,7 @@ class Daemon:
                 place=credential.place,
                 cure=f"Make one with: gcm-peer lab invite {credential.principal.name} --peer",
             )
-        listener = Listener(credential, found.text("listen"), found.values["ports"], found.revoked)
+        listener = Listener(credential, found.text("listen"), found.ports(role), found.revoked)
         stack.callback(listener.close)
         dialler = Dialler(credential)
         self._surroundings = Surroundings(self.folder, found, dialler, listener.port, _version())

@@ -36,7 +36,7 @@ def test_all_faults_are_told_at_once_each_with_its_line() -> None:
         '    /etc/peer.toml:2: processes has to be a whole number from 1, or "cores"',
         "    /etc/peer.toml:6: users has to be a list of names of users",
         '    /etc/peer.toml:4: deny has to be a list of addresses and prefixes, and "x" is none',
-        '    /etc/peer.toml:5: ports has to be a port such as 7700, or a range such as "7700-7709"',
+        '    /etc/peer.toml:5: ports has to be a port such as 7701, or a range such as "7701-7709"',
     ]
 
 
