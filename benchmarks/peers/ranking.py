@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from benchmarks.peers.lab import Lab
-from runtime.peers.latency import RttTable, RttTarget
+from runtime.peers.latency import RttTable, RttTarget, near_and_others
 
 PING_EVERY = 10
 REFRESH_EVERY = 300
@@ -52,7 +52,10 @@ def ranking(
 
 def _observe(lab: Lab, own: int, rows: dict[int, list[tuple[float, ...]]], known: int) -> None:
     table, pings = RttTable(), 0
-    numbers = [one for one in lab.random.sample(range(lab.size), known + 1) if one != own][:known]
+    others = [one for one in range(lab.size) if one != own]
+    numbers = near_and_others(
+        others, lambda one: lab.site(one) == lab.site(own), known, lab.random.sample
+    )
     targets = [lab.target(one) for one in numbers]
     nearest = sorted(lab.rtt(own, one) for one in range(lab.size) if one != own)[:BOOKED]
     last = max(rows)
