@@ -69,8 +69,10 @@ class Lab:
             except PeerError as fault:
                 faults.append(str(fault))
                 continue
-            hosts.learn(known, is_complete=False)
-            hosts.learn(rows, is_complete=len(rows) < most)
+            told = {row.name for row in rows}
+            if len(rows) >= most:  # there are more, of which those of last time may be
+                rows += [row for row in known if row.name not in told]
+            hosts.learn(rows, is_complete=False)
             self.source = f"the supernode at {address}"
             self._keep(hosts)
             break
