@@ -69,7 +69,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.doctor": {"asking", "examination", "probe"},
     "runtime.waits": set(),
     "runtime.peers.advice": set(),
-    "runtime.peers.booking": set(),
+    "runtime.peers.booking": {"named"},
     "runtime.peers.contracts": set(),
     "runtime.peers.latency": set(),
     "runtime.peers.membership": set(),

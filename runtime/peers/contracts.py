@@ -112,10 +112,11 @@ class Launch(Protocol):
 
     def launch(
         self, caller: str, key: str, application: str, source: int, marker: list[str]
-    ) -> Plain:
+    ) -> Any:
         """Confirm a reservation and start a guard for it; `source` are the bytes of its program.
 
-        The answer says `peer`, `python`, `version`, `host` and `processes`. After it, the
+        The answer says `peer`, `python`, `version`, `host`, `processes`, and `cache`, the folder
+        of what was staged. After it, the
         connection carries the guard's standard input (first those bytes) one way and its standard
         output the other way, and nothing else: it is that of `runtime.launchers.session`, which
         begins with the two halves of `marker`. When the connection ends, the guard ends all that it

@@ -23,6 +23,7 @@ from runtime.peers.booking.gatekeeper import (
     PlacesRequest,
     StopJob,
 )
+from runtime.peers.booking.named import strategy_named
 from runtime.peers.booking.offers import Allocation, BookingError, Copy, Offer, nearest_first
 from runtime.peers.booking.strategies import (
     STRATEGIES,
@@ -30,7 +31,6 @@ from runtime.peers.booking.strategies import (
     MixedStrategy,
     SpreadStrategy,
     Strategy,
-    strategy_named,
 )
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Protocol
 
-from runtime.peers.booking.offers import BookingError, Offer, nearest_first
+from runtime.peers.booking.offers import Offer, nearest_first
 
 __all__ = [
     "STRATEGIES",
@@ -14,7 +14,6 @@ __all__ = [
     "MixedStrategy",
     "SpreadStrategy",
     "Strategy",
-    "strategy_named",
 ]
 
 
@@ -110,39 +109,6 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "mixed": MixedStrategy,
 }
 """What users call them; a strategy of one's own is `module.Class`."""
-
-
-def strategy_named(name: str) -> Strategy:
-    """Return a strategy by its name, or one of the user's class `module.Class`.
-
-    Raises:
-        BookingError: there is none, or the class is no strategy.
-    """
-    made = STRATEGIES.get(name)
-    if made is not None:
-        return made()
-    return _of_user(name)
-
-
-def _of_user(name: str) -> Strategy:
-    from gcm.documents import did_you_mean  # only for classes of users, and mistakes
-    from runtime.machine.named_classes import CURE, NotFound, fault_of_class, load
-
-    if "." not in name:
-        hint = did_you_mean(name, list(STRATEGIES))
-        raise BookingError(
-            f"there is no strategy '{name}'{'; ' + hint if hint else ''}",
-            cure=f"Take one of {', '.join(STRATEGIES)}, or module.Class of your own",
-        )
-    try:
-        found = load(name)
-    except NotFound as error:
-        raise BookingError(f"strategy '{name}' cannot be used: {error}", cure=CURE) from None
-    fault = fault_of_class("strategy", found, Strategy)
-    if fault:
-        raise BookingError(f"strategy '{name}' cannot be used: {fault}")
-    made: Strategy = found()
-    return made
 
 
 def _in_turn(places: Sequence[int], processes: int) -> list[int]:

@@ -66,10 +66,21 @@ class PeerFolder:
             raise PeerError("cannot be made", place=str(self.path), cause=str(error)) from error
 
     @classmethod
-    def of(cls, named: str = "", environment: Mapping[str, str] = os.environ) -> PeerFolder:
-        """Return the folder that is named, else that in GCM_PEER_FOLDER, else ~/.gcm/peer."""
-        found = named or environment.get("GCM_PEER_FOLDER", "")
-        return cls(Path(found).expanduser() if found else user_folder(environment) / "peer")
+    def of(
+        cls,
+        named: str = "",
+        environment: Mapping[str, str] = os.environ,
+        *,
+        is_supernode: bool = False,
+    ) -> PeerFolder:
+        """Return the folder that is named, else that in GCM_PEER_FOLDER, else ~/.gcm/peer.
+
+        That of a supernode is ~/.gcm/supernode if none is named.
+        """
+        found = named or ("" if is_supernode else environment.get("GCM_PEER_FOLDER", ""))
+        if found:
+            return cls(Path(found).expanduser().absolute())
+        return cls(user_folder(environment) / ("supernode" if is_supernode else "peer"))
 
 
 def user_folder(environment: Mapping[str, str] = os.environ) -> Path:

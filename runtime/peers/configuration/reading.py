@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from gcm.suggestion import did_you_mean
-from runtime.peers.configuration.settings import SETTINGS, Network
+from runtime.peers.configuration.settings import DEFAULT_PORTS, SETTINGS, Network
 from runtime.peers.errors import PeerError
-from runtime.peers.model import Address, Principal, Share
+from runtime.peers.model import Address, Principal, Role, Share
 
 
 class Configuration:
     """The settings of one peer; `values` has all of them, by name."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any], written: Mapping[str, Any]) -> None:
         self.values = MappingProxyType(dict(values))
+        self.written = MappingProxyType(dict(written))
+        """What the file has, as TOML has it."""
 
     @property
     def share(self) -> Share:
@@ -39,6 +41,10 @@ class Configuration:
         """Whose programs may run here; None for those of all users of the lab."""
         users = self.values["users"]
         return None if "*" in users else frozenset(users)
+
+    def ports(self, role: Role) -> Sequence[int]:
+        """Return at which ports a daemon may listen; the first free one is taken."""
+        return self.values["ports"] or DEFAULT_PORTS[role]
 
     @property
     def deny(self) -> tuple[Network, ...]:
@@ -68,7 +74,7 @@ class Configuration:
         return str(self.values[name])
 
 
-def read(file: Path, overrides: Mapping[str, Any] | None = None) -> Configuration:
+def read(file: Path) -> Configuration:
     """Read a file; one that does not exist has only defaults. Raises PeerError with all faults."""
     try:
         written = file.read_text(encoding="utf-8")
@@ -78,13 +84,11 @@ def read(file: Path, overrides: Mapping[str, Any] | None = None) -> Configuratio
         raise PeerError(
             "the configuration cannot be read", place=str(file), cause=str(error)
         ) from error
-    return read_text(written, str(file), overrides)
+    return read_text(written, str(file))
 
 
-def read_text(
-    written: str, place: str = "peer.toml", overrides: Mapping[str, Any] | None = None
-) -> Configuration:
-    """Read the text of a file; `overrides` are values as TOML has them, that come before it.
+def read_text(written: str, place: str = "peer.toml") -> Configuration:
+    """Read the text of a file.
 
     >>> read_text("applications = 2").share.applications
     2
@@ -93,15 +97,13 @@ def read_text(
         found = tomllib.loads(written)
     except tomllib.TOMLDecodeError as error:
         raise PeerError("this is no TOML", place=place, cause=str(error), cure=CURE) from error
-    overrides = overrides or {}
     faults = [_unknown(written, place, name) for name in found if name not in _NAMES]
     values = {}
     for one in SETTINGS:
         try:
-            values[one.name] = one.read(overrides.get(one.name, found.get(one.name, one.default)))
+            values[one.name] = one.read(found.get(one.name, one.default))
         except ValueError as error:
-            where = "command line" if one.name in overrides else _line(written, place, one.name)
-            faults.append(f"{where}: {one.name} has to be {error}")
+            faults.append(f"{_line(written, place, one.name)}: {one.name} has to be {error}")
     if not faults:
         faults = _contradictions(written, place, values)
     if faults:
@@ -109,7 +111,7 @@ def read_text(
         raise PeerError(
             f"the configuration has {shown}", place=place, cause="\n".join(faults), cure=CURE
         )
-    return Configuration(values)
+    return Configuration(values, found)
 
 
 CURE = "gcm-peer config --template shows every setting"

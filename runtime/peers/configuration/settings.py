@@ -17,6 +17,8 @@ from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, Principal, Role
 
 PORT = 7700
+"""Where supernodes listen, if nobody says otherwise."""
+DEFAULT_PORTS = {Role.SUPERNODE: range(PORT, PORT + 1), Role.PEER: range(PORT + 1, PORT + 10)}
 Network = IPv4Network | IPv6Network
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]i?)?B?", re.ASCII)
@@ -69,7 +71,9 @@ def _cores(found: Any) -> int:
         raise ValueError('a whole number from 1, or "cores"') from None
 
 
-def _ports(found: Any) -> range:
+def _ports(found: Any) -> range | None:
+    if found == "usual":
+        return None
     if isinstance(found, int) and not isinstance(found, bool):
         found = str(found)
     written = _PORTS.fullmatch(found) if isinstance(found, str) else None
@@ -78,7 +82,7 @@ def _ports(found: Any) -> range:
         last = int(written[2] or first)
         if first <= last < 1 << 16:
             return range(first, last + 1)
-    raise ValueError('a port such as 7700, or a range such as "7700-7709"')
+    raise ValueError('a port such as 7701, or a range such as "7701-7709"')
 
 
 def _size(found: Any) -> int:
@@ -117,11 +121,13 @@ def _user(found: str) -> str:
     return found if found == "*" else Principal.parse(f"{Role.USER}:{found}").name
 
 
-def _optional_address(found: Any) -> Address | None:
+def _address(found: Any) -> str:
     try:
-        return Address.parse(_text(found), PORT) if _text(found) else None
-    except PeerError:
+        if _text(found):
+            Address.parse(found, PORT)
+    except (ValueError, PeerError):
         raise ValueError('an address such as "lab7.example.org" or "lab7:7700"') from None
+    return str(found)
 
 
 def _level(found: Any) -> str:
@@ -157,9 +163,9 @@ SETTINGS = (
     Setting("revoked", [], _list(Principal.parse, 'names such as "user:mallory"'),
             "members of the lab whose credentials count for nothing here"),
     Setting("listen", "", _text, "the address to listen at; empty for all of this machine"),
-    Setting("ports", "7700-7709", _ports, "the port to listen at, or a range of which the first "
-            "free one is taken; 0 for any"),
-    Setting("address", "", _optional_address, "where others reach this peer, HOST or HOST:PORT; "
+    Setting("ports", "usual", _ports, "the port to listen at, or a range of which the first free "
+            'one is taken; 0 for any; "usual" is 7700 for a supernode, and 7701-7709 for a peer'),
+    Setting("address", "", _address, "where others reach this peer, HOST or HOST:PORT; "
             "empty for the address from which it reaches its supernode"),
     Setting("supernodes", [], _list(lambda one: Address.parse(one, PORT), "addresses"),
             "where supernodes are, HOST or HOST:PORT; all addresses of a DNS name are tried; "
@@ -181,8 +187,9 @@ SETTINGS = (
     Setting("cache_size", "4 GiB", _size, "how much of staged files is kept on disk"),
     Setting("owner_load", 0, _load, "the load of this machine, without that of programs of the "
             "lab, from which its owner comes first; 0: never"),
-    Setting("owner_idle", 0, seconds(0), "after how many seconds without a key pressed or a mouse "
-            "moved the owner counts as away; until then the owner comes first; 0: never"),
+    Setting("owner_idle", 0, seconds(0), "after how many seconds without a key pressed at a "
+            "terminal of this machine its owner counts as away; until then the owner comes first; "
+            "0: never"),
     Setting("owner_applications", 0, count(), "how many applications may begin while the owner "
             "comes first; 0: none"),
     Setting("owner_processes", 0, count(), "how many processes of one application may begin "

@@ -5,6 +5,6 @@ from __future__ import annotations
 from runtime.peers.connections.connection import Connection
 from runtime.peers.connections.dialling import Dialler
 from runtime.peers.connections.listening import Listener
-from runtime.peers.connections.serving import Services
+from runtime.peers.connections.serving import Services, TakeOver, calling_host
 
-__all__ = ["Connection", "Dialler", "Listener", "Services"]
+__all__ = ["Connection", "Dialler", "Listener", "Services", "TakeOver", "calling_host"]

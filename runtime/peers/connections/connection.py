@@ -30,6 +30,11 @@ class Frames:
         self._reader = FrameReader(most_bytes)
         self._come: list[Frame] = []
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that has come was read."""
+        return not self._come and self._reader.is_between_frames
+
     def send(self, frame: Frame) -> None:
         """Send a frame; raises OSError."""
         self.socket.sendall(frame.head())

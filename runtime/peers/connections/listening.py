@@ -7,7 +7,7 @@ import logging
 import socket
 import ssl
 import threading
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from contextlib import suppress
 
 from runtime.errors import GridError
@@ -24,7 +24,7 @@ from runtime.peers.connections.serving import Services, TakeOver
 from runtime.peers.connections.sockets import PeerSocket
 from runtime.peers.credentials import Credential, contexts
 from runtime.peers.errors import PeerError, Refused
-from runtime.peers.model import Reason
+from runtime.peers.model import Principal, Reason
 from runtime.transport.errors import AuthenticationFailed, FrameError
 from runtime.transport.tls import wrapped
 
@@ -46,8 +46,15 @@ class Listener:
     It listens from the beginning, but takes nobody in before `start`.
     """
 
-    def __init__(self, credential: Credential, host: str, ports: Iterable[int]) -> None:
+    def __init__(
+        self,
+        credential: Credential,
+        host: str,
+        ports: Iterable[int],
+        revoked: Container[Principal] = (),
+    ) -> None:
         self._credential = credential
+        self._revoked = revoked
         self._context = contexts(credential)[0]
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
@@ -155,6 +162,9 @@ class Listener:
         except AuthenticationFailed as error:
             log.warning("%s was refused: %s", host, error.what)
             return False
+        if taken.principal in self._revoked:
+            log.warning("%s at %s was refused: the credential is revoked", taken.principal, host)
+            return False
         with self._lock:
             self._strangers.pop(taken, None)
             if self._closing or len(self._members) >= MOST_MEMBERS:
@@ -175,13 +185,22 @@ class Listener:
                 raise PeerError("an answer came that nobody asked for")
             answer = self._answer(call, taken, host)
             if isinstance(answer, TakeOver):
-                frames.send(answer_frame(frame.number, answer.answer))
-                answer.carry(taken)
+                self._hand_over(frames, frame.number, answer)
                 return
             if isinstance(answer, GridError):
                 frames.send(refusal_frame(frame.number, answer))
             else:
                 frames.send(answer_frame(frame.number, answer))
+
+    def _hand_over(self, frames: Frames, number: int, answer: TakeOver) -> None:
+        """Answer, and let the connection carry something else; that is told also where it broke."""
+        try:
+            frames.send(answer_frame(number, answer.answer))
+        except OSError:
+            _hang_up(frames.socket)
+        if not frames.is_idle:
+            _hang_up(frames.socket)  # nobody may send before the answer has come
+        answer.carry(frames.socket)
 
     def _answer(self, call: Call, taken: PeerSocket, host: str) -> object:
         try:

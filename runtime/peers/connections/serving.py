@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from gcm.records import dataclass
@@ -14,6 +15,13 @@ from runtime.peers.errors import Refused
 from runtime.peers.model import Principal, Reason, Role
 
 C = TypeVar("C")
+
+_HOST: ContextVar[str] = ContextVar("host of a caller", default="")
+
+
+def calling_host() -> str:
+    """Return the address from which the call came that this thread carries out."""
+    return _HOST.get()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,7 @@ class Services:
             raise Refused(
                 f"{caller} calls {call} in the name of another one", reason=Reason.BAD_REQUEST
             )
+        _HOST.set(host)
         return operation.method(*call.arguments)
 
 

@@ -2,6 +2,7 @@
 
 ```
 FOLDER/authority.pem   the key and the certificate of the authority; who has it, has the lab
+FOLDER/supernodes      where supernodes are; goes into each credential
 FOLDER/invited         a line for each credential: when, for whom, until when
 ```
 """
@@ -29,7 +30,7 @@ DAYS = 365
 
 _LEEWAY = datetime.timedelta(days=1)  # clocks of hosts differ
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", re.ASCII)
-KEY, INVITED = "authority.pem", "invited"
+KEY, SUPERNODES, INVITED = "authority.pem", "supernodes", "invited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class Authority:
         return str(next(iter(self._shown.subject)).value)
 
     @classmethod
-    def create(cls, lab: str, folder: Path, now: datetime.datetime) -> Authority:
+    def create(
+        cls, lab: str, folder: Path, now: datetime.datetime, supernodes: Sequence[Address] = ()
+    ) -> Authority:
         """Make a lab; raises PeerError if the folder has one, or cannot be written."""
         if not _NAME.fullmatch(lab):
             raise PeerError(
@@ -80,6 +83,7 @@ class Authority:
                 place=str(folder),
                 cure="Invite with it: gcm-peer lab invite NAME --user, or choose another name",
             )
+        write_secret(folder / SUPERNODES, "".join(f"{one}\n" for one in supernodes))
         write_secret(folder / KEY, _private(key) + _public(shown), may_replace=False)
         return cls(folder, key, shown)
 
@@ -102,13 +106,19 @@ class Authority:
             raise PeerError("the key is not that of a lab", place=str(folder / KEY))
         return cls(folder, key, shown)
 
+    @property
+    def supernodes(self) -> tuple[Address, ...]:
+        """Where supernodes are; raises PeerError."""
+        file = self.folder / SUPERNODES
+        try:
+            return tuple(Address.parse(one) for one in file.read_text("ascii").split())
+        except FileNotFoundError:
+            return ()
+        except (OSError, UnicodeDecodeError) as error:
+            raise PeerError("cannot be read", place=str(file), cause=str(error)) from error
+
     def invite(
-        self,
-        principal: Principal,
-        now: datetime.datetime,
-        *,
-        days: int = DAYS,
-        supernodes: Sequence[Address] = (),
+        self, principal: Principal, now: datetime.datetime, *, days: int = DAYS
     ) -> Credential:
         """Return a new credential, and note in the folder that it was made."""
         x509, ec, _ = library()
@@ -124,7 +134,7 @@ class Authority:
             .add_extension(x509.ExtendedKeyUsage(both), critical=False)
             .sign(self._key, _hash())
         )
-        header = Header(principal, self.lab, tuple(supernodes))
+        header = Header(principal, self.lab, self.supernodes)
         made = Credential(header, _private(key) + _public(shown) + _public(self._shown))
         line = f"{now:%Y-%m-%dT%H:%M:%SZ} {principal} {now + life:%Y-%m-%d}\n"
         try:

@@ -1,14 +1,14 @@
 """Round trips between peers: estimates, what to measure next, ranking, and sites."""
 
 from runtime.peers.latency.sites import NEAR, SiteGrouping, grouped_by_distance
-from runtime.peers.latency.table import RttSettings, RttTable, Target, network_of
+from runtime.peers.latency.table import RttSettings, RttTable, RttTarget, network_of
 
 __all__ = [
     "NEAR",
     "RttSettings",
     "RttTable",
+    "RttTarget",
     "SiteGrouping",
-    "Target",
     "grouped_by_distance",
     "network_of",
 ]

@@ -14,7 +14,7 @@ from itertools import islice
 
 from gcm.records import dataclass
 
-__all__ = ["RttSettings", "RttTable", "Target", "network_of"]
+__all__ = ["RttSettings", "RttTable", "RttTarget", "network_of"]
 
 UNKNOWN = float("inf")
 
@@ -38,7 +38,7 @@ class RttSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RttTarget:
     """A peer that may be measured, and the network it is in."""
 
     peer: str
@@ -70,7 +70,7 @@ class RttTable:
         self._samples: OrderedDict[str, deque[tuple[float, float]]] = OrderedDict()
         self._networks: OrderedDict[str, float] = OrderedDict()
 
-    def record(self, target: Target, rtt: float, now: float) -> None:
+    def record(self, target: RttTarget, rtt: float, now: float) -> None:
         """Note a round trip of so many seconds."""
         samples = self._samples.setdefault(target.peer, deque(maxlen=self.settings.samples))
         samples.append((now, rtt))
@@ -91,7 +91,7 @@ class RttTable:
         samples = self._samples.get(peer, ())
         return min((rtt for when, rtt in samples if when >= oldest), default=UNKNOWN)
 
-    def expected(self, target: Target, now: float) -> float:
+    def expected(self, target: RttTarget, now: float) -> float:
         """Return the estimate for a peer, or that for its network; infinity if neither is known."""
         own = self.measured(target.peer, now)
         return self._networks.get(target.network, UNKNOWN) if own == UNKNOWN else own
@@ -101,7 +101,7 @@ class RttTable:
         samples = self._samples.get(peer)
         return samples is not None and samples[-1][0] > now - self.settings.fresh
 
-    def ranked(self, targets: Iterable[Target], now: float) -> list[Target]:
+    def ranked(self, targets: Iterable[RttTarget], now: float) -> list[RttTarget]:
         """Return all by their round trips; those that are expected only behind equal ones."""
         keys = []
         for number, one in enumerate(targets):
@@ -110,7 +110,7 @@ class RttTable:
             keys.append((rtt, own == UNKNOWN, one.peer, number, one))
         return [key[-1] for key in sorted(keys)]
 
-    def for_booking(self, targets: Iterable[Target], hosts: int, now: float) -> list[Target]:
+    def for_booking(self, targets: Iterable[RttTarget], hosts: int, now: float) -> list[RttTarget]:
         """Return whom to measure before so many hosts are booked: those that may be nearest.
 
         Twice as many as are needed are looked at; what is fresh is not measured again.
@@ -119,8 +119,8 @@ class RttTable:
         return [one for one in likely if not self.is_fresh(one.peer, now)]
 
     def next_targets(
-        self, targets: Sequence[Target], now: float, random: Callable[[], float]
-    ) -> list[Target]:
+        self, targets: Sequence[RttTarget], now: float, random: Callable[[], float]
+    ) -> list[RttTarget]:
         """Return whom to measure in this period; `random` returns numbers from 0 to 1.
 
         The nearest that are no longer fresh, and a few others: first those of networks of which
@@ -138,10 +138,10 @@ class RttTable:
         strange = sorted(drawn.values(), key=lambda one: one.network in self._networks)
         return [*self._stale_neighbours(now), *strange[: settings.explored]]
 
-    def _stale_neighbours(self, now: float) -> list[Target]:
+    def _stale_neighbours(self, now: float) -> list[RttTarget]:
         nearest = sorted(self._samples, key=lambda peer: self.measured(peer, now))
         stale = [peer for peer in nearest[: self.settings.nearest] if not self.is_fresh(peer, now)]
-        return [Target(peer) for peer in stale[: self.settings.refreshed]]
+        return [RttTarget(peer) for peer in stale[: self.settings.refreshed]]
 
     def _forget_surplus(self, now: float) -> None:
         """Forget the farthest of those that were measured longest ago: peers, and networks."""

@@ -46,8 +46,8 @@ class Answering:
     def exchange(self, caller: str, news: dict[str, object]) -> dict[str, object]:
         return news
 
-    def hosts(self, caller: str, most: int) -> list[object]:
-        return [caller, most]
+    def hosts(self, caller: str, most: int) -> dict[str, object]:
+        return {"rows": [caller, most]}
 
     def leave(self, caller: str) -> None:
         """Do nothing."""

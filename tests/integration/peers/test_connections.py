@@ -30,7 +30,7 @@ def host7(listening: Listening) -> Address:
 def test_both_ends_know_who_the_other_one_is(host7: Address, alice: Dialler) -> None:
     with alice.dial(host7, HOST7) as connection:
         assert connection.principal == HOST7
-        assert connection.stub(Membership).hosts(alice.me, 3) == ["user:alice", 3]
+        assert connection.stub(Membership).hosts(alice.me, 3)["rows"] == ["user:alice", 3]
 
 
 def test_what_fails_in_an_operation_is_told_and_the_connection_goes_on(

@@ -20,7 +20,7 @@ from runtime.peers.connections.calls import (
     refusal_frame,
 )
 from runtime.peers.connections.serving import Services
-from runtime.peers.contracts import CALLERS, CONTRACTS, Membership, Reservation
+from runtime.peers.contracts import CALLERS, CONTRACTS, Launch, Membership
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Principal, Reason
 from runtime.transport.frames import Frame
@@ -78,8 +78,8 @@ class _Membership:
     def exchange(self, caller: str, news: dict[str, Any]) -> dict[str, Any]:
         return news
 
-    def hosts(self, caller: str, most: int) -> list[Any]:
-        return [most]
+    def hosts(self, caller: str, most: int) -> dict[str, Any]:
+        return {"most": most}
 
     def leave(self, caller: str) -> None: ...
 
@@ -107,23 +107,17 @@ def test_a_call_that_is_not_for_its_caller_is_refused(call: Call, reason: Reason
     assert raised.value.reason == reason
 
 
-def test_a_denied_address_gets_nothing_but_membership() -> None:
-    class Gate:
-        def reserve(self, caller: str, key: str, application: str, processes: int, lease: float
-                    ) -> list[Any]:  # fmt: skip
-            raise AssertionError
-
-        def renew(self, caller: str, key: str, lease: float) -> bool:
-            raise AssertionError
-
-        def release(self, caller: str, key: str) -> None:
+def test_a_denied_address_gets_no_files_and_no_launch() -> None:
+    class Launcher:
+        def launch(self, caller: str, key: str, application: str, source: int, marker: list[str]
+                   ) -> None:  # fmt: skip
             raise AssertionError
 
     services = Services(lambda host: host == "10.0.0.1")
     services.serve(Membership, _Membership())
-    services.serve(Reservation, Gate())
+    services.serve(Launch, Launcher())
     assert services.carry_out(Call("membership", "hosts", ("peer:host7", 3)), HOST7, "10.0.0.1")
-    call = Call("reservation", "release", ("user:ana", "0" * 32))
+    call = Call("launch", "launch", ("user:ana", "0" * 32, "app", 1, []))
     with pytest.raises(Refused) as raised:
         services.carry_out(call, Principal.parse("user:ana"), "10.0.0.1")
     assert raised.value.reason == Reason.DENIED

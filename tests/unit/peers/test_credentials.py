@@ -16,8 +16,9 @@ from runtime.peers.model import Address, Principal, Role
 NOW = datetime.datetime.now(datetime.UTC)
 
 
-def test_a_credential_is_read_as_it_was_written(tmp_path: Path, lab: Authority) -> None:
-    made = lab.invite(Principal.parse("user:alice"), NOW, supernodes=[Address("lab1", 7700)])
+def test_a_credential_is_read_as_it_was_written(tmp_path: Path) -> None:
+    lab = Authority.create("theirs", tmp_path / "lab", NOW, [Address("lab1", 7700)])
+    made = lab.invite(Principal.parse("user:alice"), NOW)
     made.write(tmp_path / "alice")
     read = Credential.read(tmp_path / "alice", role=Role.USER)
     assert (read.header, read.pem) == (made.header, made.pem)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from runtime.peers.latency import (
     RttSettings,
     RttTable,
+    RttTarget,
     SiteGrouping,
-    Target,
     grouped_by_distance,
     network_of,
     sites,
@@ -23,14 +23,14 @@ from runtime.peers.latency import (
 )
 
 
-def targets(networks: int, hosts: int) -> list[Target]:
-    return [Target(f"h{n}-{h}", f"10.0.{n}.0/24") for n in range(networks) for h in range(hosts)]
+def targets(networks: int, hosts: int) -> list[RttTarget]:
+    return [RttTarget(f"h{n}-{h}", f"10.0.{n}.0/24") for n in range(networks) for h in range(hosts)]
 
 
 def test_the_estimate_is_the_minimum_of_a_window() -> None:
     rtts = RttTable(RttSettings(samples=3, window=100.0))
     for now, rtt in enumerate((0.010, 0.050, 0.020, 0.030)):
-        rtts.record(Target("a"), rtt, now)
+        rtts.record(RttTarget("a"), rtt, now)
     assert rtts.measured("a", 3.0) == 0.020  # the first one has left the window of three
     assert rtts.measured("a", 102.5) == 0.030
     assert rtts.measured("a", 200.0) == float("inf")
@@ -38,26 +38,26 @@ def test_the_estimate_is_the_minimum_of_a_window() -> None:
 
 def test_a_peer_that_was_never_measured_is_as_far_as_its_network() -> None:
     rtts = RttTable()
-    rtts.record(Target("a", "lab"), 0.004, 0.0)
-    assert rtts.expected(Target("b", "lab"), 1.0) == 0.004
-    assert rtts.expected(Target("b", "elsewhere"), 1.0) == float("inf")
-    rtts.record(Target("b", "lab"), 0.002, 1.0)
-    assert rtts.expected(Target("a", "lab"), 1.0) == 0.004
+    rtts.record(RttTarget("a", "lab"), 0.004, 0.0)
+    assert rtts.expected(RttTarget("b", "lab"), 1.0) == 0.004
+    assert rtts.expected(RttTarget("b", "elsewhere"), 1.0) == float("inf")
+    rtts.record(RttTarget("b", "lab"), 0.002, 1.0)
+    assert rtts.expected(RttTarget("a", "lab"), 1.0) == 0.004
 
 
 def test_one_busy_host_moves_its_network_by_a_quarter() -> None:
     rtts = RttTable()
-    rtts.record(Target("a", "lab"), 0.001, 0.0)
-    rtts.record(Target("busy", "lab"), 0.101, 0.0)
-    assert rtts.expected(Target("c", "lab"), 0.0) == pytest.approx(0.026)
+    rtts.record(RttTarget("a", "lab"), 0.001, 0.0)
+    rtts.record(RttTarget("busy", "lab"), 0.101, 0.0)
+    assert rtts.expected(RttTarget("c", "lab"), 0.0) == pytest.approx(0.026)
 
 
 def test_peers_are_ranked_by_round_trip_and_the_unknown_come_last() -> None:
     rtts = RttTable()
     for name, rtt in (("far", 0.017), ("near", 0.001), ("middle", 0.010)):
-        rtts.record(Target(name, name), rtt, 0.0)
+        rtts.record(RttTarget(name, name), rtt, 0.0)
     names = ["stranger", "far", "near2", "middle", "near"]
-    ranked = rtts.ranked([Target(one, one.rstrip("2")) for one in names], 0.0)
+    ranked = rtts.ranked([RttTarget(one, one.rstrip("2")) for one in names], 0.0)
     assert [one.peer for one in ranked] == ["near", "near2", "middle", "far", "stranger"]
 
 
@@ -68,8 +68,8 @@ def test_the_ranking_holds_although_single_samples_are_late() -> None:
     for now in range(8):
         for name, rtt in true.items():
             late = random.choice([0.0, 0.0001, random.uniform(0, 0.02)])
-            rtts.record(Target(name), rtt + late, now)
-    assert [one.peer for one in rtts.ranked([Target(one) for one in true], 8.0)] == list(true)
+            rtts.record(RttTarget(name), rtt + late, now)
+    assert [one.peer for one in rtts.ranked([RttTarget(one) for one in true], 8.0)] == list(true)
 
 
 @pytest.mark.parametrize("hosts", [10, 1000, 20_000])
@@ -103,7 +103,7 @@ def test_networks_of_which_nothing_is_known_are_explored_first() -> None:
 def test_the_nearest_are_kept_fresh_and_the_farther_are_not() -> None:
     rtts = RttTable(RttSettings(nearest=4, refreshed=2, explored=0, fresh=60.0))
     for number in range(20):
-        rtts.record(Target(f"h{number:02}"), number / 1000, 0.0)
+        rtts.record(RttTarget(f"h{number:02}"), number / 1000, 0.0)
     assert rtts.next_targets([], 30.0, Random(1).random) == []
     asked = rtts.next_targets([], 61.0, Random(1).random)
     assert [one.peer for one in asked] == ["h00", "h01"]
@@ -135,7 +135,7 @@ def test_a_table_never_grows_beyond_its_bound_and_keeps_the_near() -> None:
 
 def test_a_peer_that_has_left_is_forgotten() -> None:
     rtts = RttTable()
-    rtts.record(Target("a"), 0.001, 0.0)
+    rtts.record(RttTarget("a"), 0.001, 0.0)
     rtts.forget("a")
     assert rtts.measured("a", 0.0) == float("inf")
 
