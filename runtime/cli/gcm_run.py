@@ -15,7 +15,8 @@ from runtime.deployment.machine_argument import PeersArgument
 
 _USAGE = """\
 gcm-run [options] -n RANKS PROGRAM [ARGUMENT ...]
-       gcm-run [options] -n RANKS -m MODULE [ARGUMENT ...]"""
+       gcm-run [options] -n RANKS -m MODULE [ARGUMENT ...]
+       gcm-run advise --failure-rate RATE -n RANKS --time TIME"""
 
 _DESCRIPTION = """\
 Run an MPI program on the peers of a lab: machines that lend places while they are up.
@@ -24,6 +25,8 @@ Run an MPI program on the peers of a lab: machines that lend places while they a
   gcm-run -n 8 -r 2 ring.py               each rank twice, on different peers: one may die
   gcm-run -n 8 -a concentrate ring.py     on the nearest peers, as many ranks on each as it lends
   gcm-run -n 4 --dry-run ring.py          show who would be asked, and ask nobody
+  gcm-run advise --failure-rate 1/30d -n 128 --time 2h
+                                          how many replicas such a run should have
 
 You need a credential of the lab: who keeps it makes one with gcm-peer lab invite. The program
 folder is copied to the peers, and what the ranks write there comes home."""
@@ -35,6 +38,12 @@ exit codes: those of gcm-deploy; 203 also where too few places were found"""
 def run_program(arguments: Sequence[str] | None = None) -> int:
     """Do what `runtime.cli.run_main` describes; raises KeyboardInterrupt."""
     words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == ["advise"]:
+        from runtime.peers.commands import advise
+
+        parser = command_parser("gcm-run advise", advise.DESCRIPTION, advise.EXAMPLES)
+        advise.add_arguments(parser)
+        return advise.run_advise(parser.parse_args(words[1:]))
     return dispatch("gcm-run", lambda: read_line(words))
 
 

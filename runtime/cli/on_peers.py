@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from runtime.cli.load import load_deployment
+from runtime.cli.load import Sites, load_deployment
 from runtime.cli.options import Options
 from runtime.cli.programs import look_at_programs
 from runtime.cli.streams import write
-from runtime.deployment import DeployedCluster, Deployment, make_plan
+from runtime.deployment import DeployedCluster, Deployment, DeploymentPlan, make_plan
 from runtime.deployment.model import PeersRequest
 from runtime.exit_codes import FAULTS, NEVER_STARTED
 from runtime.launchers.local import LocalLauncher
@@ -20,7 +21,7 @@ from runtime.peers.configuration import user_credential, user_folder
 from runtime.peers.credentials import Credential
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Role
-from runtime.peers.submission import FAR, Booking, Lab, launcher_on, sites_of
+from runtime.peers.submission import FAR, Booking, Lab, StagedPrograms, launcher_on, sites_of
 
 
 def run_on_peers(deployment: Deployment, options: Options) -> int:
@@ -60,25 +61,43 @@ def _run(deployment: Deployment, request: PeersRequest, lab: Lab, options: Optio
 
     def told(text: str) -> None:
         if not options.quiet:
-            print(f"gcm-run: {text}", file=sys.stderr)
+            with suppress(OSError):  # nobody may read it any more
+                print(f"gcm-run: {text}", file=sys.stderr)
 
     settings = AskerSettings(search=request.wait)
-    with Booking(lab, demand, strategy, settings, told) as booking:
+    with (
+        Booking(lab, demand, strategy, settings, told) as booking,
+        StagedPrograms(booking) as staged,
+    ):
         hosts = booking.book()
         told(f"booked {demand.places} places at {len(hosts)} peers")
-        booked = load_deployment(options, booked=sites_of(hosts, lab))
-        if booked is None:
-            return FAULTS
-        programs = look_at_programs(booked, options)
-        if programs is None:
-            return FAULTS
+        while True:
+            plan = _plan(options, sites_of(hosts, lab))
+            if plan is None:
+                return FAULTS
+            failures = staged.bring(plan, lambda peer: told(f"{peer} has the program"))
+            if not failures:
+                break
+            for peer, why in failures.items():
+                told(f"{peer} does not get the program: {why}")
+                if peer in booking.keys:
+                    hosts = booking.replaced(peer, why)
 
         def reach(cluster: DeployedCluster, _: LocalLauncher) -> PeerLauncher:
-            return launcher_on(booking, cluster.peer, place=cluster.path)
+            return launcher_on(booking, staged, cluster.peer, place=cluster.path)
 
         from runtime.cli.run import run_plan
 
-        return run_plan(make_plan(booked, programs), options, reach=reach)
+        return run_plan(plan, options, reach=reach)
+
+
+def _plan(options: Options, booked: Sites) -> DeploymentPlan | None:
+    """Return the plan for the peers that are booked, or None after its faults were written."""
+    deployment = load_deployment(options, booked=booked)
+    programs = None if deployment is None else look_at_programs(deployment, options)
+    if deployment is None or programs is None:
+        return None
+    return make_plan(deployment, programs)
 
 
 def _show_who_is_asked(deployment: Deployment, request: PeersRequest, lab: Lab) -> int:

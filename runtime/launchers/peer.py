@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import selectors
 import socket
 import ssl
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from runtime.launchers import bootstrap, wire
-from runtime.launchers.errors import LauncherClosed, LaunchError
+from runtime.launchers.errors import LauncherClosed, LaunchError, StagingFailed
 from runtime.launchers.guard import GRACE
 from runtime.launchers.session import GuardSession, Marked, broken
+
+if TYPE_CHECKING:
+    from runtime.launchers.base import Source
+
+_log = logging.getLogger(__name__)
+
+Stored = Callable[[Mapping[str, "Source"]], str]
+"""Returns the path of a file at the peer in which these files are packed, "" if there is none."""
 
 Connect = Callable[[int, tuple[str, str]], tuple[socket.socket, bytes]]
 """Has a guard started whose source has so many bytes and which begins with a marker.
@@ -37,10 +47,17 @@ class PeerLauncher(GuardSession):
     """
 
     def __init__(
-        self, connect: Connect, *, place: str, patience: float = 30.0, lease: float = 30.0
+        self,
+        connect: Connect,
+        *,
+        place: str,
+        stored: Stored = lambda _: "",
+        patience: float = 30.0,
+        lease: float = 30.0,
     ) -> None:
         super().__init__(place, patience)
         self._connect = connect
+        self._stored = stored
         self._lease = lease
         self._closing = False
         self._outgoing: deque[bytes] = deque([bootstrap.source()])
@@ -55,6 +72,19 @@ class PeerLauncher(GuardSession):
         self._outgoing.append(data)
         with suppress(OSError):  # full: it is awake anyway; closed: nobody is left to wake
             self._wake.send(b"!")
+
+    def stage(self, files: Mapping[str, Source], folder: str) -> None:
+        """Bring files to `folder`: what the peer has already is unpacked there."""
+        from runtime.launchers import staging
+
+        python = self.ready().python
+        if packed := self._stored(files):
+            try:
+                staging.unpack_stored(self, python, packed, folder)
+                return
+            except StagingFailed as fault:  # others may have needed the room meanwhile
+                _log.info("%s: %s is sent again: %s", self.place, packed, fault)
+        staging.stage(self, python, files, folder)
 
     def close(self) -> None:
         """End all commands and remove all folders at the far end, then end the connection."""

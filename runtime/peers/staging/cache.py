@@ -24,6 +24,11 @@ _PIECE = 1 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+def path_in(folder: str, digest: str) -> str:
+    """Return where a content that is whole lies in a cache."""
+    return f"{folder}/whole/{digest}"
+
+
 class ContentCache:
     """A folder with at most `limit` bytes of contents; those not used for the longest time go.
 

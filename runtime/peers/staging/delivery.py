@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -44,13 +45,14 @@ class Content:
 class Receiver:
     """A peer that gets a content: its service, the key of the reservation there, its address.
 
-    `service` makes a stub that is used by one thread; what it raises means that the peer is gone.
+    `open` leads to the service; each call is made by one thread. What it raises means that the
+    peer is gone.
     """
 
     name: str
     address: str
     key: str
-    service: Callable[[], Staging]
+    open: Callable[[], AbstractContextManager[Staging]]
 
     @property
     def source(self) -> str:
@@ -87,7 +89,8 @@ def deliver(
             else:
                 others = effect.sources if isinstance(effect, Fetch) else ()
                 sources = [*urls, *(by_name[one].source for one in others)]
-                receiver.service().fetch(caller, receiver.key, content.plain(), sources)
+                with receiver.open() as service:
+                    service.fetch(caller, receiver.key, content.plain(), sources)
         except (PeerError, OSError) as fault:
             starved = isinstance(fault, Refused) and fault.reason not in _FINAL
             words = str(fault)
@@ -112,8 +115,8 @@ def deliver(
 
 def push(content: Content, receiver: Receiver, caller: str) -> None:
     """Send a content to one peer, from where it is there; raises PeerError."""
-    service, offset = receiver.service(), 0
-    with content.path.open("rb") as file:
+    offset = 0
+    with receiver.open() as service, content.path.open("rb") as file:
         while True:
             file.seek(offset)
             data = file.read(PIECE)
@@ -145,4 +148,5 @@ def _holders(
 
 
 def _held(receiver: Receiver, caller: str, digest: str) -> list[int]:
-    return receiver.service().held(caller, [digest])
+    with receiver.open() as service:
+        return service.held(caller, [digest])

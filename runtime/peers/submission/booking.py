@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import secrets
 import threading
@@ -31,6 +32,8 @@ from runtime.peers.contracts import Reservation
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Answer, Key
 from runtime.peers.submission.lab import Lab
+
+_log = logging.getLogger(__name__)
 
 MOST_CALLS = 32
 RELEASE_TIMEOUT = 3.0
@@ -145,6 +148,13 @@ class Booking:
         self._events.put(lambda: event(time.monotonic()))
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        except Exception as error:
+            _log.exception("the booking failed")
+            self._outcomes.put(PeerError(f"the booking failed: {type(error).__name__}: {error}"))
+
+    def _serve(self) -> None:
         while True:
             left = self._asker.next_time - time.monotonic()
             try:
@@ -182,6 +192,10 @@ class Booking:
             offers = self.lab.offers(self.lab.find_hosts(2 * self._demand.overbooked))
         except PeerError as fault:
             self._outcomes.put(fault)
+            return
+        except Exception as error:
+            _log.exception("the lab could not be asked")
+            self._outcomes.put(PeerError(f"the lab could not be asked: {error}"))
             return
         self._told(f"{len(offers)} peers are known from {self.lab.source}")
         self._post(lambda now: self._asker.begin(offers, now))

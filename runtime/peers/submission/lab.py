@@ -65,12 +65,14 @@ class Lab:
         faults: list[str] = []
         for address in addresses:
             try:
-                rows = self._ask(address, most)
+                rows, is_complete = self._ask(address, most)
             except PeerError as fault:
                 faults.append(str(fault))
                 continue
-            hosts.learn(known, is_complete=False)
-            hosts.learn(rows, is_complete=len(rows) < most)
+            told = {row.name for row in rows}
+            if not is_complete:  # those of last time may be there too
+                rows += [row for row in known if row.name not in told]
+            hosts.learn(rows, is_complete=False)
             self.source = f"the supernode at {address}"
             self._keep(hosts)
             break
@@ -121,10 +123,13 @@ class Lab:
 
     # --------------------------------------------------------------------------------------------
 
-    def _ask(self, address: Address, most: int) -> list[Row]:
+    def _ask(self, address: Address, most: int) -> tuple[list[Row], bool]:
         with self.dialler.dial(address) as connection:
             answer = connection.stub(Membership).hosts(self.me, most)
-            return [Row.of(one)[0] for one in answer]
+        match answer:
+            case {"rows": [*rows], "complete": bool(is_complete)}:
+                return [Row.of(one)[0] for one in rows], is_complete
+        raise PeerError("its answer is no list of hosts", place=str(address))
 
     def _keep(self, hosts: HostList) -> None:
         with suppress(OSError):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.peer import PeerLauncher
 from runtime.peers.contracts import Launch
 from runtime.peers.errors import PeerError
 from runtime.peers.submission.booking import Booking
+from runtime.peers.submission.programs import StagedPrograms
+
+if TYPE_CHECKING:
+    from runtime.launchers.base import Source
 
 LAUNCH_TIMEOUT = 15.0
 
@@ -17,8 +23,14 @@ class NotLaunched(LaunchError):
     """A peer that was booked did not start anything."""
 
 
-def launcher_on(booking: Booking, peer: str, *, place: str) -> PeerLauncher:
+def launcher_on(
+    booking: Booking, programs: StagedPrograms, peer: str, *, place: str
+) -> PeerLauncher:
     """Return what starts processes on a booked peer; the first call waits for it."""
+    caches: list[str] = []
+
+    def stored(files: Mapping[str, Source]) -> str:
+        return programs.stored(peer, caches[0], files)
 
     def connect(size: int, marker: tuple[str, str]) -> tuple[socket.socket, bytes]:
         try:
@@ -28,14 +40,15 @@ def launcher_on(booking: Booking, peer: str, *, place: str) -> PeerLauncher:
         try:
             service = connection.stub(Launch, LAUNCH_TIMEOUT)
             key = booking.keys[peer]
-            service.launch(booking.lab.me, key, booking.application, size, list(marker))
+            answer = service.launch(booking.lab.me, key, booking.application, size, list(marker))
         except PeerError as fault:
             connection.close()
             raise _not_launched(place, fault) from fault
+        caches[:] = [str(answer.get("cache", ""))]
         booking.launched(peer)
         return connection.detach(), b""
 
-    return PeerLauncher(connect, place=place)
+    return PeerLauncher(connect, place=place, stored=stored)
 
 
 def _not_launched(place: str, fault: PeerError) -> NotLaunched:
