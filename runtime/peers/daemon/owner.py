@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from runtime.launchers import family
-from runtime.peers.configuration import Configuration
+from runtime.peers.configuration import PeerConfiguration
 from runtime.peers.model import Share
 
 TERMINALS = ("/dev/tty[0-9]*", "/dev/pts/[0-9]*")
@@ -43,7 +43,7 @@ def share_for(
 class OwnersWork:
     """Measures what the owner does, and says what the share is."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: PeerConfiguration) -> None:
         self._lent = configuration.share
         self._reduced = configuration.owner_share
         self._load = configuration.seconds("owner_load")
