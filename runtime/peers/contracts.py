@@ -33,8 +33,9 @@ class Membership(Protocol):
     def alive(self, caller: str, row: list[Any]) -> Plain:
         """Tell a supernode the caller's own row of the table; see `runtime.peers.membership`.
 
-        The answer says, where there is something to say, `row`: what the supernode knows of the
-        caller and is newer, and `fault`: why nobody could reach the caller where it says it is.
+        The answer says how many `members` are there and, where there is something to say, `row`:
+        what the supernode knows of the caller and is newer, and `fault`: why nobody could reach the
+        caller where it says it is.
         """
         ...
 

@@ -58,6 +58,7 @@ class SimulatedUser:
     booked_at: float | None = None
     launched: set[Key] = field(default_factory=set)
     wanted: set[Key] = field(default_factory=set)
+    confirming: set[Key] = field(default_factory=set)
     bookings: list[Booked] = field(default_factory=list)
     ended_with: Shortfall | BookingFailed | None = None
     messages: int = 0
@@ -166,7 +167,8 @@ class BookingWorld:
         if user.has_all:
             user.booked_at = self.now
         for one in booked.hosts:
-            if one.key not in user.launched:
+            if one.key not in user.confirming:  # a key is used once
+                user.confirming.add(one.key)
                 self._later(user, partial(self._confirm, user, one))
 
     # --- peers ----------------------------------------------------------------------------------

@@ -52,12 +52,14 @@ class AskerSettings:
     """How an asker goes about it; times in seconds.
 
     `search` is how long it looks for places in all, `answer` how long a peer may take to answer,
-    `lease` how long a reservation lasts unless it is renewed, `pause` the mean of the first pause
-    between two rounds; it doubles up to `longest_pause`.
+    `nearer` how long it waits for answers of nearer ones when there are places enough, `lease` how
+    long a reservation lasts unless it is renewed, `pause` the mean of the first pause between two
+    rounds; it doubles up to `longest_pause`.
     """
 
     search: float = 30.0
     answer: float = 3.0
+    nearer: float = 0.5
     lease: float = 30.0
     pause: float = 0.25
     longest_pause: float = 4.0
@@ -107,7 +109,8 @@ class Asker:
         self._begun: set[Key] = set()
         self._found = (0, 0)  # places and hosts that the last round has found
         self._lease = self.settings.lease  # the shortest one that was granted
-        self._started = self._end_of_search = self._renewal = self._resume = FOREVER
+        self._started = self._end_of_search = FOREVER
+        self._renewal = self._resume = self._decide = FOREVER
 
     # --- what happens ---------------------------------------------------------------------------
 
@@ -202,6 +205,8 @@ class Asker:
             if key in self._pending:
                 why = f"no answer within {self.settings.answer:g} s"
                 effects += self.unreachable(key, why, now)
+        if self.state is AskerState.ASKING and now >= self._decide:
+            effects += self._hold()
         if self.state is AskerState.PAUSING and now >= self._resume:
             effects += self._new_round(now)
         if now >= self._renewal:
@@ -219,7 +224,7 @@ class Asker:
         while self._timeouts and self._timeouts[0][1] not in self._pending:
             self._timeouts.popleft()
         timeout = self._timeouts[0][0] if self._timeouts else FOREVER
-        return min(timeout, self._renewal, self._resume)
+        return min(timeout, self._renewal, self._resume, self._decide)
 
     @property
     def found(self) -> int:
@@ -262,6 +267,9 @@ class Asker:
             return []
         if self._is_decided():
             return self._hold()
+        if not missing(list(self._held.values()), self.demand):
+            self._decide = min(self._decide, now + self.settings.nearer)
+            return []
         expected = [self._known[peer] for peer in self._pending.values()]
         lacking = missing([*self._held.values(), *expected], self.demand)
         if lacking and self._next < len(self._order) and now <= self._end_of_search:
@@ -300,7 +308,7 @@ class Asker:
                 self._drop(key)
                 effects.append(ReleasePlaces(offer.peer, key))
         effects += self._forget_pending()
-        self.state = AskerState.HOLDING
+        self.state, self._decide = AskerState.HOLDING, FOREVER
         self._end_if_all_begun()
         return [*effects, Booked(tuple(BookedHost(one, keys[one.offer.peer]) for one in found))]
 
@@ -333,12 +341,13 @@ class Asker:
         self._held.clear()
         self._begun.clear()
         self._lease = self.settings.lease
-        self._renewal = self._resume = FOREVER
+        self._renewal = self._resume = self._decide = FOREVER
         return effects + self._forget_pending()
 
     def _drop(self, key: Key) -> None:
         del self._held[key]
         self._begun.discard(key)
+        self._decide = FOREVER
 
     def _end_if_all_begun(self) -> None:
         if self.state is AskerState.HOLDING and len(self._begun) == len(self._held):

@@ -67,7 +67,8 @@ class BookedHost:
 class Booked:
     """All places are there, the nearest host first. Everything else was released.
 
-    Said again when a host was lost and another one found; keys at which a job was begun stay.
+    Said again when a host was lost and another one found. Keys that were there before stay, and
+    what is being launched with them is not launched again, as a key is used once.
     """
 
     hosts: tuple[BookedHost, ...]

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
@@ -61,15 +61,14 @@ def boot(folder: PeerFolder) -> Address:
     try:
         answer = _answer(told, time.monotonic() + BOOT_TIMEOUT)
     except BaseException:
-        process.kill()
-        process.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         raise
     finally:
         os.close(told)
+        process.wait()  # the daemon is a child of that one, and of nobody from now on
     if "address" in answer:
-        process.returncode = 0  # it is nobody's child from now on
         return Address.parse(answer["address"])
-    process.wait()
     if "what" in answer:
         raise PeerError(**answer)
     raise PeerError(
@@ -132,6 +131,8 @@ def logging_to(file: Path | None, level: str) -> Iterator[None]:
 
 def main(arguments: list[str]) -> int:
     """Be a daemon in the background: its folder, and a descriptor to tell how it has begun."""
+    if os.fork():
+        os._exit(0)
     folder, tell = PeerFolder.of(arguments[0]), int(arguments[1])
 
     def answer(words: dict[str, str]) -> None:

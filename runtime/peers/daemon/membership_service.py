@@ -37,6 +37,7 @@ class MembershipService:
         self._repeated: list[Repeated] = []
         self._supernode: Address | None = None
         self._refresh_at = 0.0
+        self._members: int | None = None
         self._said = "it has not reached a supernode yet"
         self._faults: list[str] = []
 
@@ -186,19 +187,20 @@ class MembershipService:
         if faults and faults != self._faults:
             log.warning("%s", "\n".join(faults))
         self._faults = faults
-        if clock() >= self._refresh_at:
+        has_changed = self._members is not None and answer.get("members") != self._members
+        if clock() >= self._refresh_at or has_changed:
             self._fetch(membership, me)
 
     def _fetch(self, membership: Membership, me: str) -> None:
-        told = membership.hosts(me, self._surroundings.configuration.number("known_hosts"))
-        rows = [Row.of(one)[0] for one in told.get("rows", ())]
-        is_complete = bool(told.get("complete"))
-        with self._lock:
-            self._hosts.learn(rows, is_complete=is_complete)
+        """Fetch hosts; a lab that is larger than the list is not followed in all its changes."""
         found = self._surroundings.configuration
-        # A supernode that has just begun does not know everybody yet.
-        pause = found.seconds("refresh_every" if is_complete else "alive_every")
-        self._refresh_at = clock() + pause
+        most = found.number("known_hosts")
+        told = membership.hosts(me, most)
+        rows = [Row.of(one)[0] for one in told.get("rows", ())]
+        with self._lock:
+            self._hosts.learn(rows, is_complete=bool(told.get("complete")))
+        self._members = len(rows) if len(rows) < most else None
+        self._refresh_at = clock() + found.seconds("refresh_every")
         self._save()
 
     # --- round trips ----------------------------------------------------------------------------

@@ -9,11 +9,13 @@ import threading
 from typing import Any
 
 from gcm import provides
+from runtime.peers.connections import calling_host
 from runtime.peers.contracts import Membership, Plain
 from runtime.peers.daemon.finding import addresses_of, own_addresses
 from runtime.peers.daemon.surroundings import Repeated, Standing, Surroundings, clock
 from runtime.peers.errors import PeerError, Refused
-from runtime.peers.membership import OwnRow, Row, State, Table
+from runtime.peers.latency import near_and_others, network_of
+from runtime.peers.membership import AT_ONCE, OwnRow, Row, State, Table
 from runtime.peers.model import Address, Peer, PeerName, Principal, Reason, Role, Share
 
 log = logging.getLogger(__name__)
@@ -77,14 +79,13 @@ class SupernodeService:
         with self._lock:
             self._advance(clock())
             fault = self._fault_of(found)
-            if fault is None:
-                return {}
+            answer: Plain = {"members": len(self._table.living)}
             if fault:
-                return {"fault": fault}
-            if self._table.take(found, 0.0, clock()):
-                return {}
-            known = self._table.known(found.name)
-        return {"row": known.plain()} if known else {}
+                answer["fault"] = fault
+            if fault == "" and not self._table.take(found, 0.0, clock()):
+                known = self._table.known(found.name)
+                answer["row"] = known.plain() if known else None
+        return answer
 
     def exchange(self, caller: str, news: Plain) -> Plain:
         """Compare with another supernode."""
@@ -95,17 +96,19 @@ class SupernodeService:
             return self._table.news(caller, now)
 
     def hosts(self, caller: str, most: int) -> Plain:  # noqa: ARG002 - the contract's
-        """Return rows of those who are there, by chance if there are too many."""
+        """Return rows of those who are there; near ones and others if there are too many."""
         now = clock()
         with self._lock:
             self._advance(now)
-            living = list(self._table.living)
+            living = self._table.living
             ages = [self._table.age(row.name, now) for row in living]
         pairs = list(zip(living, ages, strict=True))
         most = max(0, min(most, MOST_HOSTS))
         is_complete = len(pairs) <= most and now - self._began > self._waited
-        if len(pairs) > most:
-            pairs = random.sample(pairs, most)
+        network = network_of(calling_host())
+        pairs = near_and_others(
+            pairs, lambda pair: _network(pair[0].peer) == network, most, random.sample
+        )
         return {"rows": [row.plain(age) for row, age in pairs], "complete": is_complete}
 
     @property
@@ -133,7 +136,7 @@ class SupernodeService:
                     {**_shown(row.peer), "seconds": round(self._table.age(row.name, now), 1)}
                     for row in self._table.living
                 ],
-                "supernodes": sorted(set(self._partners.values())),
+                "supernodes": sorted({*self._partners.values()} - {str(self._surroundings.me)}),
             }
 
     # --- whether members are where they say -----------------------------------------------------
@@ -218,12 +221,21 @@ class SupernodeService:
             self._partners[address] = partner
             if connection.principal.role is not Role.SUPERNODE or partner == dialler.me:
                 return False
-            with self._lock:
-                news = self._table.news(partner, clock())
-            answer = connection.stub(Membership).exchange(dialler.me, news)
-            with self._lock:
-                self._table.compare(partner, answer, clock())
+            membership = connection.stub(Membership)
+            news: Plain = {}
+            answer: Plain = {}
+            # In a large lab more has changed than one comparison takes.
+            while not news or AT_ONCE in (len(news["rows"]), len(answer["rows"])):
+                with self._lock:
+                    news = self._table.news(partner, clock())
+                answer = membership.exchange(dialler.me, news)
+                with self._lock:
+                    self._table.compare(partner, answer, clock())
         return True
+
+
+def _network(peer: Peer) -> str:
+    return network_of(peer.addresses[0].host) if peer.addresses else ""
 
 
 def _row_of(caller: str, plain: list[Any]) -> Row:

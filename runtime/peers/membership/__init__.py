@@ -9,6 +9,16 @@ from __future__ import annotations
 from runtime.peers.membership.hosts import HostList, Known, read_text, text_of
 from runtime.peers.membership.own import OwnRow
 from runtime.peers.membership.rows import Row, State
-from runtime.peers.membership.table import Table
+from runtime.peers.membership.table import AT_ONCE, Table
 
-__all__ = ["HostList", "Known", "OwnRow", "Row", "State", "Table", "read_text", "text_of"]
+__all__ = [
+    "AT_ONCE",
+    "HostList",
+    "Known",
+    "OwnRow",
+    "Row",
+    "State",
+    "Table",
+    "read_text",
+    "text_of",
+]

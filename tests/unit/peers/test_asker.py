@@ -148,15 +148,35 @@ def test_refusals_are_made_up_for_by_the_next_hosts_at_once() -> None:
     assert list(story.booked) == ["e", "f"]
 
 
-def test_a_host_that_does_not_answer_in_time_is_silent_and_released() -> None:
+def test_nearer_hosts_are_waited_for_only_for_a_moment_when_there_are_places_enough() -> None:
     story = Story(2, hosts="abcde")
     story.says("bcde", 1)
     assert story.effects == []
     story.wait()
+    assert story.now == AskerSettings().nearer
+    assert story.of(ReleasePlaces) == "dea"
+    assert list(story.booked) == ["b", "c"]
+
+
+def test_a_moment_is_not_over_for_places_that_were_lost_meanwhile() -> None:
+    story = Story(2, hosts="abcde")
+    story.says("bc", 1)
+    story.lost("c")
+    story.wait()
+    assert story.of(HostSilent) == "ade"
+
+
+def test_a_host_that_does_not_answer_in_time_is_silent_and_released() -> None:
+    story = Story(2, hosts="abcdef")
+    story.says("bcd", BUSY)
+    story.says("e", 1)
+    story.wait()
     assert story.now == AskerSettings().answer
     assert story.of(HostSilent) == "a"
-    assert story.of(ReleasePlaces) == "ade"
-    assert list(story.booked) == ["b", "c"]
+    assert story.of(ReleasePlaces) == "a"
+    assert story.of(AskPlaces) == "f"
+    story.says("f", 1)
+    assert list(story.booked) == ["e", "f"]
 
 
 def test_replicas_of_a_rank_are_on_different_hosts() -> None:

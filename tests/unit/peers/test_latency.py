@@ -17,6 +17,8 @@ from runtime.peers.latency import (
     RttTarget,
     SiteGrouping,
     grouped_by_distance,
+    hint,
+    near_and_others,
     network_of,
     sites,
     table,
@@ -194,7 +196,18 @@ def test_the_network_of_an_address_is_what_a_lab_is_likely_to_share() -> None:
     assert network_of("host7") == "host7"
 
 
-@pytest.mark.parametrize("module", [sites, table])
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 50))
+def test_a_supernode_tells_half_near_hosts_and_half_others_or_all(
+    near: int, others: int, most: int
+) -> None:
+    hosts = [*range(near), *range(1000, 1000 + others)]
+    told = near_and_others(hosts, lambda one: one < 1000, most, Random(1).sample)
+    assert len(told) == len(set(told)) == min(most, near + others)
+    count = sum(one < 1000 for one in told)
+    assert count == near if near + others <= most else count >= min(near, most // 2)
+
+
+@pytest.mark.parametrize("module", [hint, sites, table])
 def test_the_examples_in_the_documentation_of_latency_hold(module: object) -> None:
     found = doctest.testmod(module)  # type: ignore[arg-type]
     assert found.attempted
