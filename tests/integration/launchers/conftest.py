@@ -190,7 +190,9 @@ class JoinedGuard(PeerLauncher):
         near, far = socket.socketpair()
         argv = bootstrap.far_argv(sys.executable, size, marker)
         with far:
-            guard = subprocess.Popen(argv, stdin=far, stdout=far, start_new_session=True)
+            guard = subprocess.Popen(
+                argv, stdin=far.fileno(), stdout=far.fileno(), start_new_session=True
+            )
         self._guards.append(guard)
         return near, b""
 
