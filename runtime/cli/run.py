@@ -27,13 +27,19 @@ from runtime.deployment import DeploymentPlan
 from runtime.deployment.program_files import copies
 from runtime.exit_codes import OUTPUT_FAILED, READER_LEFT
 from runtime.processes.launcher.launch import Interrupts, Outcome, Patience, deploy
+from runtime.processes.launcher.place import Reach, ssh_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 
 BYTES_PER_SECOND = 1_000_000
 """How fast program folders are copied at least, over the slowest of lines."""
 
 
-def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = None) -> int:
+def run_plan(
+    plan: DeploymentPlan,
+    options: Options,
+    warm: WarmStart | None = None,
+    reach: Reach = ssh_launcher,
+) -> int:
     """Execute a plan to its end; return the exit code. Raises `OutputFailed`."""
     files = RankFiles(Path(options.output_dir)) if options.output_dir else None
     interrupts = Interrupts()
@@ -62,6 +68,7 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
                 patience=Patience(start=options.timeout + copying_time(plan)),
                 warm=warm,
                 stdin=0,
+                reach=reach,
             )
     finally:
         printer.close()
@@ -70,7 +77,7 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
         forget_output()
     errors = (*map(_why, failures), *outcome.errors)
     for message in (*errors, *hints(plan, outcome.errors)):
-        _complain(message)
+        complain(message)
     code = _code(outcome, ending, failures)
     summary = summary_of(plan, outcome, history.seconds)
     _tell(replace(summary, code=code, errors=errors), options)
@@ -152,6 +159,7 @@ def _code(outcome: Outcome, ending: EndSignals, failures: list[Exception]) -> in
     return READER_LEFT if isinstance(failures[0], BrokenPipeError) else OUTPUT_FAILED
 
 
-def _complain(text: str) -> None:
+def complain(text: str) -> None:
+    """Write what went wrong."""
     paint = Paint.on(sys.stderr)
     print(f"{paint('gcm-deploy:', 'bold', 'red')} {text}", file=sys.stderr)
