@@ -112,14 +112,15 @@ class _Submission:
                 return None
             self._enter(Step.STAGE)
             failures = staged.bring(plan, lambda peer: note(f"{peer} has it"))
-            for peer, why in failures.items():
-                note(f"{peer} does not get it: {' '.join(why.split())}")
-            gone = [peer for peer in failures if peer in booking.keys]
-            if not gone:
+            if not failures:
                 self._enter(Step.STAGED)
-                return plan
+                failures = staged.confirm(booking.keys)
+                if not failures:
+                    return plan
+            gone = [peer for peer in failures if peer in booking.keys]
             self._enter(Step.BOOK, "in the place of those that did not get it")
             for peer in gone:
+                note(f"{peer} does not have it: {' '.join(failures[peer].split())}")
                 if peer in booking.keys:
                     hosts = booking.replaced(peer, failures[peer])
 
