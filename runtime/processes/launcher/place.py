@@ -163,6 +163,8 @@ class RemotePlace(Place):
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
+        if self.cluster.peer:  # its places were reserved for one launch
+            raise FetchFailed("the peer has ended, and takes nobody in again for this run")
         before, self.launcher = self.launcher, self._reach(self.cluster, self._local)
         before.close()
         self.launcher.ready()
