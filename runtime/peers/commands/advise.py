@@ -82,7 +82,13 @@ def run_advise(options: argparse.Namespace) -> int:
     else:
         from rich.console import Console
 
-        print_advice(found, risk, options.target, Console(highlight=False, soft_wrap=True))
+        console = Console(highlight=False, soft_wrap=True)
+        if console.is_terminal:
+            print_advice(found, risk, options.target, console)
+        else:  # a file keeps no blanks at the ends of lines
+            with console.capture() as shown:
+                print_advice(found, risk, options.target, console)
+            print(*(line.rstrip() for line in shown.get().splitlines()), sep="\n")
     return _EXIT_CODE if found.least is not None else 1
 
 
