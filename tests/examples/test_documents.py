@@ -38,6 +38,7 @@ DOCUMENTS = [
     "docs/results.md",
     "docs/failures.md",
     "docs/waits.md",
+    "docs/booking.md",
 ]
 SECTIONS = [("docs/deploy.md", "Without a descriptor")]
 """Single sections, of documents that also show what no test can run."""
