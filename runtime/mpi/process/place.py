@@ -124,7 +124,8 @@ class Place:
 
     def name_of(self, index: int) -> str:
         """Return who a process is, for messages: `0:1:3 on node7`."""
-        return f"{self.everybody[index]} on {self.hosts[index]}"
+        host = self.hosts[index]
+        return f"{self.everybody[index]} on {host}" if host else str(self.everybody[index])
 
     @property
     def is_one_cluster(self) -> bool:

@@ -16,6 +16,7 @@ from runtime.mpi.progress.decided_receives import DecidedReceive, DecidedReceive
 from runtime.mpi.progress.operations import IDLE, Operation
 from runtime.replicas.decisions import UNKNOWN
 from runtime.replicas.effects import Decided, Lead
+from runtime.replicas.limits import ReplicationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -135,7 +136,11 @@ class DecisionPoints:
         return are_done
 
     def cancel(self, operation: Operation) -> None:
-        """Call an operation off if the master can."""
+        """Call an operation off if the master can.
+
+        Raises:
+            ReplicationError: the master could, but here its message has come.
+        """
 
         def is_cancelled() -> bool:
             operation.cancel()
@@ -144,7 +149,12 @@ class DecisionPoints:
         if self.choose("cancel", is_cancelled) and not operation.cancelled:
             with self._engine.lock:
                 operation.cancel()
-                operation.cancelled = True
+                if not operation.cancelled:
+                    raise ReplicationError(
+                        "a receive was cancelled by the first replica of this rank before its "
+                        "message had come, and has it here",
+                        cure="Other replicas go on; only this one cannot do as they do",
+                    )
 
     def _await(self, operations: Sequence[Operation]) -> None:
         self._engine.wait_until(

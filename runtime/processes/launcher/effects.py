@@ -52,7 +52,7 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import Ears, Place, RemotePlace
+from runtime.processes.launcher.place import Ears, Place, Reach, RemotePlace, ssh_launcher
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import Snapshot, WaitReports, as_text
@@ -145,6 +145,7 @@ class Executor:
         assembly: DeployedAssembly | None = None,
         warm: WarmStart | None = None,
         stdin: int | None = None,
+        reach: Reach = ssh_launcher,
     ) -> None:
         self._plan = plan
         self._local = local
@@ -156,7 +157,7 @@ class Executor:
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
-            cluster.identifier: (RemotePlace if cluster.hops else Place)(
+            cluster.identifier: (Place if cluster.is_local else partial(RemotePlace, reach=reach))(
                 cluster,
                 local,
                 partial(self._onward, cluster.identifier),
@@ -248,7 +249,7 @@ class Executor:
             if rank.rpartition(":")[0] == place.identifier
             for path in facts["segments"]
         }
-        if not place.cluster.hops and place.was_lost:
+        if place.cluster.is_local and place.was_lost:
             remove_segments(paths)
         elif paths and place.was_lost:
             with suppress(LaunchError):
@@ -322,9 +323,9 @@ class Executor:
         cluster = rank.rpartition(":")[0]
         if self._codes.incarnation(cluster) > 1:
             text = "could not be started again alone: its code was itself started again"
-            self._post(RankEnded(rank, LOST, text, RankExit()))
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=text)))
         elif cluster in self._lost_places:
-            self._post(RankEnded(rank, LOST, _HOMELESS, RankExit()))
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
         else:
             self._places[cluster].control.start_again(rank, incarnation)
 
@@ -455,7 +456,7 @@ class Executor:
             place.expel()  # what is not heard of any more must not come back
         self._lost_places.add(place.identifier)
         for rank in self._replacements.joining(place.identifier):
-            self._post(RankEnded(rank, LOST, _HOMELESS, RankExit()))
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
         else:
