@@ -79,6 +79,11 @@ class DecisionPoints:
             made: T = self._results.pop(key)
         return made
 
+    def finish(self) -> None:
+        """Wait until the master has sent all that this replica has: both may be gone soon."""
+        waiting = _Undecided("the end")
+        self._engine.wait_until(lambda: not self._core.owes, lambda: (waiting,))
+
     def _announce(self, sequence: Hashable, number: int, value: Any) -> None:
         """Decide what has happened already."""
         self._connections.carry_out(self._core.decide(sequence, number, value, at_once=True))

@@ -109,6 +109,8 @@ class Engine:
 
     def close(self) -> None:
         """Send what is to be sent and hang up; nobody is waited for. MPI must not have ended."""
+        if self.decisions is not None:
+            self.decisions.finish()
         if self._progress_thread is not None:
             self._progress_thread.end()
             self._progress_thread = None

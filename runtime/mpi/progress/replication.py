@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 TAIL = struct.Struct("<?q")
 """What follows the head of a message: whether it has a number in its stream, and which."""
 
-_LOOK_AGAIN = 1.0
-"""After how many seconds to look whether the master has sent everything, if nothing comes."""
-
 _FOR_CORE = HEAD.pack(bytes(8), True, 0, 0)
 """How words from core to core begin; no communicator has this context."""
 
@@ -118,8 +115,11 @@ class ReplicatedConnections:
             self.below.watch(process)
 
     def explain(self, process: int, why: PeerLost) -> None:
-        """Know how a process, and no rank, has ended."""
-        self.below.explain(process, why)
+        """Know how a process, and no rank, has ended; any thread may tell, without the lock.
+
+        Who closes its connections holds that, and may wait for just this.
+        """
+        self.below.soon(partial(self.below.explain, process, why))
 
     def is_near(self, rank: int) -> bool:
         """Tell whether a rank is on this machine: all its replicas would have to say the same."""
@@ -143,15 +143,8 @@ class ReplicatedConnections:
         return [word for words in found for word in words]
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is to be sent, say goodbye, and hang up.
-
-        That is not before the master has sent all that this replica has, which would be lost if
-        both were gone.
-        """
+        """Send what is to be sent, say goodbye, and hang up."""
         self.carry_out(self.core.flush())
-        while self.core.owes:
-            if not self.progress():
-                self.below.ready(_LOOK_AGAIN)
         self.below.close(timeout)
 
     # --- what the connections below call back -----------------------------------------------------

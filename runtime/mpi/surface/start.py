@@ -152,7 +152,7 @@ def _engine(place: Place, link: RankLink) -> Engine:
         link.wrapper.hear_of_views(engine.replacements.hear_of_view)
         link.wrapper.hear_of_ends(engine.replacements.hear_of_ends)
     elif replicated is not None:
-        link.wrapper.hear_of_ends(partial(_hear_of_ends, link, engine))
+        link.wrapper.hear_of_ends(partial(_hear_of_ends, link, replicated))
     return engine
 
 
@@ -180,7 +180,9 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
     return Composition(told, path, (me.site, me.cluster))
 
 
-def _hear_of_ends(link: RankLink, engine: Engine, reports: list[dict[str, Any]]) -> None:
+def _hear_of_ends(
+    link: RankLink, connections: ReplicatedConnections, reports: list[dict[str, Any]]
+) -> None:
     from runtime.machine.ends import in_words
     from runtime.wire import PeerLeft, PeerLost
 
@@ -188,7 +190,7 @@ def _hear_of_ends(link: RankLink, engine: Engine, reports: list[dict[str, Any]])
     for one in reports:
         kind = PeerLost if one["code"] else PeerLeft
         if one["rank"] != link.name:
-            engine.explain(indexes[one["rank"]], kind(in_words(one)))
+            connections.explain(indexes[one["rank"]], kind(in_words(one)))
 
 
 def _tell_suspicion(link: RankLink, index: int, why: Exception) -> None:
