@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from runtime.matching import Envelope
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.newcomers import Newcomers
     from runtime.mpi.progress.operations import Steps
-    from runtime.mpi.progress.replacements import Replacements
     from runtime.mpi.values.specs import Data
     from runtime.wire import Incoming, Outgoing, PeerLost
     from runtime.wire.peer_connections import PeerConnections
@@ -91,7 +91,7 @@ class Engine:
         self._left_alone: list[Operation] = []
         self._landing: set[Receive] = set()
         self.losses = Losses(name_of)
-        self.replacements: Replacements | None = None
+        self.newcomers: Newcomers | None = None
         """How others take the places of lost ones, where losses are survived."""
 
     def attach(self, connections: PeerConnections, wake_ups: WakeUps | None = None) -> None:
@@ -422,9 +422,9 @@ class Engine:
     def arrived(self, incoming: Incoming) -> None:
         """Match a message of another cluster, or keep it."""
         context, inner, rank, tag = HEAD.unpack(incoming.head)
-        if tag == INVITED and self.replacements is not None:
+        if tag == INVITED and self.newcomers is not None:
             incoming.take()
-            self.replacements.invited(bytes(incoming.payload or b""))
+            self.newcomers.invited(bytes(incoming.payload or b""))
             return
         box = self._boxes.get((context, inner)) or self._past.get(context)
         box = box or self._box(context, inner)

@@ -124,15 +124,15 @@ def _engine(place: Place, link: RankLink) -> Engine:
             InterceptedConnections, ports=Ports(composition, place.everybody, place.index)
         )
     if place.is_isolated:
-        from runtime.mpi.progress.replacements import Replacements
+        from runtime.mpi.progress.newcomers import Newcomers
 
-        engine.replacements = Replacements(place, engine, link)  # before anybody can say anything
+        engine.newcomers = Newcomers(place, engine, link)  # before anybody can say anything
     connections = open_connections(link, engine, make, composition)
     engine.attach(connections, connections.wake_ups)
-    if engine.replacements is not None:
+    if engine.newcomers is not None:
         connections.suspect = partial(_tell_suspicion, place, link)
-        link.wrapper.hear_of_views(engine.replacements.hear_of_view)
-        link.wrapper.hear_of_ends(engine.replacements.hear_of_ends)
+        link.wrapper.hear_of_views(engine.newcomers.hear_of_view)
+        link.wrapper.hear_of_ends(engine.newcomers.hear_of_ends)
     return engine
 
 
