@@ -227,3 +227,20 @@ def test_a_loss_ends_the_run_where_the_mode_is_abort_whatever_the_program_catche
         code=range(1, 256),
     )
     assert said[0] == []
+
+
+def test_a_strict_collective_fails_at_all_members_if_it_fails_at_one(grid: Grid) -> None:
+    said = grid(
+        "1+1|1",
+        HEAD
+        + """
+    comm = with_modes("none", "cont", strict="true")
+    print(comm.gather(world.rank, root=2), comm.allreduce(1), flush=True)
+    if world.rank == 1:
+        os._exit(9)
+    print(outcome(comm.gather, world.rank), flush=True)  # rank 2 has nothing to wait for
+    """,
+        failures="return",
+    )
+    assert said[0] == ["None 3", "ERR_PROC_FAILED"]
+    assert said[2] == ["[0, 1, 2] 3", "ERR_PROC_FAILED"]
