@@ -244,3 +244,41 @@ def test_a_strict_collective_fails_at_all_members_if_it_fails_at_one(grid: Grid)
     )
     assert said[0] == ["None 3", "ERR_PROC_FAILED"]
     assert said[2] == ["[0, 1, 2] 3", "ERR_PROC_FAILED"]
+
+
+def test_a_request_from_any_source_outlives_a_loss_and_goes_on_once_that_is_acknowledged(
+    grid: Grid,
+) -> None:
+    said = grid(
+        "1+1|1",
+        HEAD
+        + """
+    comm = world.Dup()
+    if world.rank == 0:
+        data = bytearray(2)
+        waiting, testing = comm.irecv(source=MPI.ANY_SOURCE, tag=1), comm.Irecv(data, tag=2)
+    lose(1)
+    if world.rank == 2:
+        comm.recv(source=0)
+        comm.send("at last", 0, tag=1)
+        comm.Send(b"ok", 0, tag=2)
+    if world.rank == 0:
+        def word(call):
+            try:
+                return call()
+            except MPI.Exception as error:
+                return error.Get_error_class() == MPI.ERR_PROC_FAILED_PENDING, error.process
+        print(word(waiting.wait), word(testing.Test), word(waiting.test), bool(waiting))
+        comm.Ack_failed()
+        print(testing.Test(), waiting.test())
+        comm.send("go on", 2)
+        print(word(waiting.wait), word(testing.Wait), bytes(data), bool(testing))
+    """,
+        failures="return",
+    )
+    pending = "(True, '0:1:0')"
+    assert said[0] == [
+        f"{pending} {pending} {pending} True",
+        "False (False, None)",
+        "at last True b'ok' False",
+    ]

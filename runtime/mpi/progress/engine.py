@@ -214,12 +214,24 @@ class Engine:
                 near=bool(m.rank_from) if any_source else source in m.near,
                 far=not m.all_near if any_source else source not in m.near,
             )
-            box.post(receive)
-            if receive.comes_from is not None:
-                self._landing.add(receive)
-            if not receive.done:
-                self._fail_if_hopeless(receive)
+            self._post(receive)
             return receive
+
+    def receive_again(self, m: CommunicatorMembers, failed: Receive) -> Operation:
+        """Ask once more for what a loss had ended, because others may still send it."""
+        with self.lock:
+            if m.recovery.is_closed:
+                return Failed(m.recovery.error)
+            receive = failed.again()
+            self._post(receive)
+            return receive
+
+    def _post(self, receive: Receive) -> None:
+        receive.box.post(receive)
+        if receive.comes_from is not None:
+            self._landing.add(receive)
+        if not receive.done:
+            self._fail_if_hopeless(receive)
 
     def send_word(self, m: CommunicatorMembers, to: int, tag: int, words: bytes) -> None:
         """Tell a member something about collectives, in this cluster too; nobody waits for it."""
@@ -520,6 +532,8 @@ class Engine:
     def _fail_if_hopeless(self, receive: Receive) -> None:
         """End a receive that can get nothing any more."""
         if self.losses.gone and receive.asked.far and receive.comes_from is None:
-            error = self.losses.among(receive.awaited(), near=receive.asked.near)
+            senders = receive.awaited()
+            error = self.losses.among(senders, near=receive.asked.near)
             if error is not None and receive.forget():
+                receive.may_go_on = any(one not in self.losses.gone for one in senders)
                 receive.finish(error)
