@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from gcm.drawing.board import Board, Pin, Strand
-from gcm.drawing.crossings import crossings
-from gcm.drawing.shuffled import shuffled
+from gcm.drawing.layered.board import Board, Pin, Strand
+from gcm.drawing.layered.crossings import crossings
+from gcm.drawing.layered.shuffled import shuffled
 
 SWEEPS = 4
 SHUFFLES = 5
