@@ -54,6 +54,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
         "assembling",
         "builder",
         "loading",
+        "membranes.acting",
         "opening",
         "picture",
         "port",
