@@ -64,11 +64,21 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.health": set(),
     "runtime.routing": set(),
     "runtime.matching": set(),
+    "runtime.replicas": set(),
     "runtime.collectives": set(),
     "runtime.deployment": set(),
     "runtime.doctor": {"asking", "examination", "probe"},
     "runtime.waits": set(),
+    "runtime.peers.advice": set(),
+    "runtime.peers.booking": {"named"},
+    "runtime.peers.contracts": set(),
+    "runtime.peers.latency": set(),
+    "runtime.peers.membership": set(),
+    "runtime.peers.model": set(),
 }
+
+FOLDERS = ("runtime.peers",)
+"""Packages whose parts count as packages of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,8 @@ def _modules(root: Path, top: str) -> Iterator[tuple[str, Path]]:
 
 
 def _package_of(module: str) -> str:
-    return ".".join(module.split(".")[:2])
+    parts = module.split(".")
+    return ".".join(parts[: 3 if ".".join(parts[:2]) in FOLDERS else 2])
 
 
 def _is_pure(module: str) -> bool:

@@ -73,6 +73,7 @@ def ranks_command(
         "--application", application.name,
         "--comm-world", application.comm_world,
         *_failures(application),
+        *(("--replicas", str(application.replicas)) if application.replicas > 1 else ()),
         "--umask", f"{umask:03o}",
         f"--{application.kind}", program,
         "--", *application.arguments,
@@ -81,7 +82,14 @@ def ranks_command(
 
 def _failures(application: Application) -> tuple[str, ...]:
     is_default = application.failures is FailureMode.ABORT
-    return () if is_default else ("--failures", application.failures)
+    if is_default:
+        return ()
+    words = {
+        "--failures": application.failures,
+        "--recovery": application.recovery,
+        "--recovery-messages": application.recovery_messages,
+    }
+    return tuple(word for name, value in words.items() if value for word in (name, value))
 
 
 def ranks_environment(cluster: DeployedCluster, application: Application) -> Mapping[str, str]:
@@ -142,4 +150,4 @@ def _hosts(cluster: DeployedCluster) -> tuple[str, ...]:
 
 
 def _is_front_end(cluster: DeployedCluster, host: str) -> bool:
-    return host in _THIS_MACHINE or (bool(cluster.hops) and host == cluster.hops[-1].host)
+    return host in _THIS_MACHINE or host == cluster.host

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from gcm.records import dataclass
 from runtime.deployment.grammar import NAME_PATTERN
-from runtime.deployment.machine_argument import Emulation, HostArgument, Machine
+from runtime.deployment.machine_argument import Emulation, HostArgument, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -40,6 +40,7 @@ all clusters are emulated on this machine; a <grid> in the place of this names r
          </site>
        </grid>"""
 _GRID = "each host is a cluster; those of one site are near each other"
+_PEERS = "machines of the lab that have places when the run starts"
 _HERE = "this machine"
 
 
@@ -51,7 +52,8 @@ class OneLineRequest:
     executable on the search path. `folder` is the folder of the application, empty for the one
     it has without being told. `python` starts front-ends on other machines. `variables`
     are those of the environment, each `NAME` or `NAME=VALUE`, `results` the sources of files to
-    bring home. `failures` says what the loss of a rank means, if it is said.
+    bring home. `failures` and what begins with `recovery` say what the loss of a
+    rank means, if it is said, `replicas` how many processes each rank is.
     """
 
     name: str
@@ -64,6 +66,9 @@ class OneLineRequest:
     variables: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     failures: str = ""
+    recovery: str = ""
+    recovery_messages: str = ""
+    replicas: int = 1
 
 
 def compose(request: OneLineRequest) -> str:
@@ -86,7 +91,13 @@ def compose(request: OneLineRequest) -> str:
 
 def _application(request: OneLineRequest) -> Iterator[str]:
     said = (request.kind, request.program), ("folder", request.folder)
-    head = f"<application {_pairs(*said, ('failures', request.failures))}"
+    losses = (
+        ("failures", request.failures),
+        ("recovery", request.recovery),
+        ("recovery-messages", request.recovery_messages),
+        ("replicas", str(request.replicas) if request.replicas > 1 else ""),
+    )
+    head = f"<application {_pairs(*said, *losses)}"
     inside = [f"<argument value={_quoted(argument)}/>" for argument in request.arguments]
     for variable in request.variables:
         name, equals, value = variable.partition("=")
@@ -106,6 +117,12 @@ def _machine(request: OneLineRequest) -> Iterator[str]:
         yield from _comment(_EMULATION)
         numbers = {"sites": machine.sites, "clusters": machine.clusters, "ranks": machine.ranks}
         yield f"<emulate {_pairs(*((name, str(number)) for name, number in numbers.items()))}/>"
+        return
+    if isinstance(machine, PeersArgument):
+        yield from _comment(_PEERS)
+        said = ("strategy", machine.strategy), ("wait", machine.wait)
+        words = _pairs(("ranks", str(machine.ranks)), *said, ("credential", machine.credential))
+        yield f"<peers {words}/>"
         return
     yield from _comment(_GRID)
     led = [_first_elsewhere(hosts) for hosts in machine]

@@ -59,6 +59,7 @@ class Guard:
             wire.SEAL: self.seal,
             wire.PING: self.ping,
             wire.REPEAT: self.repeat,
+            wire.END: self.leave,
         }
 
     # --- the loop -----------------------------------------------------------------------------
@@ -155,9 +156,12 @@ class Guard:
         self.obey()
 
     def obey(self) -> None:
-        """Do what the launcher has asked."""
+        """Do what the launcher has asked; meanwhile it is not the launcher that is silent."""
         for kind, number, payload in wire.frames(self.buffer):
+            begun = time.monotonic()
             self.actions[kind](number, payload)
+            now = time.monotonic()
+            self.heard = min(now, self.heard + now - begun)
 
     def wake(self, descriptor: int) -> None:
         """A signal came: the end of a child is looked after anyway, any other ends the guard."""
@@ -267,6 +271,10 @@ class Guard:
             return
         self.sealed[path] = found, rules
         self.send(wire.SEALED, number, contents.packed(found))
+
+    def leave(self, _: int, __: bytes) -> None:
+        """End, as when the pipe closes, for a connection that cannot be closed in one direction."""
+        self.open = False
 
     def ping(self, _: int, payload: bytes) -> None:
         """The launcher lives, and will say so again within this many seconds."""

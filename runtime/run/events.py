@@ -208,11 +208,15 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class TellEnd:
-    """Tell the ranks that go on that one has ended: its code, and how, in words."""
+    """Tell the ranks that go on that one has ended: its code, and how, in words.
+
+    It is not `is_new` where they were told of it before.
+    """
 
     rank: str
     code: int
     why: str
+    is_new: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,10 +228,17 @@ class Condemn:
 
 
 @dataclass(frozen=True, slots=True)
+class Discard:
+    """Let go of the results of a cluster: the step that would fetch them is not needed."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """There is nothing left; the run ended with this code."""
 
     code: int
 
 
-Effect = Start | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Condemn | Finish
+Effect = Start | Discard | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Condemn | Finish

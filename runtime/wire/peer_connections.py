@@ -16,7 +16,7 @@ from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.keys import parsed
 from runtime.wire.connecting import Attempt, Connector
-from runtime.wire.directory import Directory
+from runtime.wire.directory import Directory, Party
 from runtime.wire.errors import PeerLost, WireError
 from runtime.wire.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
 from runtime.wire.listeners import Listeners
@@ -229,6 +229,15 @@ class PeerConnections:
     def explain(self, peer: int, why: PeerLost) -> None:
         """Know how a peer has ended: nobody waits for it longer than for its last words."""
         (self._peers.get(peer) or self._meet(peer)).explain(why)
+
+    @property
+    def size(self) -> int:
+        """How many ranks are known, the lost ones among them."""
+        return len(self._directory)
+
+    def add(self, party: Party) -> None:
+        """Know a rank that has taken the place of a lost one; the lock of the owner is held."""
+        self._directory.add(party)
 
     def soon(self, wish: Callable[[], None]) -> None:
         """Let a later `progress` call `wish`; any thread may ask for that."""

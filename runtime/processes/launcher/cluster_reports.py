@@ -48,6 +48,14 @@ class Run(Protocol):
         """Know that a front-end is there."""
         ...
 
+    def rank_ready(self, rank: str, facts: Facts) -> None:
+        """Know what a rank says of itself."""
+        ...
+
+    def replace_ranks(self, lost: list[str]) -> None:
+        """Know that others are wanted in place of lost ranks."""
+        ...
+
     def suspected(self, by: str, rank: str, why: str) -> None:
         """Know that a rank believes another one to be lost."""
         ...
@@ -115,6 +123,7 @@ class ClusterReports:
         self._codes.rank_ready(rank, facts)
         self._facts[rank] = facts
         self._waits.rank_ready(rank)
+        self._run.rank_ready(rank, facts)
 
     def ranks_up(self, member: str) -> None:
         """Know that all ranks of the cluster are ready."""
@@ -146,6 +155,10 @@ class ClusterReports:
             self._output.say(rank, TRACEBACK, text)
         exception = found.exception and f"rank {rank} ended with {found.exception}"
         self._codes.rank_ended(member, rank, code, why or exception)
+
+    def replace_ranks(self, member: str, lost: list[str]) -> None:  # noqa: ARG002 - whoever wants it
+        """Know that others are wanted in place of lost ranks."""
+        self._run.replace_ranks(lost)
 
     def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:  # noqa: ARG002 - as above
         """Know what a rank is doing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -21,6 +21,7 @@ from runtime.deployment.model import ASSEMBLY
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.errors import GridError
+from runtime.exit_codes import LOST
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
@@ -51,7 +52,7 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import Ears, Place, RemotePlace
+from runtime.processes.launcher.place import Ears, Place, Reach, RemotePlace, ssh_launcher
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import Snapshot, WaitReports, as_text
@@ -60,6 +61,7 @@ from runtime.processes.member_host import BETWEEN_FRONT_ENDS, sender_of
 from runtime.processes.watch import watch_of
 from runtime.run.events import (
     Condemn,
+    Discard,
     Effect,
     Explain,
     Explained,
@@ -68,6 +70,7 @@ from runtime.run.events import (
     Kill,
     LeftBehind,
     PlaceClosed,
+    RankEnded,
     Start,
     StepFailed,
     StepUp,
@@ -78,6 +81,15 @@ from runtime.run.events import (
 from runtime.run.exchanged import Exchanged
 from runtime.run.hierarchy import host_of
 from runtime.run.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
+from runtime.run.outline import replica_ranks
+from runtime.run.rank_exit import RankExit
+from runtime.run.replacements import (
+    EndRank,
+    ReplacementEffect,
+    Replacements,
+    StartAgain,
+    TellMoved,
+)
 from runtime.run.state import RunPhase, RunState
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
@@ -94,6 +106,8 @@ _OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
 """What is heard of the present incarnation of ranks only; output and figures are of any."""
 
 PATIENCE = 5.0
+
+_HOMELESS = "could not be started again: its front-end is lost"
 
 _ABOUT_RANKS = {
     "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
@@ -131,18 +145,19 @@ class Executor:
         assembly: DeployedAssembly | None = None,
         warm: WarmStart | None = None,
         stdin: int | None = None,
+        reach: Reach = ssh_launcher,
     ) -> None:
         self._plan = plan
         self._local = local
         self._post = post
         self._reactor = reactor
         self._crew = Crew()
-        self._output = OutputSpreader(listener, post)
+        self._output = OutputSpreader(listener, post, replica_ranks(plan))
         self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
-            cluster.identifier: (RemotePlace if cluster.hops else Place)(
+            cluster.identifier: (Place if cluster.is_local else partial(RemotePlace, reach=reach))(
                 cluster,
                 local,
                 partial(self._onward, cluster.identifier),
@@ -159,12 +174,16 @@ class Executor:
             name: Room(size, place.input.output_taken) for name, place in self._places.items()
         }
         self._input = None
-        if stdin is not None and FIRST_CLUSTER in self._places:
+        # Replicas would have to read the same; each finds the end of the input.
+        if stdin is not None and FIRST_CLUSTER in self._places and not replica_ranks(plan):
             self._input = StandardInput(stdin, self._places[FIRST_CLUSTER].input.read)
         self._handshakes: list[str] = []
         self._helpers: list[Helper] = []
         self._facts: dict[str, dict[str, Any]] = {}
         self._exchanged = Exchanged()
+        self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
+        self._lost_places: set[str] = set()
+        self._ends: dict[str, dict[str, Any]] = {}  # as the ranks that go on were told of them
         self._stopping = False
         self._started: float | None = None
         self._assembly = assembly
@@ -218,6 +237,7 @@ class Executor:
             self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
         self._crew.join()
         self._host.close()
+        self._output.finish()
         if self._assembly is not None and self._assembly.result is not None:
             self._output.say(ASSEMBLY, "stdout", self._assembly.result)
 
@@ -229,7 +249,7 @@ class Executor:
             if rank.rpartition(":")[0] == place.identifier
             for path in facts["segments"]
         }
-        if not place.cluster.hops and place.was_lost:
+        if place.cluster.is_local and place.was_lost:
             remove_segments(paths)
         elif paths and place.was_lost:
             with suppress(LaunchError):
@@ -241,12 +261,16 @@ class Executor:
         match effect:
             case Start(step):
                 self._start(self._steps[step])
+            case Discard(step):
+                self._homecoming.discard(self._steps[step])
             case Go():
                 self._go()
             case Stop():
                 self._stop()
-            case TellEnd(rank, code, why):
+            case TellEnd(rank, code, why, True):
                 self._tell_end(rank, code, why)
+            case TellEnd(rank):
+                self._tell_again(rank)
             case Condemn(cluster, why):
                 self._verdicts.condemn(self._places[cluster], why)
             case Explain():
@@ -260,10 +284,50 @@ class Executor:
 
     def _tell_end(self, rank: str, code: int, why: str) -> None:
         host = self._facts.get(rank, {}).get("host", "")
-        reports = [end_of(rank, code, why, host, time.strftime("%H:%M:%S"))]
+        when, incarnation = time.strftime("%H:%M:%S"), self._replacements.incarnation(rank)
+        reports = [end_of(rank, code, why, host, when, incarnation=incarnation)]
+        self._ends[rank] = reports[0]
+        effects = self._replacements.ended(rank)
+        self._replace(one for one in effects if isinstance(one, TellMoved))  # else nobody knows it
         for place in self._places.values():
             if not place.was_lost:
                 place.views.lost(reports)
+        self._replace(one for one in effects if not isinstance(one, TellMoved))
+
+    def _tell_again(self, rank: str) -> None:
+        for place in self._places.values():
+            if not place.was_lost:
+                place.views.lost([self._ends[rank]])
+
+    def replace_ranks(self, lost: list[str]) -> None:
+        """Start ranks again in place of lost ones, unless the run ends."""
+        if not self._stopping:
+            self._replace(self._replacements.wanted(lost))
+
+    def rank_ready(self, rank: str, facts: dict[str, Any]) -> None:
+        """Let all know where a rank is that was started again."""
+        self._replace(self._replacements.ready(rank, facts))
+
+    def _replace(self, effects: Iterable[ReplacementEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case StartAgain(rank, incarnation):
+                    self._start_again(rank, incarnation)
+                case EndRank(rank):
+                    self._places[rank.rpartition(":")[0]].control.end_rank(rank)
+                case TellMoved(report):
+                    for place in self._places.values():
+                        place.views.moved([report])
+
+    def _start_again(self, rank: str, incarnation: int) -> None:
+        cluster = rank.rpartition(":")[0]
+        if self._codes.incarnation(cluster) > 1:
+            text = "could not be started again alone: its code was itself started again"
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=text)))
+        elif cluster in self._lost_places:
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
+        else:
+            self._places[cluster].control.start_again(rank, incarnation)
 
     def report(self, state: RunState) -> Report:
         """Return what ran where and what was carried; tell of what nobody has received."""
@@ -390,6 +454,9 @@ class Executor:
         """Do what a verdict leads to: the run ends, or waits for one place less."""
         if fault is not None:
             place.expel()  # what is not heard of any more must not come back
+        self._lost_places.add(place.identifier)
+        for rank in self._replacements.joining(place.identifier):
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
         else:
@@ -542,9 +609,14 @@ class Executor:
 
     def suspected(self, by: str, rank: str, why: str) -> None:
         """Let it be decided who is lost, once all else that could explain it is known."""
-        self._reactor.later(
-            self._verdicts.known_after, lambda: self._post(Suspected(by, rank, why))
+        incarnation = self._replacements.incarnation(rank)
+        self._later(
+            self._verdicts.known_after, lambda: self._decide(Suspected(by, rank, why), incarnation)
         )
+
+    def _decide(self, event: Suspected, incarnation: int) -> None:
+        if incarnation == self._replacements.incarnation(event.rank):  # else another one is there
+            self._post(event)
 
     def front_end_up(self, place: Place) -> None:
         """Once all front-ends are there, let their components wait for their members."""
