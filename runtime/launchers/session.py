@@ -248,6 +248,10 @@ class GuardSession(ABC):
     def close(self) -> None:
         """End all commands, remove all folders, let go of the place."""
 
+    def abandon(self) -> None:
+        """End a connection over which nothing comes any more; does what `close` does if it can."""
+        self.close()
+
     def __enter__(self) -> Self:
         """Return the launcher."""
         return self

@@ -2,8 +2,8 @@
 
 ```
 user's gcm-run ──► Reservation, Staging, Launch ──► peer
-peer           ──► Membership                   ──► peer, supernode
-supernode      ──► Membership (exchange)        ──► supernode
+peer           ──► LabMembership                ──► peer, supernode
+supernode      ──► LabMembership (exchange)     ──► supernode
 peer           ──► Staging (get)                ──► peer
 ```
 
@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from runtime.peers.model import Role
+from runtime.peers.model import MemberRole
 
 Plain = dict[str, Any]
 
 
-class Membership(Protocol):
+class LabMembership(Protocol):
     """Who is there."""
 
     def ping(self, caller: str) -> None:
@@ -55,7 +55,7 @@ class Membership(Protocol):
         ...
 
 
-class Watching(Protocol):
+class StatusService(Protocol):
     """What a peer tells about itself; to users, and to whoever has its own credential."""
 
     def status(self, caller: str) -> Plain:
@@ -69,7 +69,7 @@ class Reservation(Protocol):
     def reserve(
         self, caller: str, key: str, application: str, processes: int, lease: float
     ) -> list[Any]:
-        """Ask for at most so many places for so many seconds; the answer is an `Answer`, at once.
+        """Ask for so many places for so many seconds; the answer is a `PlacesAnswer`, at once.
 
         `key` was made by the asker, `application` is the random name of what is to run.
         """
@@ -127,25 +127,25 @@ class Launch(Protocol):
 
 
 CONTRACTS: dict[type, str] = {
-    Membership: "membership",
-    Watching: "watching",
+    LabMembership: "membership",
+    StatusService: "watching",
     Reservation: "reservation",
     Staging: "staging",
     Launch: "launch",
 }
 """The name of the service through which each contract is called."""
 
-_USERS = frozenset({Role.USER})
-_PEERS = frozenset({Role.PEER, Role.SUPERNODE})
+_USERS = frozenset({MemberRole.USER})
+_PEERS = frozenset({MemberRole.PEER, MemberRole.SUPERNODE})
 _ALL = _USERS | _PEERS
 
-CALLERS: dict[tuple[type, str], frozenset[Role]] = {
-    (Membership, "ping"): _ALL,
-    (Membership, "alive"): _PEERS,
-    (Membership, "exchange"): frozenset({Role.SUPERNODE}),
-    (Membership, "hosts"): _ALL,
-    (Membership, "leave"): _PEERS,
-    (Watching, "status"): _ALL,
+CALLERS: dict[tuple[type, str], frozenset[MemberRole]] = {
+    (LabMembership, "ping"): _ALL,
+    (LabMembership, "alive"): _PEERS,
+    (LabMembership, "exchange"): frozenset({MemberRole.SUPERNODE}),
+    (LabMembership, "hosts"): _ALL,
+    (LabMembership, "leave"): _PEERS,
+    (StatusService, "status"): _ALL,
     (Reservation, "reserve"): _USERS,
     (Reservation, "renew"): _USERS,
     (Reservation, "release"): _USERS,
@@ -159,3 +159,6 @@ CALLERS: dict[tuple[type, str], frozenset[Role]] = {
 
 GUARDED = frozenset({Staging, Launch})
 """The contracts that serve nobody whose address is on the deny list; `Reservation` says so."""
+
+Membership = LabMembership
+Watching = StatusService

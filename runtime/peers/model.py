@@ -27,7 +27,7 @@ MOST_PROCESSES = 1 << 20
 MOST_ADDRESSES = 8
 
 
-class Role(StrEnum):
+class MemberRole(StrEnum):
     """What a credential is for."""
 
     USER = "user"
@@ -63,23 +63,23 @@ class Principal:
     """Who somebody is, as a certificate of the lab says.
 
     >>> str(Principal.parse("user:alice")), Principal.parse("peer:host7").role
-    ('user:alice', <Role.PEER: 'peer'>)
+    ('user:alice', <MemberRole.PEER: 'peer'>)
     """
 
-    role: Role
+    role: MemberRole
     name: str
 
     @classmethod
     def parse(cls, written: str) -> Principal:
         """Read `role:name`; raises PeerError."""
         role, _, name = written.partition(":")
-        if role not in set(Role) or not _NAME.fullmatch(name):
+        if role not in set(MemberRole) or not _NAME.fullmatch(name):
             raise PeerError(
                 f"{written!r} names nobody",
                 cure="Write user:NAME, peer:NAME or supernode:NAME; a name has letters, digits, "
                 "'.', '_' and '-' within",
             )
-        return cls(Role(role), name)
+        return cls(MemberRole(role), name)
 
     def __str__(self) -> str:
         """Return `role:name`."""
@@ -144,18 +144,18 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class Member:
     """A peer or a supernode as others know it; `addresses` in the order to be tried.
 
-    >>> peer = Peer(PeerName("host7"), (Address("10.0.0.7", 7700),), Share(1, 4))
-    >>> Peer.of(peer.plain()) == peer
+    >>> peer = Member(PeerName("host7"), (Address("10.0.0.7", 7700),), Share(1, 4))
+    >>> Member.of(peer.plain()) == peer
     True
     """
 
     name: PeerName
     addresses: tuple[Address, ...]
     share: Share = Share()
-    role: Role = Role.PEER
+    role: MemberRole = MemberRole.PEER
 
     @property
     def principal(self) -> Principal:
@@ -167,12 +167,12 @@ class Peer:
         return [str(self.principal), [str(one) for one in self.addresses], self.share.plain()]
 
     @classmethod
-    def of(cls, plain: Any) -> Peer:
+    def of(cls, plain: Any) -> Member:
         """Read the plain form; raises PeerError."""
         match plain:
             case [str(who), [str(), *_] as written, share] if len(written) <= MOST_ADDRESSES:
                 principal = Principal.parse(who)
-                if principal.role is not Role.USER:
+                if principal.role is not MemberRole.USER:
                     addresses = tuple(Address.parse(text(one)) for one in written)
                     name = PeerName(principal.name)
                     return cls(name, addresses, Share.of(share), principal.role)
@@ -180,7 +180,7 @@ class Peer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PlacesAnswer:
     """What a peer answers to a request for places.
 
     `processes` is how many it grants (c = min(P, asked)), `lease` for how many seconds unless that
@@ -202,7 +202,7 @@ class Answer:
         return [self.processes, self.lease, self.reason and str(self.reason), self.detail]
 
     @classmethod
-    def of(cls, plain: Any) -> Answer:
+    def of(cls, plain: Any) -> PlacesAnswer:
         """Read the plain form; raises PeerError."""
         match plain:
             case [int(processes), int() | float() as lease, None, str(detail)] if processes > 0:
@@ -228,3 +228,8 @@ def key_of(plain: Any) -> Key:
     if isinstance(plain, str) and _KEY.fullmatch(plain):
         return Key(plain)
     raise PeerError("a key has 32 hexadecimal digits")
+
+
+Peer = Member
+Role = MemberRole
+Answer = PlacesAnswer

@@ -19,13 +19,13 @@ from runtime.peers.configuration import (
     user_credential,
 )
 from runtime.peers.configuration.settings import PORT
-from runtime.peers.connections import Dialler
-from runtime.peers.contracts import Watching
+from runtime.peers.connections import MemberDialler
+from runtime.peers.contracts import StatusService
 from runtime.peers.credentials import Credential
 from runtime.peers.daemon import boot, find_running, logging_to, serve
 from runtime.peers.errors import PeerError
 from runtime.peers.membership import read_text
-from runtime.peers.model import Address, Role
+from runtime.peers.model import Address, MemberRole
 
 NOT_RUNNING = 3
 """The exit code where no daemon runs here."""
@@ -33,16 +33,16 @@ NOT_RUNNING = 3
 
 def boot_peer(options: argparse.Namespace) -> int:
     """Start a peer."""
-    return _start(options, Role.PEER)
+    return _start(options, MemberRole.PEER)
 
 
 def boot_supernode(options: argparse.Namespace) -> int:
     """Start a supernode."""
-    return _start(options, Role.SUPERNODE)
+    return _start(options, MemberRole.SUPERNODE)
 
 
-def _start(options: argparse.Namespace, role: Role) -> int:
-    folder = PeerFolder.of(options.folder, is_supernode=role is Role.SUPERNODE)
+def _start(options: argparse.Namespace, role: MemberRole) -> int:
+    folder = PeerFolder.of(options.folder, is_supernode=role is MemberRole.SUPERNODE)
     if options.credential:
         install(Credential.read(Path(options.credential), role=role), folder.credential)
     credential = Credential.read(folder.credential, role=role)
@@ -64,7 +64,7 @@ def _start(options: argparse.Namespace, role: Role) -> int:
         print(f"{credential.principal} of {credential.header.lab} runs at {address}")
         print(f"its log: {folder.log}")
         named = configuration.supernodes or credential.header.supernodes
-        if role is Role.PEER and not named:
+        if role is MemberRole.PEER and not named:
             print(
                 "gcm-peer: no supernode is known: name one in the configuration (supernodes), or "
                 "make the lab with --supernode",
@@ -170,16 +170,16 @@ def _kept(folder: PeerFolder) -> list[dict[str, Any]]:
 def _asked(options: argparse.Namespace) -> dict[str, Any] | None:
     """Return the status of the daemon here, or of the one at an address; None if none runs."""
     if options.address:
-        dialler = Dialler(Credential.read(user_credential(), role=Role.USER))
+        dialler = MemberDialler(Credential.read(user_credential(), role=MemberRole.USER))
         address, expected = Address.parse(options.address, PORT), None
     else:
         found = find_running(_folder(options))
         if found is None:
             return None
-        dialler = Dialler(Credential.read(found.folder.credential))
+        dialler = MemberDialler(Credential.read(found.folder.credential))
         address, expected = found.address, dialler.credential.principal
     with dialler.dial(address, expected) as connection:
-        return connection.stub(Watching).status(dialler.me)
+        return connection.stub(StatusService).status(dialler.me)
 
 
 def config(options: argparse.Namespace) -> int:

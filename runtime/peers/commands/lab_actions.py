@@ -12,7 +12,7 @@ from runtime.peers.configuration import PeerFolder, user_credential, user_folder
 from runtime.peers.configuration.settings import PORT
 from runtime.peers.credentials import Authority, Credential
 from runtime.peers.errors import PeerError
-from runtime.peers.model import Address, Principal, Role
+from runtime.peers.model import Address, MemberRole, Principal
 
 
 def create(options: argparse.Namespace) -> int:
@@ -39,9 +39,9 @@ def invite(options: argparse.Namespace) -> int:
 
 
 _NEXT = {
-    Role.USER: "gcm-peer lab join {file}",
-    Role.PEER: "gcm-peer boot --credential {file}",
-    Role.SUPERNODE: "gcm-peer supernode --credential {file}",
+    MemberRole.USER: "gcm-peer lab join {file}",
+    MemberRole.PEER: "gcm-peer boot --credential {file}",
+    MemberRole.SUPERNODE: "gcm-peer supernode --credential {file}",
 }
 
 
@@ -56,9 +56,9 @@ def join(options: argparse.Namespace) -> int:
 
 def place_of(credential: Credential, folder: str) -> Path:
     """Return where the credential of a principal belongs."""
-    if credential.principal.role is Role.USER:
+    if credential.principal.role is MemberRole.USER:
         return user_credential()
-    is_supernode = credential.principal.role is Role.SUPERNODE
+    is_supernode = credential.principal.role is MemberRole.SUPERNODE
     return PeerFolder.of(folder, is_supernode=is_supernode).credential
 
 

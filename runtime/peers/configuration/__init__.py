@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from runtime.peers.configuration.folder import PeerFolder, user_credential, user_folder
-from runtime.peers.configuration.reading import Configuration, read, read_text
+from runtime.peers.configuration.reading import PeerConfiguration, read, read_text
 from runtime.peers.configuration.settings import SETTINGS, Setting, reference, template
 
 __all__ = [
     "SETTINGS",
     "Configuration",
+    "PeerConfiguration",
     "PeerFolder",
     "Setting",
     "read",
@@ -18,3 +19,5 @@ __all__ = [
     "user_credential",
     "user_folder",
 ]
+
+Configuration = PeerConfiguration

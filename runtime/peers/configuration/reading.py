@@ -13,10 +13,10 @@ from typing import Any
 from gcm.suggestion import did_you_mean
 from runtime.peers.configuration.settings import DEFAULT_PORTS, SETTINGS, Network
 from runtime.peers.errors import PeerError
-from runtime.peers.model import Address, Principal, Role, Share
+from runtime.peers.model import Address, MemberRole, Principal, Share
 
 
-class Configuration:
+class PeerConfiguration:
     """The settings of one peer; `values` has all of them, by name."""
 
     def __init__(self, values: Mapping[str, Any], written: Mapping[str, Any]) -> None:
@@ -42,7 +42,7 @@ class Configuration:
         users = self.values["users"]
         return None if "*" in users else frozenset(users)
 
-    def ports(self, role: Role) -> Sequence[int]:
+    def ports(self, role: MemberRole) -> Sequence[int]:
         """Return at which ports a daemon may listen; the first free one is taken."""
         return self.values["ports"] or DEFAULT_PORTS[role]
 
@@ -74,7 +74,7 @@ class Configuration:
         return str(self.values[name])
 
 
-def read(file: Path) -> Configuration:
+def read(file: Path) -> PeerConfiguration:
     """Read a file; one that does not exist has only defaults. Raises PeerError with all faults."""
     try:
         written = file.read_text(encoding="utf-8")
@@ -87,7 +87,7 @@ def read(file: Path) -> Configuration:
     return read_text(written, str(file))
 
 
-def read_text(written: str, place: str = "peer.toml") -> Configuration:
+def read_text(written: str, place: str = "peer.toml") -> PeerConfiguration:
     """Read the text of a file.
 
     >>> read_text("applications = 2").share.applications
@@ -111,7 +111,7 @@ def read_text(written: str, place: str = "peer.toml") -> Configuration:
         raise PeerError(
             f"the configuration has {shown}", place=place, cause="\n".join(faults), cure=CURE
         )
-    return Configuration(values, found)
+    return PeerConfiguration(values, found)
 
 
 CURE = "gcm-peer config --template shows every setting"

@@ -14,11 +14,14 @@ from typing import Any
 
 from gcm.records import dataclass
 from runtime.peers.errors import PeerError
-from runtime.peers.model import Address, Principal, Role
+from runtime.peers.model import Address, MemberRole, Principal
 
 PORT = 7700
 """Where supernodes listen, if nobody says otherwise."""
-DEFAULT_PORTS = {Role.SUPERNODE: range(PORT, PORT + 1), Role.PEER: range(PORT + 1, PORT + 10)}
+DEFAULT_PORTS = {
+    MemberRole.SUPERNODE: range(PORT, PORT + 1),
+    MemberRole.PEER: range(PORT + 1, PORT + 10),
+}
 Network = IPv4Network | IPv6Network
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]i?)?B?", re.ASCII)
@@ -118,7 +121,7 @@ def _network(found: str) -> Network:
 
 
 def _user(found: str) -> str:
-    return found if found == "*" else Principal.parse(f"{Role.USER}:{found}").name
+    return found if found == "*" else Principal.parse(f"{MemberRole.USER}:{found}").name
 
 
 def _address(found: Any) -> str:

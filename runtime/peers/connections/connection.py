@@ -61,11 +61,11 @@ class Frames:
         return self._come.pop(0)
 
 
-class Connection:
+class MemberConnection:
     """A connection that this process has opened; any thread may call.
 
     with dialler.dial(Address("lab7", 7700), Principal.parse("peer:host7")) as connection:
-        connection.stub(Membership).ping(me)
+        connection.stub(LabMembership).ping(me)
     """
 
     def __init__(self, frames: Frames, address: Address) -> None:

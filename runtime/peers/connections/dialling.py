@@ -9,18 +9,18 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from runtime.peers.connections.calls import MOST_BYTES, PROTOCOL, opened
-from runtime.peers.connections.connection import Connection, Frames
+from runtime.peers.connections.connection import Frames, MemberConnection
 from runtime.peers.connections.sockets import addresses, shaken, why_refused
 from runtime.peers.credentials import Credential, contexts
 from runtime.peers.errors import NotAuthentic, PeerError, PeerUnreachable
-from runtime.peers.model import Address, Peer, Principal
+from runtime.peers.model import Address, Member, Principal
 from runtime.transport.errors import FrameError
 
 DIAL_TIMEOUT = 5.0
 """How many seconds it may take until the other end has proved who it is."""
 
 
-class Dialler:
+class MemberDialler:
     """Opens connections with a credential."""
 
     def __init__(self, credential: Credential, timeout: float = DIAL_TIMEOUT) -> None:
@@ -36,7 +36,7 @@ class Dialler:
     def _context(self) -> ssl.SSLContext:
         return contexts(self.credential)[1]
 
-    def reach(self, peer: Peer, timeout: float | None = None) -> Connection:
+    def reach(self, peer: Member, timeout: float | None = None) -> MemberConnection:
         """Return a connection to a peer, at the first of its addresses where it answers.
 
         Raises:
@@ -59,7 +59,7 @@ class Dialler:
 
     def dial(
         self, address: Address, expected: Principal | None = None, timeout: float | None = None
-    ) -> Connection:
+    ) -> MemberConnection:
         """Return a connection to an address, where `expected` or else any member answers.
 
         Raises:
@@ -87,7 +87,7 @@ class Dialler:
             )
         return connection
 
-    def _dialled(self, address: Address, deadline: float) -> Connection:
+    def _dialled(self, address: Address, deadline: float) -> MemberConnection:
         knock = self.credential.knock
         joined = _connected(addresses(address.host, address.port), deadline)
         encrypted = shaken(joined, self._context, _left(deadline), knock)
@@ -107,7 +107,7 @@ class Dialler:
         except BaseException:
             encrypted.close()
             raise
-        return Connection(frames, address)
+        return MemberConnection(frames, address)
 
 
 def _connected(found: Iterable[tuple[int, tuple[object, ...]]], deadline: float) -> socket.socket:

@@ -12,7 +12,7 @@ from runtime.peers.connections.connection import operations
 from runtime.peers.connections.sockets import PeerSocket
 from runtime.peers.contracts import CALLERS, CONTRACTS, GUARDED
 from runtime.peers.errors import Refused
-from runtime.peers.model import Principal, Reason, Role
+from runtime.peers.model import MemberRole, Principal, Reason
 
 C = TypeVar("C")
 
@@ -28,7 +28,7 @@ def calling_host() -> str:
 class _Operation:
     method: Callable[..., Any]
     types: tuple[Any, ...]
-    roles: frozenset[Role]
+    roles: frozenset[MemberRole]
     is_guarded: bool
 
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from gcm.records import dataclass
 from runtime.peers.errors import PeerError
-from runtime.peers.model import Address, Principal, Role
+from runtime.peers.model import Address, MemberRole, Principal
 
 TITLE = "# gcm credential"
 _BEGIN = "-----BEGIN CERTIFICATE-----"
@@ -88,7 +88,7 @@ class Credential:
         return f"<credential of {self.principal} in {self.header.lab}>"
 
     @classmethod
-    def read(cls, file: Path, *, role: Role | None = None) -> Credential:
+    def read(cls, file: Path, *, role: MemberRole | None = None) -> Credential:
         """Read a file; raises PeerError if it cannot be read, used, or is for another role."""
         place = str(file)
         try:
@@ -109,7 +109,7 @@ class Credential:
         return cls.parse(written, place, role)
 
     @classmethod
-    def parse(cls, written: str, place: str = "", role: Role | None = None) -> Credential:
+    def parse(cls, written: str, place: str = "", role: MemberRole | None = None) -> Credential:
         """Read the text of a file; raises PeerError."""
         lines = [line for line in written.splitlines() if line.startswith("# ")]
         said = dict(line[2:].split(": ", 1) for line in lines if ": " in line)
@@ -123,7 +123,7 @@ class Credential:
         found._check(role)
         return found
 
-    def _check(self, role: Role | None) -> None:
+    def _check(self, role: MemberRole | None) -> None:
         """Compare the certificate with what the lines say, and with the clock."""
         try:
             shown = ssl.PEM_cert_to_DER_cert(_BEGIN + self.pem.split(_BEGIN)[1].strip())

@@ -19,7 +19,7 @@ from runtime.peers.connections import TakeOver
 from runtime.peers.connections.sockets import PeerSocket
 from runtime.peers.contracts import Launch
 from runtime.peers.daemon.joining import joined
-from runtime.peers.daemon.surroundings import Places, Standing, Surroundings
+from runtime.peers.daemon.surroundings import ReservedPlaces, Standing, Surroundings
 from runtime.peers.errors import Refused
 from runtime.peers.model import Reason
 
@@ -34,7 +34,7 @@ _HALF = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 class LaunchService:
     """Starts guards; each lives as long as the connection through which it was started."""
 
-    places: Annotated[Places, requires()]
+    places: Annotated[ReservedPlaces, requires()]
 
     _surroundings: Surroundings
 
@@ -56,7 +56,7 @@ class LaunchService:
         halves = len(marker) == 2 and all(map(_HALF.fullmatch, marker))
         if not (halves and 0 < source <= MOST_SOURCE):
             raise Refused("the guard of the caller is none", reason=Reason.BAD_REQUEST)
-        guard = Guarded(f"{application[:40]} of {caller}")
+        guard = GuardProcess(f"{application[:40]} of {caller}")
         hold = self.places.confirm(caller, key, application, guard.stop)
         try:
             python = self._surroundings.configuration.text("python") or sys.executable
@@ -82,7 +82,7 @@ class LaunchService:
         }
         return TakeOver(facts, partial(self._carry, key, guard))
 
-    def _carry(self, key: str, guard: Guarded, taken: PeerSocket) -> None:
+    def _carry(self, key: str, guard: GuardProcess, taken: PeerSocket) -> None:
         """Join the guard to the connection until one of them has ended, then end the guard."""
         try:
             guard.join(taken)
@@ -99,7 +99,7 @@ class LaunchService:
         return {"guards": self._guards}
 
 
-class Guarded:
+class GuardProcess:
     """One guard process: what it has started ends with it, and it ends with its standard input."""
 
     def __init__(self, name: str) -> None:

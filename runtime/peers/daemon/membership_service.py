@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from gcm import provides
-from runtime.peers.connections import Connection
-from runtime.peers.contracts import Membership, Plain
+from runtime.peers.connections import MemberConnection
+from runtime.peers.contracts import LabMembership, Plain
 from runtime.peers.credentials.credential import write_secret
 from runtime.peers.daemon.finding import addresses_of, own_addresses
 from runtime.peers.daemon.round_trips import RoundTrips
 from runtime.peers.daemon.surroundings import Repeated, Standing, Surroundings, clock
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.membership import HostList, OwnRow, Row, read_text, text_of
-from runtime.peers.model import Address, Peer, PeerName, Reason, Role
+from runtime.peers.model import Address, Member, MemberRole, PeerName, Reason
 
 log = logging.getLogger(__name__)
 
 
-@provides("membership", Membership)
+@provides("membership", LabMembership)
 @provides("standing", Standing)
 class MembershipService:
     """Tells a supernode that the peer is there, and works on where there is none."""
@@ -47,7 +47,7 @@ class MembershipService:
         self._surroundings = surroundings
         self._hosts = HostList(str(surroundings.me), found.number("known_hosts"))
         self._round_trips = RoundTrips(surroundings)
-        peer = Peer(PeerName(surroundings.me.name), own_addresses(surroundings), found.share)
+        peer = Member(PeerName(surroundings.me.name), own_addresses(surroundings), found.share)
         self._own = OwnRow(peer, self._remembered() + 1)
         self._save()
         self._repeated = [
@@ -64,7 +64,7 @@ class MembershipService:
             dialler = self._surroundings.dialler
             try:
                 with dialler.dial(self._supernode, timeout=1.0) as connection:
-                    connection.stub(Membership, 1.0).leave(dialler.me)
+                    connection.stub(LabMembership, 1.0).leave(dialler.me)
             except PeerError as error:
                 log.info("no supernode was told of the end: %s", error)
 
@@ -117,7 +117,7 @@ class MembershipService:
                     "applications": one.row.peer.share.applications,
                     "processes": one.row.peer.share.processes,
                     "milliseconds": None if rtt is None else round(1000 * rtt, 3),
-                    "silent": one.row.peer.role is Role.PEER
+                    "silent": one.row.peer.role is MemberRole.PEER
                     and one.row.peer.principal not in asked,
                 }
             )
@@ -133,7 +133,7 @@ class MembershipService:
 
     def _signal(self) -> None:
         """Tell one supernode that this peer lives: the last one, else any that answers."""
-        self._own.peer = Peer(
+        self._own.peer = Member(
             self._own.peer.name,
             own_addresses(self._surroundings, [self._supernode] if self._supernode else []),
             self._surroundings.configuration.share,
@@ -164,15 +164,15 @@ class MembershipService:
         found.sort(key=lambda address: address != self._supernode)
         return found
 
-    def _tell(self, connection: Connection) -> None:
+    def _tell(self, connection: MemberConnection) -> None:
         """Tell a supernode that this peer lives, and fetch its hosts if that is due."""
-        if connection.principal.role is not Role.SUPERNODE:
+        if connection.principal.role is not MemberRole.SUPERNODE:
             raise PeerError(
                 f"{connection.principal} answers there, which is no supernode",
                 place=str(connection.address),
                 cure="Correct `supernodes` in the configuration",
             )
-        membership, me = connection.stub(Membership), self._surroundings.dialler.me
+        membership, me = connection.stub(LabMembership), self._surroundings.dialler.me
         answer = membership.alive(me, self._own.beat().plain())
         faults = [str(answer["fault"])] if answer.get("fault") else []
         if answer.get("row"):
@@ -191,7 +191,7 @@ class MembershipService:
         if clock() >= self._refresh_at or has_changed:
             self._fetch(membership, me)
 
-    def _fetch(self, membership: Membership, me: str) -> None:
+    def _fetch(self, membership: LabMembership, me: str) -> None:
         """Fetch hosts; a lab that is larger than the list is not followed in all its changes."""
         found = self._surroundings.configuration
         most = found.number("known_hosts")
@@ -225,8 +225,8 @@ class MembershipService:
                 self._hosts.answered(name)
                 self._hosts.learn(rows, is_complete=False)
 
-    def _gossip(self, connection: Connection) -> list[Row]:
-        membership, me = connection.stub(Membership), self._surroundings.dialler.me
+    def _gossip(self, connection: MemberConnection) -> list[Row]:
+        membership, me = connection.stub(LabMembership), self._surroundings.dialler.me
         membership.alive(me, self._own.beat().plain())
         told = membership.hosts(me, self._surroundings.configuration.number("known_hosts"))
         return [Row.of(one)[0] for one in told.get("rows", ())]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from runtime.launchers import family
-from runtime.peers.configuration import Configuration
+from runtime.peers.configuration import PeerConfiguration
 from runtime.peers.model import Share
 
 TERMINALS = ("/dev/tty[0-9]*", "/dev/pts/[0-9]*")
@@ -43,7 +43,14 @@ def share_for(
 class OwnersWork:
     """Measures what the owner does, and says what the share is."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(
+        self,
+        configuration: PeerConfiguration,
+        terminals: Sequence[str] = TERMINALS,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._terminals = terminals
+        self._now = now
         self._lent = configuration.share
         self._reduced = configuration.owner_share
         self._load = configuration.seconds("owner_load")
@@ -57,7 +64,7 @@ class OwnersWork:
             return self._lent
         measured = (
             max(0.0, os.getloadavg()[0] - running_below(os.getpid())) if self._load else 0.0,
-            idle_seconds(time.time(), TERMINALS) if self._idle else 0.0,
+            idle_seconds(self._now(), self._terminals) if self._idle else 0.0,
         )
         share, self.said = share_for(self._lent, self._reduced, (self._load, self._idle), measured)
         return share

@@ -12,20 +12,20 @@ from gcm import Composite, Primitive, running
 from gcm.adl import load
 from runtime.peers.booking.gatekeeper import is_denied
 from runtime.peers.configuration import PeerFolder, read
-from runtime.peers.connections import Dialler, Listener, Services
+from runtime.peers.connections import Listener, MemberDialler, Services
 from runtime.peers.contracts import CONTRACTS
 from runtime.peers.credentials import Credential
 from runtime.peers.daemon.finding import listening_host, own_addresses
 from runtime.peers.daemon.running import RunningFile
 from runtime.peers.daemon.surroundings import Placed, Surroundings
 from runtime.peers.errors import PeerError
-from runtime.peers.model import Address, Role
+from runtime.peers.model import Address, MemberRole
 
 log = logging.getLogger(__name__)
 
 DOCUMENTS = {
-    Role.PEER: Path(__file__).with_name("peer.fractal"),
-    Role.SUPERNODE: Path(__file__).with_name("supernode.fractal"),
+    MemberRole.PEER: Path(__file__).with_name("peer.fractal"),
+    MemberRole.SUPERNODE: Path(__file__).with_name("supernode.fractal"),
 }
 """The assembly of each kind of daemon."""
 
@@ -77,7 +77,7 @@ class Daemon:
             )
         listener = Listener(credential, found.text("listen"), found.ports(role), found.revoked)
         stack.callback(listener.close)
-        dialler = Dialler(credential)
+        dialler = MemberDialler(credential)
         self._surroundings = Surroundings(self.folder, found, dialler, listener.port, _version())
         root = cast(Composite, load(DOCUMENTS[role]))
         for child in root.children:

@@ -12,7 +12,13 @@ from runtime.peers.booking import AdmissionRules, Gatekeeper, Hold, PlacesReques
 from runtime.peers.connections import calling_host
 from runtime.peers.contracts import Reservation
 from runtime.peers.daemon.owner import OwnersWork
-from runtime.peers.daemon.surroundings import Places, Repeated, Standing, Surroundings, clock
+from runtime.peers.daemon.surroundings import (
+    Repeated,
+    ReservedPlaces,
+    Standing,
+    Surroundings,
+    clock,
+)
 from runtime.peers.errors import Refused
 from runtime.peers.model import Principal, Reason, key_of
 
@@ -21,7 +27,7 @@ LOOK_AT_OWNER = 5.0  # seconds between two looks at the owner's work
 
 
 @provides("reservation", Reservation)
-@provides("places", Places)
+@provides("places", ReservedPlaces)
 @provides("standing", Standing)
 class ReservationService:
     """Reservations for users: the gatekeeper decides, this has its lock and its clock."""

@@ -6,11 +6,11 @@ import random
 import time
 from collections.abc import Sequence
 
-from runtime.peers.connections import Connection
-from runtime.peers.contracts import Membership
+from runtime.peers.connections import MemberConnection
+from runtime.peers.contracts import LabMembership
 from runtime.peers.daemon.surroundings import Surroundings, clock
 from runtime.peers.latency import RttTable, RttTarget, network_of
-from runtime.peers.model import Peer
+from runtime.peers.model import Member
 
 PINGS = 3
 """How many messages make one sample; the shortest counts."""
@@ -23,16 +23,16 @@ class RoundTrips:
         self._me = surroundings.dialler.me
         self._table = RttTable()
 
-    def due(self, candidates: Sequence[Peer], now: float) -> list[Peer]:
+    def due(self, candidates: Sequence[Member], now: float) -> list[Member]:
         """Return whom to measure now: a few, however many there are."""
         by_name = {str(one.principal): one for one in candidates}
         targets = [_target(one) for one in candidates]
         found = self._table.next_targets(targets, now, random.random)
         return [by_name[one.peer] for one in found if one.peer in by_name]
 
-    def measure(self, peer: Peer, connection: Connection) -> None:
+    def measure(self, peer: Member, connection: MemberConnection) -> None:
         """Measure a peer over an open connection; raises PeerError."""
-        membership = connection.stub(Membership)
+        membership = connection.stub(LabMembership)
         shortest = float("inf")
         for _ in range(PINGS):
             began = time.monotonic()
@@ -50,6 +50,6 @@ class RoundTrips:
         return None if found == float("inf") else found
 
 
-def _target(peer: Peer) -> RttTarget:
+def _target(peer: Member) -> RttTarget:
     host = peer.addresses[0].host if peer.addresses else ""
     return RttTarget(str(peer.principal), network_of(host))

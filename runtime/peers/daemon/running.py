@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
 import signal
 import time
 from typing import IO
@@ -31,19 +32,22 @@ class RunningDaemon:
     def halt(self, timeout: float = HALT_TIMEOUT) -> None:
         """Ask it to end and wait until it has; raises PeerError if it has not in time."""
         try:
-            os.kill(self.pid, signal.SIGTERM)
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return
+        try:
+            signal.pidfd_send_signal(handle, signal.SIGTERM)
+            has_ended = bool(select.select([handle], [], [], timeout)[0])
         except ProcessLookupError:
             return
         except PermissionError as error:
             raise PeerError(
                 f"the daemon {self.pid} is that of another user", place=str(self.folder.path)
             ) from error
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            found = find_running(self.folder)
-            if found is None or found.pid != self.pid:
-                return
-            time.sleep(_LOOK)
+        finally:
+            os.close(handle)
+        if has_ended:
+            return
         raise PeerError(
             f"the daemon {self.pid} has not ended within {timeout:g} s",
             place=str(self.folder.path),

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from gcm import provides, requires
 from runtime.peers.contracts import Plain, Staging
-from runtime.peers.daemon.surroundings import Places, Surroundings
+from runtime.peers.daemon.surroundings import ReservedPlaces, Surroundings
 from runtime.peers.errors import PeerError
-from runtime.peers.model import Address, Principal, Role
+from runtime.peers.model import Address, MemberRole, Principal
 from runtime.peers.staging import ContentCache, Source, StagingService
 
 GET_TIMEOUT = 30.0
@@ -20,7 +20,7 @@ GET_TIMEOUT = 30.0
 class StagingPart:
     """Takes files for reservations, and gets them from other peers."""
 
-    places: Annotated[Places, requires()]
+    places: Annotated[ReservedPlaces, requires()]
 
     _surroundings: Surroundings
     _service: StagingService
@@ -58,7 +58,7 @@ class StagingPart:
     def _open_peer(self, name: str, address: str, digest: str) -> Iterator[Source]:
         """Open another peer as the source of a content."""
         dialler = self._surroundings.dialler
-        expected = Principal.parse(f"{Role.PEER}:{name}")
+        expected = Principal.parse(f"{MemberRole.PEER}:{name}")
         with dialler.dial(Address.parse(address), expected) as connection:
             yield _PeerSource(connection.stub(Staging, GET_TIMEOUT), dialler.me, digest)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from gcm import provides
 from runtime.peers.connections import calling_host
-from runtime.peers.contracts import Membership, Plain
+from runtime.peers.contracts import LabMembership, Plain
 from runtime.peers.daemon.finding import addresses_of, own_addresses
 from runtime.peers.daemon.surroundings import Repeated, Standing, Surroundings, clock
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.latency import near_and_others, network_of
-from runtime.peers.membership import AT_ONCE, OwnRow, Row, State, Table
-from runtime.peers.model import Address, Peer, PeerName, Principal, Reason, Role, Share
+from runtime.peers.membership import AT_ONCE, MemberState, MemberTable, OwnRow, Row
+from runtime.peers.model import Address, Member, MemberRole, PeerName, Principal, Reason, Share
 
 log = logging.getLogger(__name__)
 
@@ -25,20 +25,20 @@ CHECK_TIMEOUT = 5.0
 MOST_CHECKS = 4  # at once
 
 
-@provides("membership", Membership)
+@provides("membership", LabMembership)
 @provides("standing", Standing)
 class SupernodeService:
     """The table has the truth, this has its lock, its clock and its connections."""
 
     _surroundings: Surroundings
-    _table: Table
+    _table: MemberTable
     _own: OwnRow
     _repeated: tuple[Repeated, ...] = ()
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._checks: dict[str, Row] = {}
-        self._checked: dict[str, tuple[Peer, str]] = {}
+        self._checked: dict[str, tuple[Member, str]] = {}
         self._partners: dict[Address, str] = {}
 
     def begin(self, surroundings: Surroundings) -> None:
@@ -46,8 +46,8 @@ class SupernodeService:
         found = surroundings.configuration
         self._surroundings = surroundings
         self._began = clock()
-        self._table = Table(os.urandom(8).hex(), found.seconds("expire_after"))
-        me = Peer(PeerName(surroundings.me.name), (), Share(0, 0), Role.SUPERNODE)
+        self._table = MemberTable(os.urandom(8).hex(), found.seconds("expire_after"))
+        me = Member(PeerName(surroundings.me.name), (), Share(0, 0), MemberRole.SUPERNODE)
         self._own = OwnRow(me)
         every = found.seconds("exchange_every")
         self._checker = [
@@ -122,7 +122,7 @@ class SupernodeService:
         with self._lock:
             known = self._table.known(caller)
             if known is not None and known.is_alive:
-                row = Row(known.peer, known.incarnation, known.beat, State.GONE)
+                row = Row(known.peer, known.incarnation, known.beat, MemberState.GONE)
                 self._table.take(row, 0.0, now)
                 log.info("%s has left", caller)
 
@@ -182,11 +182,11 @@ class SupernodeService:
 
     def _beat(self) -> None:
         with self._lock:
-            self._own.peer = Peer(
+            self._own.peer = Member(
                 self._own.peer.name,
                 own_addresses(self._surroundings, self._partners),
                 Share(0, 0),
-                Role.SUPERNODE,
+                MemberRole.SUPERNODE,
             )
             now = clock()
             if not self._table.take(self._own.beat(), 0.0, now):
@@ -201,7 +201,10 @@ class SupernodeService:
         candidates = addresses_of(self._surroundings)
         with self._lock:
             for row in self._table.living:
-                if row.peer.role is Role.SUPERNODE and row.peer.name != self._surroundings.me.name:
+                if (
+                    row.peer.role is MemberRole.SUPERNODE
+                    and row.peer.name != self._surroundings.me.name
+                ):
                     candidates += row.peer.addresses
         mine = {str(self._surroundings.me)}
         others = [one for one in dict.fromkeys(candidates) if self._partners.get(one) not in mine]
@@ -219,9 +222,9 @@ class SupernodeService:
         with dialler.dial(address) as connection:
             partner = str(connection.principal)
             self._partners[address] = partner
-            if connection.principal.role is not Role.SUPERNODE or partner == dialler.me:
+            if connection.principal.role is not MemberRole.SUPERNODE or partner == dialler.me:
                 return False
-            membership = connection.stub(Membership)
+            membership = connection.stub(LabMembership)
             news: Plain = {}
             answer: Plain = {}
             # In a large lab more has changed than one comparison takes.
@@ -234,7 +237,7 @@ class SupernodeService:
         return True
 
 
-def _network(peer: Peer) -> str:
+def _network(peer: Member) -> str:
     return network_of(peer.addresses[0].host) if peer.addresses else ""
 
 
@@ -249,7 +252,7 @@ def _row_of(caller: str, plain: list[Any]) -> Row:
     return row
 
 
-def _shown(peer: Peer) -> dict[str, object]:
+def _shown(peer: Member) -> dict[str, object]:
     return {
         "name": str(Principal(peer.role, peer.name)),
         "addresses": [str(one) for one in peer.addresses],

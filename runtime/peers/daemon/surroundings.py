@@ -10,8 +10,8 @@ from typing import Protocol
 
 from gcm.records import dataclass
 from runtime.peers.booking import Hold
-from runtime.peers.configuration import Configuration, PeerFolder
-from runtime.peers.connections import Dialler
+from runtime.peers.configuration import PeerConfiguration, PeerFolder
+from runtime.peers.connections import MemberDialler
 from runtime.peers.model import Principal
 
 log = logging.getLogger(__name__)
@@ -30,8 +30,8 @@ class Surroundings:
     """What a component may use. `dialler` has the daemon's credential, `port` is its own."""
 
     folder: PeerFolder
-    configuration: Configuration
-    dialler: Dialler
+    configuration: PeerConfiguration
+    dialler: MemberDialler
     port: int
     version: str
 
@@ -53,7 +53,7 @@ class Placed(Protocol):
         ...
 
 
-class Places(Protocol):
+class ReservedPlaces(Protocol):
     """Inside a peer: what the gatekeeper tells those who do something for a reservation."""
 
     def check(self, caller: str, key: str) -> None:

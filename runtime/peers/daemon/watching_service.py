@@ -6,13 +6,13 @@ import time
 from typing import Annotated
 
 from gcm import provides, requires
-from runtime.peers.contracts import Plain, Watching
+from runtime.peers.contracts import Plain, StatusService
 from runtime.peers.daemon.surroundings import Standing, Surroundings, clock
 from runtime.peers.errors import Refused
-from runtime.peers.model import Principal, Reason, Role
+from runtime.peers.model import MemberRole, Principal, Reason
 
 
-@provides("watching", Watching)
+@provides("watching", StatusService)
 class WatchingService:
     """Tells users of the lab, and whoever has the daemon's own credential."""
 
@@ -33,7 +33,7 @@ class WatchingService:
     def status(self, caller: str) -> Plain:
         """Return what the components tell."""
         who = Principal.parse(caller)
-        if who.role is not Role.USER and who != self._surroundings.me:
+        if who.role is not MemberRole.USER and who != self._surroundings.me:
             raise Refused("only users and the daemon itself are told", reason=Reason.NOT_TRUSTED)
         parts = {
             "membership": self.membership,

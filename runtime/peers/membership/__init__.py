@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from runtime.peers.membership.hosts import HostList, Known, read_text, text_of
 from runtime.peers.membership.own import OwnRow
-from runtime.peers.membership.rows import Row, State
-from runtime.peers.membership.table import AT_ONCE, Table
+from runtime.peers.membership.rows import MemberState, Row
+from runtime.peers.membership.table import AT_ONCE, MemberTable
 
 __all__ = [
     "AT_ONCE",
     "HostList",
     "Known",
+    "MemberState",
+    "MemberTable",
     "OwnRow",
     "Row",
     "State",
@@ -22,3 +24,6 @@ __all__ = [
     "read_text",
     "text_of",
 ]
+
+Table = MemberTable
+State = MemberState

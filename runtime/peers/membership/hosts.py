@@ -13,7 +13,7 @@ from typing import Any
 from gcm.records import dataclass
 from runtime.peers.errors import PeerError
 from runtime.peers.membership.rows import Row
-from runtime.peers.model import Peer, Role
+from runtime.peers.model import Member, MemberRole
 
 FORMAT = 1
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 600.0
@@ -34,7 +34,7 @@ class HostList:
 
     >>> hosts = HostList("peer:me", 10)
     >>> from runtime.peers.model import Address, PeerName
-    >>> host7 = Peer(PeerName("host7"), (Address("10.0.0.7", 7700),))
+    >>> host7 = Member(PeerName("host7"), (Address("10.0.0.7", 7700),))
     >>> hosts.learn([Row(host7, 1, 1)], is_complete=True)
     >>> hosts.was_silent("peer:host7", now=0.0)
     >>> [len(hosts.candidates(now)) for now in (1.0, 16.0)]
@@ -72,21 +72,21 @@ class HostList:
             pause = min(FIRST_PAUSE * 2**known.silences, LONGEST_PAUSE)
             known.silences, known.until = min(known.silences + 1, 10), now + pause
 
-    def candidates(self, now: float) -> Sequence[Peer]:
+    def candidates(self, now: float) -> Sequence[Member]:
         """Return the peers that may be there."""
         return [
             known.row.peer
             for known in self._known.values()
-            if known.until <= now and known.row.peer.role is Role.PEER
+            if known.until <= now and known.row.peer.role is MemberRole.PEER
         ]
 
     @property
-    def supernodes(self) -> Sequence[Peer]:
+    def supernodes(self) -> Sequence[Member]:
         """All supernodes that were ever heard of and are not known to have gone."""
         found = (known.row.peer for known in self._known.values())
-        return [peer for peer in found if peer.role is Role.SUPERNODE]
+        return [peer for peer in found if peer.role is MemberRole.SUPERNODE]
 
-    def find(self, name: str) -> Peer | None:
+    def find(self, name: str) -> Member | None:
         """Return a host by its name."""
         known = self._known.get(name)
         return known.row.peer if known else None

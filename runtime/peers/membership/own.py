@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.peers.membership.rows import Row, State
-from runtime.peers.model import Peer
+from runtime.peers.membership.rows import MemberState, Row
+from runtime.peers.model import Member
 
 MOST_DISPUTES = 3
 
@@ -15,7 +15,7 @@ class OwnRow:
     from a supernode what is known of it, and goes on above that.
     """
 
-    def __init__(self, peer: Peer, incarnation: int = 1) -> None:
+    def __init__(self, peer: Member, incarnation: int = 1) -> None:
         self.peer = peer
         """May be replaced: what is said from now on."""
         self.incarnation = incarnation
@@ -29,7 +29,7 @@ class OwnRow:
 
     def last(self) -> Row:
         """Return the row with which this life ends."""
-        return Row(self.peer, self.incarnation, self._beat, State.GONE)
+        return Row(self.peer, self.incarnation, self._beat, MemberState.GONE)
 
     def hear(self, row: Row) -> str:
         """Take what others know about this member; return what is wrong, if anything is.

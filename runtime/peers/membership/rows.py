@@ -7,13 +7,13 @@ from typing import Any
 
 from gcm.records import dataclass
 from runtime.peers.errors import PeerError
-from runtime.peers.model import Peer
+from runtime.peers.model import Member
 
 _MOST = 1 << 53
 _LONGEST = 1e9
 
 
-class State(StrEnum):
+class MemberState(StrEnum):
     """Whether a member is there."""
 
     ALIVE = "alive"
@@ -29,10 +29,10 @@ class Row:
     member is gone is said of a version: a newer one is alive again.
     """
 
-    peer: Peer
+    peer: Member
     incarnation: int
     beat: int
-    state: State = State.ALIVE
+    state: MemberState = MemberState.ALIVE
 
     @property
     def name(self) -> str:
@@ -42,12 +42,12 @@ class Row:
     @property
     def version(self) -> tuple[int, int, bool]:
         """What is compared; at the same beat, gone is newer."""
-        return self.incarnation, self.beat, self.state is State.GONE
+        return self.incarnation, self.beat, self.state is MemberState.GONE
 
     @property
     def is_alive(self) -> bool:
         """Whether the member is there."""
-        return self.state is State.ALIVE
+        return self.state is MemberState.ALIVE
 
     def plain(self, age: float = 0.0) -> list[Any]:
         """Return the plain form, with how many seconds ago the member said so."""
@@ -60,8 +60,8 @@ class Row:
             case [peer, int(incarnation), int(beat), str(state), int() | float() as age] if (
                 0 <= incarnation < _MOST
                 and 0 <= beat < _MOST
-                and state in set(State)
+                and state in set(MemberState)
                 and 0 <= age < _LONGEST
             ):
-                return cls(Peer.of(peer), incarnation, beat, State(state)), float(age)
+                return cls(Member.of(peer), incarnation, beat, MemberState(state)), float(age)
         raise PeerError(f"{plain!r:.200} is no row of a table of members")

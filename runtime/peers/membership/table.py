@@ -15,7 +15,7 @@ from typing import Any
 
 from gcm.records import dataclass
 from runtime.peers.errors import PeerError
-from runtime.peers.membership.rows import Row, State
+from runtime.peers.membership.rows import MemberState, Row
 from runtime.peers.model import text
 
 AT_ONCE = 2000
@@ -34,12 +34,12 @@ class Entry:
     serial: int
 
 
-class Table:
+class MemberTable:
     """Rows by name. `identity` is random, and that of this life of the supernode.
 
-    >>> from runtime.peers.model import Address, Peer, PeerName
-    >>> north, south = Table("a", 90.0), Table("b", 90.0)
-    >>> host7 = Peer(PeerName("host7"), (Address("10.0.0.7", 7700),))
+    >>> from runtime.peers.model import Address, Member, PeerName
+    >>> north, south = MemberTable("a", 90.0), MemberTable("b", 90.0)
+    >>> host7 = Member(PeerName("host7"), (Address("10.0.0.7", 7700),))
     >>> north.take(Row(host7, 1, 1), 0.0, now=5.0)
     True
     >>> south.compare("north", north.news("south", now=6.0), now=100.0)
@@ -89,7 +89,9 @@ class Table:
             silence = now - entry.heard
             if entry.row.is_alive and silence > self._expire_after:
                 row = entry.row
-                self._change(Row(row.peer, row.incarnation, row.beat, State.GONE), entry.heard)
+                self._change(
+                    Row(row.peer, row.incarnation, row.beat, MemberState.GONE), entry.heard
+                )
                 gone.append(row)
             elif silence > REMEMBERED * self._expire_after:
                 del self._entries[name]

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from runtime.peers.connections import Dialler, Listener, Services
-from runtime.peers.contracts import Membership
+from runtime.peers.connections import Listener, MemberDialler, Services
+from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Authority, Credential
 from runtime.peers.model import Address, Principal
 
@@ -62,7 +62,7 @@ def listening(invite: Callable[[str], Credential]) -> Iterator[Callable[[str], A
             listener = Listener(invite(written), "127.0.0.1", [0])
             stack.callback(listener.close)
             services = Services()
-            services.serve(Membership, Answering())
+            services.serve(LabMembership, Answering())
             listener.start(services)
             return Address("127.0.0.1", listener.port)
 
@@ -70,6 +70,6 @@ def listening(invite: Callable[[str], Credential]) -> Iterator[Callable[[str], A
 
 
 @pytest.fixture
-def alice(invite: Callable[[str], Credential]) -> Dialler:
+def alice(invite: Callable[[str], Credential]) -> MemberDialler:
     """Return what opens connections of a user."""
-    return Dialler(invite("user:alice"))
+    return MemberDialler(invite("user:alice"))

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from runtime.peers.configuration import PeerFolder
-from runtime.peers.connections import Connection, Dialler
-from runtime.peers.contracts import Reservation, Watching
+from runtime.peers.connections import MemberConnection, MemberDialler
+from runtime.peers.contracts import Reservation, StatusService
 from runtime.peers.credentials import Authority
 from runtime.peers.daemon import boot, find_running
-from runtime.peers.model import Address, Answer, Principal, key_of
+from runtime.peers.model import Address, PlacesAnswer, Principal, key_of
 
 T = TypeVar("T")
 PATIENCE = 30.0
@@ -40,9 +40,9 @@ class Lab:
         self.addresses: dict[str, Address] = {}
         self.alice = self.user("alice")
 
-    def user(self, name: str) -> Dialler:
+    def user(self, name: str) -> MemberDialler:
         """Return what opens connections of a user."""
-        return Dialler(self.authority.invite(Principal.parse(f"user:{name}"), _now()))
+        return MemberDialler(self.authority.invite(Principal.parse(f"user:{name}"), _now()))
 
     def folder(self, who: str) -> PeerFolder:
         """Return the folder of a daemon."""
@@ -72,9 +72,9 @@ class Lab:
     def status(self, who: str) -> dict[str, Any]:
         """Return what a daemon tells a user."""
         with self.dial(who) as connection:
-            return connection.stub(Watching).status(self.alice.me)
+            return connection.stub(StatusService).status(self.alice.me)
 
-    def dial(self, who: str, user: Dialler | None = None) -> Connection:
+    def dial(self, who: str, user: MemberDialler | None = None) -> MemberConnection:
         """Open a connection to a daemon, as a user."""
         return (user or self.alice).dial(self.addresses[who], Principal.parse(who))
 
@@ -84,13 +84,13 @@ class Lab:
         return {one["name"] for one in known if not one.get("silent")}
 
     def reserve(
-        self, who: str, user: Dialler | None = None, lease: float = 30.0
-    ) -> tuple[str, Answer]:
+        self, who: str, user: MemberDialler | None = None, lease: float = 30.0
+    ) -> tuple[str, PlacesAnswer]:
         """Ask a daemon for a place; return the key and the answer."""
         key, asker = key_of(os.urandom(16).hex()), user or self.alice
         with self.dial(who, asker) as connection:
             reservation = connection.stub(Reservation)
-            return key, Answer.of(reservation.reserve(asker.me, key, f"app-{key}", 1, lease))
+            return key, PlacesAnswer.of(reservation.reserve(asker.me, key, f"app-{key}", 1, lease))
 
     def close(self) -> None:
         """End all daemons."""

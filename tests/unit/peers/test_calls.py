@@ -20,7 +20,7 @@ from runtime.peers.connections.calls import (
     refusal_frame,
 )
 from runtime.peers.connections.serving import Services
-from runtime.peers.contracts import CALLERS, CONTRACTS, Launch, Membership
+from runtime.peers.contracts import CALLERS, CONTRACTS, LabMembership, Launch
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Principal, Reason
 from runtime.transport.frames import Frame
@@ -101,7 +101,7 @@ HOST7 = Principal.parse("peer:host7")
 )
 def test_a_call_that_is_not_for_its_caller_is_refused(call: Call, reason: Reason) -> None:
     services = Services()
-    services.serve(Membership, _Membership())
+    services.serve(LabMembership, _Membership())
     with pytest.raises(Refused) as raised:
         services.carry_out(call, HOST7, "10.0.0.1")
     assert raised.value.reason == reason
@@ -114,7 +114,7 @@ def test_a_denied_address_gets_no_files_and_no_launch() -> None:
             raise AssertionError
 
     services = Services(lambda host: host == "10.0.0.1")
-    services.serve(Membership, _Membership())
+    services.serve(LabMembership, _Membership())
     services.serve(Launch, Launcher())
     assert services.carry_out(Call("membership", "hosts", ("peer:host7", 3)), HOST7, "10.0.0.1")
     call = Call("launch", "launch", ("user:ana", "0" * 32, "app", 1, []))

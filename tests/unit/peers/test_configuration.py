@@ -80,5 +80,7 @@ def test_a_folder_is_named_or_that_of_the_user(tmp_path: Path) -> None:
     assert PeerFolder.of("", {"GCM_FOLDER": str(tmp_path)}).path == tmp_path / "peer"
 
 
-def test_the_reference_has_a_line_for_each_setting() -> None:
-    assert len(reference().splitlines()) == len(SETTINGS) + 2
+def test_the_page_about_peers_has_the_table_of_settings() -> None:
+    page = (Path(__file__).parents[3] / "docs/peers.md").read_text("utf-8")
+    shown = page.partition("<!-- settings -->\n")[2].partition("<!-- end of settings -->")[0]
+    assert shown == reference(), "write it again: gcm-peer config --reference"

@@ -11,7 +11,7 @@ import pytest
 
 from runtime.peers.credentials import Authority, Credential
 from runtime.peers.errors import PeerError
-from runtime.peers.model import Address, Principal, Role
+from runtime.peers.model import Address, MemberRole, Principal
 
 NOW = datetime.datetime.now(datetime.UTC)
 
@@ -20,7 +20,7 @@ def test_a_credential_is_read_as_it_was_written(tmp_path: Path) -> None:
     lab = Authority.create("theirs", tmp_path / "lab", NOW, [Address("lab1", 7700)])
     made = lab.invite(Principal.parse("user:alice"), NOW)
     made.write(tmp_path / "alice")
-    read = Credential.read(tmp_path / "alice", role=Role.USER)
+    read = Credential.read(tmp_path / "alice", role=MemberRole.USER)
     assert (read.header, read.pem) == (made.header, made.pem)
     assert read.header.supernodes == (Address("lab1", 7700),)
 
@@ -80,7 +80,7 @@ def test_what_is_wrong_with_a_credential_is_told_with_its_file(
 
 def test_a_credential_for_another_role_is_refused(written: Path) -> None:
     with pytest.raises(PeerError, match="credential of peer:host7, and one of a user is needed"):
-        Credential.read(written, role=Role.USER)
+        Credential.read(written, role=MemberRole.USER)
 
 
 def test_a_credential_that_is_out_of_date_says_so(tmp_path: Path, lab: Authority) -> None:

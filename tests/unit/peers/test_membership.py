@@ -11,30 +11,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.peers.errors import PeerError
-from runtime.peers.membership import HostList, OwnRow, Row, State, Table, read_text, text_of
+from runtime.peers.membership import (
+    HostList,
+    MemberState,
+    MemberTable,
+    OwnRow,
+    Row,
+    read_text,
+    text_of,
+)
 from runtime.peers.membership.table import AT_ONCE
-from runtime.peers.model import Address, Peer, PeerName, Role, Share
+from runtime.peers.model import Address, Member, MemberRole, PeerName, Share
 
 EXPIRE = 90.0
 
 
-def peer(number: int, port: int = 7700, role: Role = Role.PEER) -> Peer:
-    return Peer(PeerName(f"h{number}"), (Address("10.0.0.1", port),), Share(), role)
+def peer(number: int, port: int = 7700, role: MemberRole = MemberRole.PEER) -> Member:
+    return Member(PeerName(f"h{number}"), (Address("10.0.0.1", port),), Share(), role)
 
 
-def compare(one: Table, other: Table, now: float, *, later: float = 0.0) -> None:
+def compare(one: MemberTable, other: MemberTable, now: float, *, later: float = 0.0) -> None:
     """Let two supernodes compare; the clock of the second one is `later` than the first one's."""
     names = one.identity[0], other.identity[0]
     other.compare(names[0], one.news(names[1], now), now + later)
     one.compare(names[1], other.news(names[0], now + later), now)
 
 
-def living(table: Table) -> set[str]:
+def living(table: MemberTable) -> set[str]:
     return {row.name for row in table.living}
 
 
 def test_what_one_supernode_hears_all_others_know_after_comparing() -> None:
-    one, two, three = Table("1", EXPIRE), Table("2", EXPIRE), Table("3", EXPIRE)
+    one, two, three = MemberTable("1", EXPIRE), MemberTable("2", EXPIRE), MemberTable("3", EXPIRE)
     one.take(Row(peer(1), 1, 1), 0, 0.0)
     three.take(Row(peer(3), 1, 1), 0, 0.0)
     compare(one, two, 1.0)
@@ -44,7 +52,7 @@ def test_what_one_supernode_hears_all_others_know_after_comparing() -> None:
 
 
 def test_supernodes_that_know_the_same_tell_each_other_nothing() -> None:
-    one, two = Table("1", EXPIRE), Table("2", EXPIRE)
+    one, two = MemberTable("1", EXPIRE), MemberTable("2", EXPIRE)
     one.take(Row(peer(1), 1, 1), 0, 0.0)
     for now in (1.0, 2.0):
         compare(one, two, now)
@@ -52,7 +60,7 @@ def test_supernodes_that_know_the_same_tell_each_other_nothing() -> None:
 
 
 def test_who_is_silent_for_too_long_is_gone_everywhere_at_the_same_time() -> None:
-    one, two = Table("1", EXPIRE), Table("2", EXPIRE)
+    one, two = MemberTable("1", EXPIRE), MemberTable("2", EXPIRE)
     one.take(Row(peer(1), 1, 1), 0, 0.0)
     compare(one, two, EXPIRE - 1)
     assert living(two) == {"peer:h1"}
@@ -62,7 +70,7 @@ def test_who_is_silent_for_too_long_is_gone_everywhere_at_the_same_time() -> Non
 
 @pytest.mark.parametrize("apart", [-3600.0, 3600.0])
 def test_clocks_that_are_an_hour_apart_do_not_matter(apart: float) -> None:
-    one, two = Table("1", EXPIRE), Table("2", EXPIRE)
+    one, two = MemberTable("1", EXPIRE), MemberTable("2", EXPIRE)
     one.take(Row(peer(1), 1, 1), 0, 10_000.0)
     compare(one, two, 10_050.0, later=apart)
     assert two.age("peer:h1", 10_050.0 + apart) == 50
@@ -71,7 +79,7 @@ def test_clocks_that_are_an_hour_apart_do_not_matter(apart: float) -> None:
 
 
 def test_a_supernode_with_an_old_table_does_not_bring_back_the_dead() -> None:
-    living_one, restored = Table("1", EXPIRE), Table("2", EXPIRE)
+    living_one, restored = MemberTable("1", EXPIRE), MemberTable("2", EXPIRE)
     for table in (living_one, restored):
         table.take(Row(peer(1), 1, 5), 0, 0.0)
     living_one.advance(EXPIRE + 1)
@@ -82,13 +90,13 @@ def test_a_supernode_with_an_old_table_does_not_bring_back_the_dead() -> None:
 
 
 def test_a_row_that_comes_too_late_is_not_taken() -> None:
-    table = Table("1", EXPIRE)
+    table = MemberTable("1", EXPIRE)
     assert not table.take(Row(peer(1), 1, 1), EXPIRE + 1, 0.0)
     assert living(table) == set()
 
 
 def test_who_was_taken_for_dead_is_back_with_its_next_signal() -> None:
-    table = Table("1", EXPIRE)
+    table = MemberTable("1", EXPIRE)
     table.take(Row(peer(1), 1, 1), 0, 0.0)
     table.advance(EXPIRE + 1)
     table.take(Row(peer(1), 1, 1), 0, EXPIRE + 2)  # on its way all the time
@@ -98,25 +106,25 @@ def test_who_was_taken_for_dead_is_back_with_its_next_signal() -> None:
 
 
 def test_who_leaves_in_order_is_gone_at_once() -> None:
-    table, own = Table("1", EXPIRE), OwnRow(peer(1))
+    table, own = MemberTable("1", EXPIRE), OwnRow(peer(1))
     table.take(own.beat(), 0, 0.0)
     table.take(own.last(), 0, 1.0)
     assert living(table) == set()
 
 
 def test_a_supernode_that_begins_anew_is_told_everything_again() -> None:
-    one, two = Table("1", EXPIRE), Table("2", EXPIRE)
+    one, two = MemberTable("1", EXPIRE), MemberTable("2", EXPIRE)
     one.take(Row(peer(1), 1, 1), 0, 0.0)
     for now in (1.0, 2.0):
         compare(one, two, now)
-    again = Table("2b", EXPIRE)
+    again = MemberTable("2b", EXPIRE)
     for now in (3.0, 4.0):
         compare(one, again, now)
     assert living(again) == {"peer:h1"}
 
 
 def test_a_table_that_is_larger_than_one_comparison_travels_in_several() -> None:
-    one, two = Table("1", EXPIRE), Table("2", EXPIRE)
+    one, two = MemberTable("1", EXPIRE), MemberTable("2", EXPIRE)
     for number in range(AT_ONCE + 10):
         one.take(Row(peer(number), 1, 1), 0, 0.0)
     compare(one, two, 1.0)
@@ -127,7 +135,7 @@ def test_a_table_that_is_larger_than_one_comparison_travels_in_several() -> None
 
 
 def test_the_dead_are_forgotten_in_the_end() -> None:
-    table = Table("1", EXPIRE)
+    table = MemberTable("1", EXPIRE)
     table.take(Row(peer(1), 1, 1), 0, 0.0)
     table.advance(EXPIRE + 1)
     table.advance(100 * EXPIRE)
@@ -147,7 +155,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_supernodes_agree_in_the_end_whatever_is_lost_and_restarted(steps: Sequence[Any]) -> None:
-    tables = [Table(f"{number}.0", EXPIRE) for number in range(3)]
+    tables = [MemberTable(f"{number}.0", EXPIRE) for number in range(3)]
     owns = [OwnRow(peer(number)) for number in range(5)]
     last: dict[str, Row] = {}
 
@@ -167,7 +175,7 @@ def test_supernodes_agree_in_the_end_whatever_is_lost_and_restarted(steps: Seque
                 tables[other].compare(str(one), news, 0.0)
                 tables[other].news(str(one), 0.0)
             case "restart":
-                tables[one] = Table(f"{one}.{life}", EXPIRE)
+                tables[one] = MemberTable(f"{one}.{life}", EXPIRE)
     for number in range(5):
         beat(number, number % 3)
     for _ in range(3):
@@ -185,7 +193,7 @@ def test_supernodes_agree_in_the_end_whatever_is_lost_and_restarted(steps: Seque
      {"table": "x", "begin": 0, "end": 0, "rows": [], "taken": [1, 0]}],
 )  # fmt: skip
 def test_what_is_no_news_is_refused_and_changes_nothing(news: Any) -> None:
-    table = Table("1", EXPIRE)
+    table = MemberTable("1", EXPIRE)
     with pytest.raises(PeerError):
         table.compare("2", news, 0.0)
     assert table.living == []
@@ -195,7 +203,7 @@ def test_what_is_no_news_is_refused_and_changes_nothing(news: Any) -> None:
 
 
 def test_a_member_that_lost_its_memory_goes_on_above_what_is_known() -> None:
-    table, own = Table("1", EXPIRE), OwnRow(peer(1, 7701), 1)
+    table, own = MemberTable("1", EXPIRE), OwnRow(peer(1, 7701), 1)
     table.take(Row(peer(1), 7, 3), 0, 0.0)
     assert not table.take(own.beat(), 0, 1.0)
     known = table.known("peer:h1")
@@ -206,7 +214,7 @@ def test_a_member_that_lost_its_memory_goes_on_above_what_is_known() -> None:
 
 
 def test_a_credential_that_two_use_is_told_with_the_address_of_the_other() -> None:
-    table, owns = Table("1", EXPIRE), (OwnRow(peer(1, 1)), OwnRow(peer(1, 2)))
+    table, owns = MemberTable("1", EXPIRE), (OwnRow(peer(1, 1)), OwnRow(peer(1, 2)))
     told = []
     for _ in range(6):
         for own in owns:
@@ -270,7 +278,7 @@ def test_a_silent_host_that_began_anew_is_asked_at_once() -> None:
 
 def test_a_peer_remembers_supernodes_that_it_has_heard_of() -> None:
     hosts = HostList("peer:h0", 10)
-    hosts.learn([Row(peer(9, role=Role.SUPERNODE), 1, 1), *rows(1)], is_complete=True)
+    hosts.learn([Row(peer(9, role=MemberRole.SUPERNODE), 1, 1), *rows(1)], is_complete=True)
     assert [str(one.principal) for one in hosts.supernodes] == ["supernode:h9"]
     assert names(hosts) == ["h1"]
 
@@ -299,5 +307,5 @@ def test_a_damaged_file_is_told_and_never_crashes(data: st.DataObject) -> None:
 
 
 def test_a_row_that_is_gone_says_so_in_its_plain_form() -> None:
-    row = Row(peer(1), 3, 4, State.GONE)
+    row = Row(peer(1), 3, 4, MemberState.GONE)
     assert Row.of(row.plain(1.5)) == (row, 1.5)

@@ -7,12 +7,12 @@ import pytest
 from runtime.peers.errors import PeerError
 from runtime.peers.model import (
     Address,
-    Answer,
-    Peer,
+    Member,
+    MemberRole,
     PeerName,
+    PlacesAnswer,
     Principal,
     Reason,
-    Role,
     Share,
     key_of,
 )
@@ -42,11 +42,13 @@ def test_what_names_nobody_is_refused(written: str) -> None:
         Principal.parse(written)
 
 
-PEER = Peer(PeerName("h"), (Address("10.0.0.1", 7),), Share(2, 3), Role.SUPERNODE)
+PEER = Member(PeerName("h"), (Address("10.0.0.1", 7),), Share(2, 3), MemberRole.SUPERNODE)
 
 
-@pytest.mark.parametrize("value", [PEER, Share(0, 9), Answer(3, 20.0), Answer(0, 0, Reason.BUSY)])
-def test_the_plain_form_of_a_value_is_read_back(value: Peer | Share | Answer) -> None:
+@pytest.mark.parametrize(
+    "value", [PEER, Share(0, 9), PlacesAnswer(3, 20.0), PlacesAnswer(0, 0, Reason.BUSY)]
+)
+def test_the_plain_form_of_a_value_is_read_back(value: Member | Share | PlacesAnswer) -> None:
     assert type(value).of(value.plain()) == value
 
 
@@ -57,13 +59,13 @@ def test_the_plain_form_of_a_value_is_read_back(value: Peer | Share | Answer) ->
 )  # fmt: skip
 def test_what_is_no_peer_is_refused(plain: object) -> None:
     with pytest.raises(PeerError):
-        Peer.of(plain)
+        Member.of(plain)
 
 
 @pytest.mark.parametrize("plain", [None, [0, 0, None, ""], [0, 0, "why", ""], [1, "x", None, ""]])
 def test_what_is_no_answer_is_refused(plain: object) -> None:
     with pytest.raises(PeerError):
-        Answer.of(plain)
+        PlacesAnswer.of(plain)
 
 
 @pytest.mark.parametrize("plain", [None, "", "0" * 31, "G" * 32, "0" * 33, 7])
