@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gcm.cli.output import Paint
+from runtime.cli.called import COMMAND
 from runtime.cli.history import History
 from runtime.cli.inspection import open_to_inspection
 from runtime.cli.missing import hints
@@ -27,6 +29,7 @@ from runtime.deployment import DeploymentPlan
 from runtime.deployment.program_files import copies
 from runtime.exit_codes import OUTPUT_FAILED, READER_LEFT
 from runtime.processes.launcher.launch import Interrupts, Outcome, Patience, deploy
+from runtime.processes.launcher.listener import RunListener
 from runtime.processes.launcher.place import Reach, ssh_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 
@@ -39,8 +42,12 @@ def run_plan(
     options: Options,
     warm: WarmStart | None = None,
     reach: Reach = ssh_launcher,
+    through: Callable[[RunListener], RunListener] = lambda listener: listener,
 ) -> int:
-    """Execute a plan to its end; return the exit code. Raises `OutputFailed`."""
+    """Execute a plan to its end; return the exit code. Raises `OutputFailed`.
+
+    `reach` leads to clusters on other hosts. What happens is told `through` another listener.
+    """
     files = RankFiles(Path(options.output_dir)) if options.output_dir else None
     interrupts = Interrupts()
     failures: list[Exception] = []
@@ -57,12 +64,14 @@ def run_plan(
         with ending.awaited(), log.attached(), open_to_inspection(partial(_seen, plan, interrupts)):
             outcome = deploy(
                 plan,
-                Watch(
-                    printer.put,
-                    history,
-                    time.monotonic,
-                    all_tracebacks=options.all_tracebacks,
-                    quiet=options.quiet,
+                through(
+                    Watch(
+                        printer.put,
+                        history,
+                        time.monotonic,
+                        all_tracebacks=options.all_tracebacks,
+                        quiet=options.quiet,
+                    )
                 ),
                 interrupts=interrupts,
                 patience=Patience(start=options.timeout + copying_time(plan)),
@@ -110,7 +119,7 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     # where something of ours may follow it
     ends = sys.stdout.isatty() or options.format is Format.JSON
     tree = ProgressTree(plan)
-    if options.quiet or not _wants_tree(options.progress):
+    if options.quiet or not wants_tree(options.progress):
         news = None if options.quiet else PlainLines(tree)
         return PlainScreen(out, err, news=news, tags=tags, files=files, ends_lines=ends)
     # rich takes its time to load, so only who looks at it waits for it
@@ -126,7 +135,8 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     )
 
 
-def _wants_tree(progress: ProgressMode) -> bool:
+def wants_tree(progress: ProgressMode) -> bool:
+    """Tell whether the progress is shown as a live tree."""
     if progress is ProgressMode.AUTO:
         return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     return progress is ProgressMode.ALWAYS
@@ -162,4 +172,4 @@ def _code(outcome: Outcome, ending: EndSignals, failures: list[Exception]) -> in
 def complain(text: str) -> None:
     """Write what went wrong."""
     paint = Paint.on(sys.stderr)
-    print(f"{paint('gcm-deploy:', 'bold', 'red')} {text}", file=sys.stderr)
+    print(f"{paint(f'{COMMAND}:', 'bold', 'red')} {text}", file=sys.stderr)

@@ -32,11 +32,13 @@ DOCUMENTS = [
     "docs/fractal.md",
     "docs/pictures.md",
     "docs/mpi.md",
+    "docs/replicas.md",
     "docs/surviving.md",
     "docs/surroundings.md",
     "docs/results.md",
     "docs/failures.md",
     "docs/waits.md",
+    "docs/booking.md",
 ]
 SECTIONS = [("docs/deploy.md", "Without a descriptor")]
 """Single sections, of documents that also show what no test can run."""

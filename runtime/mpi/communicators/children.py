@@ -48,7 +48,8 @@ def child(
     if parent.engine.me not in members:
         return MPI.COMM_NULL
     meet(parent, members)
-    return hand_down(parent.native, over(parent.engine, members, context, topology=topology))
+    made = over(parent.engine, members, context, topology=topology)
+    return hand_down(parent.native, inherit(parent, made))
 
 
 def over(
@@ -201,6 +202,15 @@ def _arranged(native: MPI.Intracomm, topology: Topology) -> MPI.Comm:
         native.Free()
 
 
+def inherit(parent: CommunicatorMembers, made: Any) -> Any:
+    """Let a communicator get over losses like the one of which it was made, and return it."""
+    child: CommunicatorMembers | None = getattr(made, "_members", None)
+    if child is not None:
+        with child.engine.lock:
+            child.recovery.be_like(parent.recovery)
+    return made
+
+
 def duplicate(
     comm: MPI.Comm, members: CommunicatorMembers, native: MPI.Intracomm, inner: MPI.Intracomm
 ) -> Any:
@@ -213,7 +223,7 @@ def duplicate(
         topology = members.topology
         made = intra(engine, members.group, native, inner, context, topology=topology)
     remember(made)
-    return hand_down(comm, wrap(made, type(comm)))
+    return hand_down(comm, inherit(members, wrap(made, type(comm))))
 
 
 def near_or_null(native: _Comm, parent: MPI.Comm | None = None) -> _Comm:

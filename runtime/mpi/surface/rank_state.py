@@ -134,6 +134,8 @@ def _turns(engine: Engine) -> Iterator[tuple[str, int]]:
 def _unreceived(engine: Engine) -> Iterator[list[object]]:
     left = MOST_MESSAGES
     for m in engine.communicators():
+        if m.recovery.is_closed:
+            continue  # nobody can receive there any more, and all know why
         for envelope, incoming in m.box.matcher.kept()[:left]:
             left -= 1
             sender = str(here().everybody[m.peers[envelope.rank]])

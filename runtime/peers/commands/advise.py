@@ -40,20 +40,6 @@ _BAR = 18
 _LEAST_SHOWN, _MOST_SHOWN = 6, 16
 
 
-def add_advise(commands: Any) -> argparse.ArgumentParser:
-    """Add the command to the sub-parsers of a program; `run_advise` does what it says."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "advise",
-        help="tell how many replicas a run should have",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_arguments(parser)
-    parser.set_defaults(run=run_advise)
-    return parser
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument(
@@ -96,7 +82,13 @@ def run_advise(options: argparse.Namespace) -> int:
     else:
         from rich.console import Console
 
-        print_advice(found, risk, options.target, Console(highlight=False, soft_wrap=True))
+        console = Console(highlight=False, soft_wrap=True)
+        if console.is_terminal:
+            print_advice(found, risk, options.target, console)
+        else:  # a file keeps no blanks at the ends of lines
+            with console.capture() as shown:
+                print_advice(found, risk, options.target, console)
+            print(*(line.rstrip() for line in shown.get().splitlines()), sep="\n")
     return _EXIT_CODE if found.least is not None else 1
 
 

@@ -24,6 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             if options.command == "lab":
                 return LAB_ACTIONS[options.action](options)
+            if options.command in ("top", "web"):
+                from runtime.peers.commands.watch_actions import WATCH_ACTIONS
+
+                return WATCH_ACTIONS[options.command](options)
             return ACTIONS[options.command](options)
         except GridError as error:
             print(f"gcm-peer: {error}", file=sys.stderr)

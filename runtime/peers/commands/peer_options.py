@@ -42,6 +42,7 @@ def build_parser() -> CommandParser:
     _add_boot(commands)
     _add_supernode(commands)
     _add_looking(commands)
+    _add_watching(commands)
     _add_config(commands)
     _add_lab(commands)
     return parser
@@ -145,6 +146,35 @@ def _add_looking(commands: Any) -> None:
         _add_json(parser)
 
 
+def _add_watching(commands: Any) -> None:
+    for name, description, examples in (
+        (
+            "top",
+            "Watch the lab: peers by round trip, their sites, what runs on them.",
+            "  gcm-peer top\n  gcm-peer top lab1   as a supernode sees it\n"
+            "  gcm-peer top --once | grep desk7",
+        ),
+        (
+            "web",
+            "Watch the lab as a page in a browser of this machine.",
+            "  gcm-peer web\n  gcm-peer web --port 8080   where a tunnel leads to it",
+        ),
+    ):
+        parser = _parser(commands, name, description, f"examples:\n{examples}")
+        parser.add_argument(
+            "address", nargs="?", default="", metavar="HOST[:PORT]", help="through whom to look"
+        )
+        _add_folder(parser)
+        if name == "top":
+            parser.add_argument("--once", action="store_true", help="show it once, as plain text")
+            _add_json(parser)
+        else:
+            parser.add_argument(
+                "--port", type=_port, default=0, metavar="PORT",
+                help="the port at 127.0.0.1 (any free one)",
+            )  # fmt: skip
+
+
 def _add_config(commands: Any) -> None:
     parser = _parser(
         commands,
@@ -209,6 +239,12 @@ def _add_lab(commands: Any) -> None:
     show = _parser(actions, "show", "Show a lab and whom it has invited.")
     show.add_argument("--lab", default="", metavar="LAB", help="which, if there are several")
     _add_json(show)
+
+
+def _port(written: str) -> int:
+    if written.isascii() and written.isdecimal() and 0 < int(written) < 1 << 16:
+        return int(written)
+    raise argparse.ArgumentTypeError(f"{written!r} is not a port, 1 to 65535")
 
 
 def _days(written: str) -> int:

@@ -23,6 +23,7 @@ from runtime.peers.booking import (
     Demand,
     HostSilent,
     NeedHosts,
+    Offer,
     ReleasePlaces,
     RenewPlaces,
     Shortfall,
@@ -50,7 +51,7 @@ class Booking:
     """The places of one run: an `Asker`, a thread that owns it, and threads that call peers.
 
     >>> with Booking(lab, Demand(8, 2), strategy) as booking:        # doctest: +SKIP
-    ...     hosts = booking.book()
+    ...     hosts = booking.book(lab.offers(lab.find_hosts(100)))
 
     Leaving the block gives back all that was not launched. `told` hears what happens, for people.
     """
@@ -86,14 +87,16 @@ class Booking:
 
     # --- for whoever wants places ---------------------------------------------------------------
 
-    def book(self) -> Sequence[BookedHost]:
+    def book(self, offers: Sequence[Offer]) -> Sequence[BookedHost]:
         """Return the hosts with the ranks of each, the nearest first; waits for places.
+
+        `offers` are the hosts that are known; the lab is asked for others when they refuse.
 
         Raises:
             NotEnoughPlaces: too few were found in time; it says who refused, and why.
             PeerError: nobody can be asked.
         """
-        self._calls.submit(self._begin)
+        self._post(lambda now: self._asker.begin(offers, now))
         return self._await()
 
     def replaced(self, peer: str, why: str) -> Sequence[BookedHost]:
@@ -186,19 +189,6 @@ class Booking:
                 self._outcomes.put(effect)
 
     # --- in other threads -----------------------------------------------------------------------
-
-    def _begin(self) -> None:
-        try:
-            offers = self.lab.offers(self.lab.find_hosts(2 * self._demand.overbooked))
-        except PeerError as fault:
-            self._outcomes.put(fault)
-            return
-        except Exception as error:
-            _log.exception("the lab could not be asked")
-            self._outcomes.put(PeerError(f"the lab could not be asked: {error}"))
-            return
-        self._told(f"{len(offers)} peers are known from {self.lab.source}")
-        self._post(lambda now: self._asker.begin(offers, now))
 
     def _find(self, most: int) -> None:
         try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,6 +13,7 @@ from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.workplace import workplace_of
 from runtime.launchers import archive
 from runtime.peers.contracts import Staging
+from runtime.peers.errors import PeerError
 from runtime.peers.staging import Content, Receiver, Shape, deliver, ordered, path_in
 from runtime.peers.submission.booking import Booking
 from runtime.results.work_folder import staged_files
@@ -57,6 +59,26 @@ class StagedPrograms:
             lab = self._booking.lab
             failures |= deliver(content, receivers, caller=lab.me, shape=shape, arrived=arrived)
             self._holders[content.digest] = set(sites) - set(failures)
+        return failures
+
+    def confirm(self, peers: Iterable[str]) -> Mapping[str, str]:
+        """Return which peers do not have all they need, or do not answer, and why."""
+        me, failures = self._booking.lab.me, dict[str, str]()
+        by_peer = {one: [d for d, held in self._holders.items() if one in held] for one in peers}
+
+        def ask(peer: str) -> None:
+            digests = by_peer[peer]
+            sizes = {one.digest: one.size for one in self._packed.values()}
+            try:
+                held = self._booking.lab.service(peer, Staging).held(me, digests)
+            except PeerError as fault:
+                failures[peer] = fault.what
+                return
+            if held != [sizes[one] for one in digests]:
+                failures[peer] = "it has lost the program again, for want of room"
+
+        with ThreadPoolExecutor(len(by_peer) or 1, "staged") as threads:
+            list(threads.map(ask, by_peer))
         return failures
 
     def stored(self, peer: str, cache: str, files: Mapping[str, Source]) -> str:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -39,6 +38,21 @@ if "wait" in sys.argv:
 """
 
 
+def credential_of_alice(lab: Lab) -> Path:
+    """Write the credential of a user who finds the supernode, and return its file."""
+    file = lab.base / "alice.credential"
+    alice = lab.alice.credential
+    header = replace(alice.header, supernodes=(lab.addresses["supernode:s1"],))
+    replace(alice, header=header).write(file)
+    return file
+
+
+def is_busy(lab: Lab, who: str) -> bool:
+    """Tell whether a peer has a reservation or a guard."""
+    status = lab.status(who)
+    return bool(status["reservation"]["runs"] or status["launch"]["guards"])
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A supernode and three peers, each of which lends two places to one application."""
@@ -47,9 +61,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         made.start("supernode:s1")
         for who in PEERS:
             made.start(who, ("supernode:s1",), "processes = 2\n")
-        alice = made.alice.credential
-        header = replace(alice.header, supernodes=(made.addresses["supernode:s1"],))
-        replace(alice, header=header).write(made.base / "alice.credential")
+        credential_of_alice(made)
         eventually(lambda: len(made.status("supernode:s1")["membership"]["hosts"]) >= len(PEERS))
         yield made
     finally:
@@ -85,11 +97,7 @@ class User:
 
     def nothing_is_reserved(self) -> None:
         """Wait until no peer has a reservation or a guard."""
-        eventually(lambda: not any(map(self._busy, PEERS)))
-
-    def _busy(self, who: str) -> Any:
-        status = self._lab.status(who)
-        return status["reservation"]["runs"] or status["launch"]["guards"]
+        eventually(lambda: not any(is_busy(self._lab, who) for who in PEERS))
 
 
 @pytest.fixture

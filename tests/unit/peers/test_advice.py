@@ -23,7 +23,7 @@ from runtime.peers.advice import (
     run_fails,
     words,
 )
-from runtime.peers.commands.advise import add_advise
+from runtime.peers.commands.advise import add_arguments, run_advise
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,9 @@ def test_what_is_not_understood_is_refused(read: object, written: str) -> None:
 
 
 def command(*arguments: str) -> int:
-    parser = argparse.ArgumentParser(prog="gcm-run")
-    add_advise(parser.add_subparsers())
-    options = parser.parse_args(["advise", *arguments])
-    return int(options.run(options))
+    parser = argparse.ArgumentParser(prog="gcm-run advise")
+    add_arguments(parser)
+    return run_advise(parser.parse_args(arguments))
 
 
 def test_the_command_shows_each_number_with_its_chance_the_best_and_the_least(
