@@ -137,9 +137,7 @@ def test_what_a_document_shows_is_what_happens(document: str, section: str, tmp_
     if any("examples/" in block.text for block in shown):
         (tmp_path / "examples").symlink_to(ROOT / "examples")
     faults = [
-        f"{document}:{block.line}: {fault}"
-        for block in shown
-        if (fault := check(block, tmp_path))
+        f"{document}:{block.line}: {fault}" for block in shown if (fault := check(block, tmp_path))
     ]
     assert not faults, "\n".join(faults)
 
