@@ -133,11 +133,11 @@ def check(block: Block, folder: Path, within: Sequence[str] = ()) -> str:
 
 @pytest.mark.parametrize(("document", "section"), [*((one, "") for one in DOCUMENTS), *SECTIONS])
 def test_what_a_document_shows_is_what_happens(document: str, section: str, tmp_path: Path) -> None:
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    shown = list(blocks(document, section))
+    if any("examples/" in block.text for block in shown):
+        (tmp_path / "examples").symlink_to(ROOT / "examples")
     faults = [
-        f"{document}:{block.line}: {fault}"
-        for block in blocks(document, section)
-        if (fault := check(block, tmp_path))
+        f"{document}:{block.line}: {fault}" for block in shown if (fault := check(block, tmp_path))
     ]
     assert not faults, "\n".join(faults)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from runtime.replicas.effects import Stream
 
 
-class Sending(Outgoing):
+class ReplicatedSending(Outgoing):
     """A message to all replicas of a rank."""
 
     __slots__ = ("_is_transmitted", "_parts", "head", "payload", "size", "sync", "to")
@@ -48,7 +48,7 @@ class Sending(Outgoing):
         return self.done
 
 
-class Landing(Incoming):
+class ReplicatedIncoming(Incoming):
     """A message that is not all here; if its sender is lost another replica sends it again."""
 
     __slots__ = ("_buffer", "_flow", "_is_wanted", "_spare", "_when_here", "process")
@@ -124,7 +124,7 @@ class _Entry:
         self.stream, self.number, self.is_here = stream, number, is_here
 
 
-class Inbox:
+class ReplicatedInbox:
     """Delivers each message of a stream once, and acknowledges them in the order of their sender.
 
     `complete` is called with what was delivered before it was all here, `acknowledge` with the
@@ -140,7 +140,7 @@ class Inbox:
         self._deliver, self._complete, self._acknowledge = deliver, complete, acknowledge
         self._next: dict[Stream, int] = {}
         self._entries: dict[int, deque[_Entry]] = {}
-        self._landings: dict[tuple[Stream, int], Landing] = {}
+        self._landings: dict[tuple[Stream, int], ReplicatedIncoming] = {}
 
     def arrived(self, process: int, stream: Stream, number: int, incoming: Incoming) -> None:
         """Take a message that begins to come in from a process."""
@@ -158,7 +158,7 @@ class Inbox:
             self._deliver(incoming)
             self._say(process, entries)
             return
-        landing = Landing(process, incoming, lambda: self._is_here(stream, number))
+        landing = ReplicatedIncoming(process, incoming, lambda: self._is_here(stream, number))
         self._landings[stream, number] = landing
         self._deliver(landing)
 

@@ -15,7 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runtime.mpi.progress.engine import HEAD
-from runtime.mpi.progress.replicated_messages import Inbox, Landing, Sending
+from runtime.mpi.progress.replicated_messages import (
+    ReplicatedInbox,
+    ReplicatedIncoming,
+    ReplicatedSending,
+)
 from runtime.replicas.core import Replication
 from runtime.replicas.effects import Drop, Keep, Tell, Transmit
 from runtime.wire import SENT, Incoming, Outgoing, PeerLeft
@@ -52,8 +56,8 @@ class ReplicatedConnections:
         self.core = Replication(process, [table.processes_of(rank) for rank in range(table.ranks)])
         self.heard: Callable[[Effect], None] = lambda _: None
         self._sink = sink
-        self._inbox = Inbox(sink.arrived, sink.completed, self._acknowledge)
-        self._open: list[Sending] = []
+        self._inbox = ReplicatedInbox(sink.arrived, sink.completed, self._acknowledge)
+        self._open: list[ReplicatedSending] = []
         self._gone: dict[int, Exception] = {}
         self._is_redundant = False
         """Whether another replica of this rank has come to its end: all it had to say is said."""
@@ -73,7 +77,7 @@ class ReplicatedConnections:
         context, inner, _, tag = HEAD.unpack(head)
         if tag < 0:  # a remark about calls: its time and number differ from replica to replica
             return self._remark(to, head, payload)
-        sending = Sending(to, head, payload, sync)
+        sending = ReplicatedSending(to, head, payload, sync)
         if not self.core.processes_of(to):
             self._fail(sending)
             return sending
@@ -184,7 +188,7 @@ class ReplicatedConnections:
         owner = incoming.owner
         if isinstance(owner, partial):
             owner(marshal.loads(incoming.payload or b""))
-        elif isinstance(owner, Landing):
+        elif isinstance(owner, ReplicatedIncoming):
             if owner.land():
                 self._sink.completed(owner)
         else:
@@ -209,7 +213,7 @@ class ReplicatedConnections:
                     self._fail(sending)
             self._sink.lost(rank, self._why(rank))
 
-    def _fail(self, sending: Sending) -> None:
+    def _fail(self, sending: ReplicatedSending) -> None:
         """End what nobody is left to receive; that is an error only of who would transmit it.
 
         A replica that is behind may still send what its master has sent before the receiver ended.

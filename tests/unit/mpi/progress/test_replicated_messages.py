@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.mpi.progress.replicated_messages import Inbox, Landing, Sending
+from runtime.mpi.progress.replicated_messages import (
+    ReplicatedInbox,
+    ReplicatedIncoming,
+    ReplicatedSending,
+)
 from runtime.wire import Incoming, Outgoing
 
 STREAM = ((b"world", False), 0, 1, 7)
@@ -36,7 +40,7 @@ def bring(incoming: Incoming, payload: bytes) -> bool:
     incoming.payload[:] = payload
     incoming.done = True
     owner = incoming.owner
-    return isinstance(owner, Landing) and owner.land()
+    return isinstance(owner, ReplicatedIncoming) and owner.land()
 
 
 class Receiver:
@@ -46,7 +50,7 @@ class Receiver:
         self.delivered: list[Incoming] = []
         self.completed: list[Incoming] = []
         self.acknowledged: list[tuple[int, int]] = []
-        self.inbox = Inbox(
+        self.inbox = ReplicatedInbox(
             self.delivered.append,
             self.completed.append,
             lambda process, _, number: self.acknowledged.append((process, number)),
@@ -109,7 +113,7 @@ def test_a_message_that_is_half_here_when_its_sender_dies_comes_from_another_rep
 
 
 def test_a_sending_is_done_when_all_copies_are_and_a_lost_receiver_counts_no_more() -> None:
-    sending = Sending(1, b"head", [memoryview(b"data")], False)
+    sending = ReplicatedSending(1, b"head", [memoryview(b"data")], False)
     first, second = Outgoing(), Outgoing()
     sending.transmitted(first)
     sending.transmitted(second)
@@ -124,7 +128,7 @@ def test_a_sending_is_done_when_all_copies_are_and_a_lost_receiver_counts_no_mor
 def test_a_sending_that_is_kept_has_a_copy_and_only_a_synchronous_one_still_waits() -> None:
     for sync in (True, False):
         memory = bytearray(b"data")
-        sending = Sending(1, b"head", [memoryview(memory)], sync)
+        sending = ReplicatedSending(1, b"head", [memoryview(memory)], sync)
         sending.keep()
         memory[:] = b"xxxx"
         assert bytes(sending.payload[0]) == b"data"
